@@ -1,0 +1,24 @@
+// aligned: blocks at multiples of a power of two.
+// Blocks of a slab lie at multiples of their size from an address that is a multiple of 64 KiB: a class whose size is a
+// multiple of the alignment will do, up to a page. Beyond, a large block begins at a unit, and units can be aligned.
+#include <errno.h>
+
+#include "alloc/alloc.h"
+#include "alloc/fast.h"
+#include "memory/large.h"
+
+enum { SLAB_ALIGNMENT_LIMIT = 4096 };
+
+// The smallest class that holds `bytes` at multiples of `alignment`; TSL_CLASSES when there is none.
+static unsigned aligned_class(size_t alignment, size_t bytes) {
+  if (alignment > SLAB_ALIGNMENT_LIMIT || bytes > TSL_SMALL_LIMIT) return TSL_CLASSES;
+  unsigned class = tsl_sizeclass_of(bytes == 0 ? 1 : bytes);
+  while (class < TSL_CLASSES && tsl_sizeclasses[class].bytes % alignment != 0) class++;
+  return class;
+}
+
+void *tsl_aligned(size_t alignment, size_t bytes) {
+  unsigned class = aligned_class(alignment, bytes);
+  if (class < TSL_CLASSES) return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
+  return tsl_malloc_large(bytes, alignment, NULL);
+}

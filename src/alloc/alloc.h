@@ -1,0 +1,35 @@
+// alloc: malloc and its family on the calling thread's current heap, with the standard's answers (errno included).
+// The faces (tslab.c, override/) only translate names.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "epoch/heap.h"
+
+// What the fast paths leave over.
+TSL_HIDDEN void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap);
+TSL_HIDDEN void tsl_free_slow(void *block);
+// The bin of `code` has no room: `room` is one too small.
+TSL_HIDDEN void tsl_free_full(struct tsl_heap *heap, void *block, size_t code);
+// The block is the one that was freed last: `room` is one too small.
+TSL_HIDDEN void tsl_free_twice(struct tsl_heap *heap, void *block, size_t code);
+
+// Whole units. `*clean` (may be NULL) tells whether the block reads as zero.
+TSL_HIDDEN void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean);
+TSL_HIDDEN void *tsl_calloc_large(size_t bytes);
+
+TSL_HIDDEN void *tsl_calloc(size_t count, size_t bytes);
+TSL_HIDDEN void *tsl_realloc(void *block, size_t bytes);
+
+// `alignment` is a power of two.
+TSL_HIDDEN void *tsl_aligned(size_t alignment, size_t bytes);
+
+// Bytes the program may use; 0 for NULL. A foreign pointer is misuse.
+TSL_HIDDEN size_t tsl_usable(const void *block);
+
+// Usable bytes that a block of `bytes` would have; 0 when no block can be so large.
+TSL_HIDDEN size_t tsl_good_size(size_t bytes);
+
+// Gives free memory back to the system, but for `keep_bytes`. True when there was some.
+TSL_HIDDEN bool tsl_trim(size_t keep_bytes);

@@ -1,0 +1,87 @@
+// malloc: the slow halves of malloc and free.
+#include "alloc/alloc.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "alloc/fast.h"
+#include "alloc/thread.h"
+#include "base/check.h"
+#include "memory/large.h"
+
+static void *out_of_memory(void) {
+  errno = ENOMEM;
+  return NULL;
+}
+
+static void *malloc_medium(struct tsl_heap *heap, size_t bytes) {
+  size_t class = tsl_sizeclass_of_medium(bytes), place = class * sizeof(struct tsl_bin);
+  TSL_RETURN_POPPED(heap, place, tsl_heap_refill(heap, (unsigned)class));
+}
+
+TSL_NOINLINE static void *malloc_first(size_t bytes) {
+  struct tsl_lease lease;
+  if (!tsl_thread_enter(&lease)) return out_of_memory();
+  void *block = tsl_malloc_slow(bytes, tsl_heap_current);
+  tsl_thread_leave(&lease);
+  return block;
+}
+
+void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
+  if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(bytes);
+  if (bytes > TSL_SMALL_LIMIT) return tsl_malloc_large(bytes, 1, NULL);
+  void *block = bytes <= TSL_TINY_LIMIT ? tsl_heap_refill(heap, tsl_sizeclass_of_tiny(bytes))
+                                        : malloc_medium(heap, bytes);
+  return tsl_likely(block != NULL) ? block : out_of_memory();
+}
+
+void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
+  struct tsl_lease lease = {NULL};
+  bool ignored;
+  bool fits = bytes <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX;
+  if (!fits || (tsl_heap_current == &tsl_heap_empty && !tsl_thread_enter(&lease))) return out_of_memory();
+  uint32_t entry = tsl_heap_current->tag | TSL_CODE_LARGE;
+  void *block = tsl_large_alloc(bytes, alignment, entry, clean == NULL ? &ignored : clean);
+  tsl_thread_leave(&lease);
+  return block == NULL ? out_of_memory() : block;
+}
+
+void *tsl_calloc_large(size_t bytes) {
+  bool clean;
+  void *block = tsl_malloc_large(bytes, 1, &clean);
+  if (block == NULL || clean) return block;
+  return memset(block, 0, bytes);
+}
+
+void tsl_free_full(struct tsl_heap *heap, void *block, size_t code) {
+  unsigned class = (unsigned)code / 2;
+  heap->bins[class].room++;
+  tsl_heap_put(heap, class, block);
+}
+
+void tsl_free_twice(struct tsl_heap *heap, void *block, size_t code) {
+  heap->bins[code / 2].room++;
+  tsl_misuse("free(%p): the block is free already", block);
+}
+
+static void free_large(void *block) {
+  if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) {
+    tsl_misuse("free(%p): not the beginning of a block", block);
+    return;
+  }
+  tsl_large_free(block);
+}
+
+void tsl_free_slow(void *block) {
+  if (block == NULL) return;
+  uint32_t entry = tsl_map_lookup(block);
+  unsigned code = entry & ((1u << TSL_CODE_BITS) - 1);
+  if (entry == 0) {
+    tsl_misuse("free(%p): not a block of this allocator", block);
+  } else if (code == TSL_CODE_LARGE) {
+    free_large(block);
+  } else {
+    tsl_heap_put_remote(entry >> TSL_CODE_BITS, code / 2, block);
+  }
+}

@@ -1,0 +1,16 @@
+// thread: how threads come to their home heap and what becomes of it when they end.
+#pragma once
+
+#include <stdbool.h>
+
+#include "epoch/heap.h"
+
+// A stay of a thread that had no heap.
+struct tsl_lease {
+  struct tsl_heap *heap;  // to give back when the stay ends; NULL when the thread keeps it
+};
+
+// Gives the calling thread a home heap: for good, or, when its destructors have all run, for this stay. False when memory
+// is out.
+TSL_HIDDEN bool tsl_thread_enter(struct tsl_lease *lease);
+TSL_HIDDEN void tsl_thread_leave(struct tsl_lease *lease);

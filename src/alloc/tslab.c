@@ -1,0 +1,36 @@
+// tslab: the C interface of include/tslab.h.
+#include "tslab.h"
+
+#include "alloc/entry.h"
+#include "base/options.h"
+
+void *tslab_malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
+
+void tslab_free(void *block) { tsl_fast_free(block); }
+
+void *tslab_calloc(size_t count, size_t bytes) { return tsl_calloc(count, bytes); }
+
+void *tslab_realloc(void *block, size_t bytes) { return tsl_entry_realloc(block, bytes); }
+
+void *tslab_reallocarray(void *block, size_t count, size_t bytes) {
+  size_t total;
+  return tsl_entry_product(count, bytes, &total) ? tsl_entry_realloc(block, total) : NULL;
+}
+
+void *tslab_aligned_alloc(size_t alignment, size_t bytes) { return tsl_entry_aligned(alignment, bytes); }
+
+int tslab_posix_memalign(void **block, size_t alignment, size_t bytes) {
+  return tsl_entry_posix_memalign(block, alignment, bytes);
+}
+
+size_t tslab_usable_size(const void *block) { return tsl_usable(block); }
+
+size_t tslab_good_size(size_t bytes) { return tsl_good_size(bytes); }
+
+int tslab_trim(size_t keep_bytes) { return tsl_trim(keep_bytes); }
+
+const char *tslab_version(void) { return TSLAB_VERSION; }
+
+int tslab_option_get(const char *name, char *value, size_t size) { return tsl_option_get(name, value, size); }
+
+int tslab_option_set(const char *name, const char *value) { return tsl_option_set(name, value); }

@@ -1,0 +1,56 @@
+// compiler: the GNU attributes and the few code-generation hints the allocator needs, by name.
+#pragma once
+
+#define tsl_likely(condition) __builtin_expect(!!(condition), 1)
+#define tsl_unlikely(condition) __builtin_expect(!!(condition), 0)
+
+#define TSL_ALWAYS_INLINE static inline __attribute__((always_inline))
+#define TSL_NOINLINE __attribute__((noinline))
+#define TSL_COLD __attribute__((cold, noinline))
+#define TSL_HIDDEN __attribute__((visibility("hidden")))
+#define TSL_EXPORT __attribute__((visibility("default")))
+#define TSL_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define TSL_TLS __thread __attribute__((tls_model("initial-exec")))
+#define TSL_CACHE_LINE 64
+#define TSL_ON_LINE __attribute__((aligned(TSL_CACHE_LINE)))
+#define TSL_UNUSED __attribute__((unused))
+
+#ifndef TSL_DEBUG
+#define TSL_DEBUG 0
+#endif
+#ifndef TSL_SECURE
+#define TSL_SECURE 0
+#endif
+
+// The rest shapes the code of the two fast paths, where each instruction is counted. What it says is what the plain C
+// behind #else says.
+
+// Hides a value's origin, so that each use is addressed as base + index instead of through one more register sum.
+#define TSL_OPAQUE(value) __asm__("" : "+r"(value))
+
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(__SANITIZE_THREAD__)
+// A value that will be returned is kept in the register in which it is returned.
+#define TSL_RETURNED(value) __asm__("" : "+a"(value))
+// One instruction on a field in memory, and its flags as the answer.
+#define TSL_FLAG_(flag, instruction, field)                                    \
+  __extension__({                                                              \
+    int tsl_flag_;                                                             \
+    __asm__(instruction " $1, %1" : "=@cc" flag(tsl_flag_), "+m"(field));      \
+    tsl_flag_;                                                                 \
+  })
+#define TSL_INCREMENT(field) __asm__("addl $1, %0" : "+m"(field) : : "cc")
+#define TSL_DECREMENT_IS_ZERO(field) TSL_FLAG_("z", "subl", field)
+#define TSL_DECREMENT_IS_NEGATIVE(field) TSL_FLAG_("s", "subl", field)
+#define TSL_XOR_IS_ZERO(value, other)                                      \
+  __extension__({                                                          \
+    int tsl_flag_;                                                         \
+    __asm__("xorq %2, %0" : "+r"(value), "=@ccz"(tsl_flag_) : "r"(other)); \
+    tsl_flag_;                                                             \
+  })
+#else
+#define TSL_RETURNED(value) TSL_OPAQUE(value)
+#define TSL_INCREMENT(field) ((field)++)
+#define TSL_DECREMENT_IS_ZERO(field) (--(field) == 0)
+#define TSL_DECREMENT_IS_NEGATIVE(field) (--(field) < 0)
+#define TSL_XOR_IS_ZERO(value, other) (((value) ^= (other)) == 0)
+#endif

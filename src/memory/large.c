@@ -1,0 +1,66 @@
+#include "memory/large.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "memory/purge.h"
+#include "memory/record.h"
+#include "memory/segment.h"
+#include "os/os.h"
+
+// Moving pages pays from here on; each move may split a mapping, of which the system allows 65,530.
+#define MOVE_BYTES ((size_t)1 << 21)
+enum { MOST_MOVES = 1000 };
+
+static uint32_t moves;  // [remote]
+
+static size_t units_for(size_t bytes) { return tsl_divide_up(bytes, TSL_UNIT_BYTES); }
+
+void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean) {
+  size_t units = units_for(bytes);
+  size_t alignment_units = alignment <= TSL_UNIT_BYTES ? 1 : alignment >> TSL_UNIT_LOG2;
+  tsl_unit first = tsl_units_take(units, alignment_units, clean);
+  if (first == 0) return NULL;
+  struct tsl_span *span = tsl_span_at(first);
+  span->units = (uint32_t)units;
+  span->bytes = units << TSL_UNIT_LOG2;
+  tsl_store_relaxed(tsl_map_entry(first), entry);
+  return (void *)tsl_unit_address(first);
+}
+
+size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block))->bytes; }
+
+void tsl_large_free(void *block) {
+  size_t unit = tsl_unit_of(block);
+  tsl_store_relaxed(tsl_map_entry(unit), 0);
+  tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);
+  tsl_purge_tick();
+}
+
+bool tsl_large_resize(void *block, size_t bytes) {
+  size_t unit = tsl_unit_of(block), wanted = units_for(bytes);
+  struct tsl_span *span = tsl_span_at(unit);
+  bool clean;
+  if (wanted > span->units) {
+    if (!tsl_units_take_at((tsl_unit)(unit + span->units), wanted - span->units, &clean)) return false;
+  } else if (wanted < span->units) {
+    tsl_units_give((tsl_unit)(unit + wanted), span->units - wanted);
+  }
+  span->units = (uint32_t)wanted;
+  span->bytes = wanted << TSL_UNIT_LOG2;
+  return true;
+}
+
+void *tsl_large_move(void *block, size_t bytes) {
+  size_t unit = tsl_unit_of(block), old_bytes = tsl_large_bytes(block);
+  bool clean;
+  if (old_bytes < MOVE_BYTES || bytes <= old_bytes || tsl_load_relaxed(&moves) >= MOST_MOVES) return NULL;
+  void *moved = tsl_large_alloc(bytes, 1, tsl_load_relaxed(tsl_map_entry(unit)), &clean);
+  if (moved == NULL) return NULL;
+  if (!tsl_os_move(block, moved, old_bytes)) {
+    tsl_large_free(moved);
+    return NULL;
+  }
+  tsl_add_relaxed(&moves, 1);
+  tsl_large_free(block);
+  return moved;
+}

@@ -1,0 +1,65 @@
+#include "memory/purge.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/options.h"
+#include "memory/segment.h"
+#include "memory/unit_cache.h"
+#include "os/os.h"
+
+enum { STEP_UNITS = 16, STEP_MS = 1 };  // 1 MiB a millisecond at most
+
+static uint64_t step_due_ms;    // [remote] whoever moves it on does the step
+static uint64_t window_end_ms;  // [due] written by the thread that does the step; so are the next three
+static size_t cached_surplus;   // units in the unit cache that the last window did not need
+static size_t dirty_surplus;    // units in the segments that it did not need
+static size_t cursor;
+
+// Only one thread at a time gets true: a step is due once a millisecond, and takes less.
+static bool step_claim(uint64_t now) {
+  uint64_t due = tsl_load_relaxed(&step_due_ms);
+  return now >= due && tsl_cas_relaxed(&step_due_ms, &due, now + STEP_MS);
+}
+
+static void window_turn(uint64_t now) {
+  if (now < tsl_load_relaxed(&window_end_ms)) return;
+  tsl_store_relaxed(&window_end_ms, now + (uint64_t)tsl_option(purge_delay_ms));
+  tsl_store_relaxed(&cached_surplus, tsl_unit_cache_low());
+  tsl_store_relaxed(&dirty_surplus, tsl_units_dirty_low());
+}
+
+static size_t step_size(size_t surplus) { return surplus < STEP_UNITS ? surplus : STEP_UNITS; }
+
+// Moves surplus from the unit cache to the segments, where neighbours meet and go back in one call.
+static size_t step_drain(void) {
+  size_t surplus = tsl_load_relaxed(&cached_surplus);
+  size_t drained = tsl_unit_cache_drain(step_size(surplus));
+  tsl_store_relaxed(&cached_surplus, drained == 0 ? 0 : surplus - drained);
+  return drained;
+}
+
+void tsl_purge_tick(void) {
+  uint64_t now = tsl_os_now_ms();
+  if (!step_claim(now)) return;
+  window_turn(now);
+  size_t surplus = tsl_load_relaxed(&dirty_surplus) + step_drain();
+  if (surplus == 0) return;
+  size_t from = tsl_load_relaxed(&cursor);
+  size_t purged = tsl_units_purge(&from, step_size(surplus));
+  tsl_store_relaxed(&cursor, from);
+  tsl_store_relaxed(&dirty_surplus, purged == 0 ? 0 : surplus - purged);
+}
+
+size_t tsl_purge_all(size_t keep_bytes) {
+  size_t keep = keep_bytes >> TSL_UNIT_LOG2, purged = 0, from = 0;
+  tsl_unit_cache_drain(SIZE_MAX);
+  while (tsl_units_dirty() > keep) {
+    size_t excess = tsl_units_dirty() - keep;
+    size_t step = tsl_units_purge(&from, excess < TSL_SEGMENT_UNITS ? excess : TSL_SEGMENT_UNITS);
+    if (step == 0) break;
+    purged += step;
+  }
+  return purged << TSL_UNIT_LOG2;
+}

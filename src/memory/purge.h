@@ -1,0 +1,14 @@
+// purge: gives pages that nobody needed for a while back to the system.
+// Once per `purge_delay_ms` it looks at the least amount of free dirty memory during that time: so much was not needed,
+// so much goes back, one bounded step a millisecond for the whole process, by whoever comes along a slow path.
+#pragma once
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+// One step when one is due. Any thread; cheap when none is.
+TSL_HIDDEN void tsl_purge_tick(void);
+
+// Everything that is free goes back at once, but for `keep_bytes`. Returns the bytes given back.
+TSL_HIDDEN size_t tsl_purge_all(size_t keep_bytes);

@@ -1,0 +1,121 @@
+#include "memory/region.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "base/lock.h"
+#include "base/options.h"
+#include "memory/record.h"
+#include "memory/segment.h"
+#include "os/os.h"
+
+enum { SMALLEST_RESERVE_LOG2 = 24, COMMIT_STEP_BYTES = 65536, HEAPS_SHARE_LOG2 = 4, MAP_ENTRY_LOG2 = 2 };
+
+struct tsl_region tsl_region;
+
+static struct tsl_lock grow_lock;
+static uintptr_t map_end;      // [lock:grow] the map is committed up to here
+static uintptr_t records_end;  // [lock:grow]
+static uintptr_t segments_end; // [lock:grow]
+static uintptr_t heaps_end;    // [lock:grow]
+static size_t committed_units; // [lock:grow] heap units committed, counted from base
+
+// Lays the parts out one behind the other; sizes follow from the number of units.
+static void region_lay_out(uintptr_t base, size_t span_bytes) {
+  size_t units = span_bytes >> TSL_UNIT_LOG2;
+  size_t segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
+  uintptr_t at = base + tsl_round_up(units * sizeof(uint32_t), TSL_UNIT_BYTES);
+  tsl_region.records = at;
+  at += tsl_round_up(units * TSL_RECORD_BYTES, TSL_UNIT_BYTES);
+  tsl_region.segments = at;
+  at += tsl_round_up(segments * sizeof(struct tsl_segment), TSL_UNIT_BYTES);
+  tsl_region.heaps = at;
+  tsl_region.limit_heaps = (span_bytes >> HEAPS_SHARE_LOG2) / TSL_HEAP_BYTES;
+  if (tsl_region.limit_heaps > TSL_MOST_HEAPS) tsl_region.limit_heaps = TSL_MOST_HEAPS;
+  at += tsl_round_up(tsl_region.limit_heaps * TSL_HEAP_BYTES, TSL_UNIT_BYTES);
+  tsl_region.first_unit = (at - base) >> TSL_UNIT_LOG2;
+  tsl_region.span_bytes = span_bytes;
+  tsl_region.limit_units = units;
+  tsl_region.base = base;
+}
+
+static size_t region_wanted_bytes(void) {
+  size_t wanted = (size_t)tsl_option(reserve), decent = tsl_os_reserve_limit_bytes();
+  size_t bytes = (size_t)1 << tsl_highest_bit(wanted < decent ? wanted : decent);
+  return bytes < wanted && bytes * 2 <= decent ? bytes * 2 : bytes;
+}
+
+bool tsl_region_init(void) {
+  void *base = NULL;
+  size_t bytes = region_wanted_bytes();
+  for (; base == NULL && bytes >> SMALLEST_RESERVE_LOG2 != 0; bytes /= 2) {
+    base = tsl_os_reserve(bytes, bytes);
+    if (base != NULL) break;
+  }
+  if (base == NULL) return false;
+  if (!tsl_os_make_readable(base, bytes >> TSL_UNIT_LOG2 << MAP_ENTRY_LOG2)) {
+    tsl_os_unreserve(base, bytes);
+    return false;
+  }
+  region_lay_out((uintptr_t)base, bytes);
+  map_end = tsl_region.base;
+  records_end = tsl_region.records;
+  segments_end = tsl_region.segments;
+  heaps_end = tsl_region.heaps;
+  committed_units = tsl_region.first_unit;
+  tsl_os_name(base, bytes, "tslab");
+  if (tsl_option(thp) != TSL_THP_AUTO) tsl_os_advise_huge(base, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
+  return true;
+}
+
+// Commits an array up to (at least) `wanted`; `*end` tells how far it is committed already.
+static bool commit_up_to(uintptr_t *end, uintptr_t wanted, size_t step) {
+  wanted = tsl_round_up(wanted, step);
+  if (wanted <= *end) return true;
+  if (!tsl_os_commit((void *)*end, wanted - *end)) return false;
+  *end = wanted;
+  return true;
+}
+
+static bool region_commit(size_t units) {
+  size_t page = tsl_os_page_bytes();
+  size_t segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
+  if (!commit_up_to(&map_end, tsl_region.base + units * sizeof(uint32_t), COMMIT_STEP_BYTES) ||
+      !commit_up_to(&records_end, tsl_region.records + units * TSL_RECORD_BYTES, page) ||
+      !commit_up_to(&segments_end, tsl_region.segments + segments * sizeof(struct tsl_segment), page)) {
+    return false;
+  }
+  void *start = (void *)tsl_unit_address(committed_units);
+  return tsl_os_commit(start, (units - committed_units) << TSL_UNIT_LOG2);
+}
+
+static bool region_grow_locked(void) {
+  size_t first = committed_units;
+  if (first >= tsl_region.limit_units) return false;
+  size_t segment = first / TSL_SEGMENT_UNITS;
+  size_t end = (segment + 1) * TSL_SEGMENT_UNITS;
+  if (end > tsl_region.limit_units) end = tsl_region.limit_units;
+  if (!region_commit(end)) return false;
+  tsl_segment_open(segment, first % TSL_SEGMENT_UNITS, end - first);
+  committed_units = end;
+  tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
+  return true;
+}
+
+bool tsl_region_grow(void) {
+  tsl_lock_acquire(&grow_lock);
+  bool grown = region_grow_locked();
+  tsl_lock_release(&grow_lock);
+  return grown;
+}
+
+bool tsl_region_commit_heap(size_t number) {
+  if (number >= tsl_region.limit_heaps) return false;
+  tsl_lock_acquire(&grow_lock);
+  uintptr_t end = tsl_region.heaps + (number + 1) * TSL_HEAP_BYTES;
+  bool done = commit_up_to(&heaps_end, end, COMMIT_STEP_BYTES);
+  tsl_lock_release(&grow_lock);
+  return done;
+}
+
+void tsl_region_lock(void) { tsl_lock_acquire(&grow_lock); }
+void tsl_region_unlock(void) { tsl_lock_release(&grow_lock); }

@@ -1,0 +1,65 @@
+// region: the one stretch of address space in which everything of ours lies, and the map that tells whose each unit is.
+//
+//   base                                  heap                                     base + span
+//   | address map | unit records | segments | heaps |  units ...   (grows) |  no access   |
+//
+//  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span only
+//  R2  the map is readable from end to end; an entry is zero unless its unit belongs to a heap
+//  R3  what `units` counts is committed: its part of the map, the records, the units; what lies above is not
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+enum { TSL_UNIT_LOG2 = 16, TSL_SEGMENT_UNITS = 512, TSL_MOST_HEAPS = 1 << 20, TSL_HEAP_BYTES = 83 * TSL_CACHE_LINE };
+#define TSL_UNIT_BYTES ((size_t)1 << TSL_UNIT_LOG2)
+#define TSL_SEGMENT_BYTES (TSL_UNIT_BYTES * TSL_SEGMENT_UNITS)
+
+// A unit is named by its distance from the region's base; 0 is the map's own and means "none".
+typedef uint32_t tsl_unit;
+
+struct tsl_region {
+  uintptr_t base;       // [const] also the address of the map
+  size_t limit_units;   // [const] the region ends here, counted from base
+  size_t span_bytes;    // [const]
+  size_t first_unit;    // [const] first heap unit, a multiple of TSL_SEGMENT_UNITS
+  uintptr_t records;    // [const] address of unit 0's slab record
+  uintptr_t segments;   // [const] address of segment 0's record
+  uintptr_t heaps;      // [const] address of heap 0, which nobody uses
+  size_t limit_heaps;   // [const] heap numbers are below this
+  size_t units;         // [lock:grow, read by any] units opened so far, counted from base
+};
+
+TSL_HIDDEN extern struct tsl_region tsl_region;
+
+// Reserves the region. False when the system gives no address space; may then be tried again.
+TSL_HIDDEN bool tsl_region_init(void);
+
+// Opens one more segment at the region's end. False when there is no more, or the system refuses. Any thread.
+TSL_HIDDEN bool tsl_region_grow(void);
+
+// Makes the place of heap `number` readable and writable. False when there is no more, or the system refuses. Any thread.
+TSL_HIDDEN bool tsl_region_commit_heap(size_t number);
+
+// For fork: nobody grows the region between the two.
+TSL_HIDDEN void tsl_region_lock(void);
+TSL_HIDDEN void tsl_region_unlock(void);
+
+TSL_ALWAYS_INLINE uint32_t *tsl_map_entry(size_t unit) { return (uint32_t *)tsl_region.base + unit; }
+
+TSL_ALWAYS_INLINE size_t tsl_unit_of(const void *address) {
+  return ((uintptr_t)address - tsl_region.base) >> TSL_UNIT_LOG2;
+}
+TSL_ALWAYS_INLINE uintptr_t tsl_unit_address(size_t unit) {
+  return tsl_region.base + (unit << TSL_UNIT_LOG2);
+}
+
+// The map entry of an address, 0 for any address that is not ours.
+TSL_ALWAYS_INLINE uint32_t tsl_map_lookup(const void *address) {
+  size_t unit = tsl_unit_of(address);
+  return unit < tsl_region.limit_units ? tsl_load_relaxed(tsl_map_entry(unit)) : 0;
+}

@@ -1,0 +1,311 @@
+#include "memory/segment.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "os/os.h"
+
+// The dirty units and the least of them since somebody asked. [remote], relaxed: they steer, they do not decide.
+static size_t dirty_units, dirty_low;
+
+// No segment below this one had a free unit when somebody last looked. [remote], relaxed: a hint.
+static size_t search_from;
+
+struct run {
+  unsigned first, count;
+};
+
+static void dirty_remove(size_t units) {
+  if (units == 0) return;
+  size_t left = tsl_sub_relaxed(&dirty_units, units) - units;
+  if (left < tsl_load_relaxed(&dirty_low)) tsl_store_relaxed(&dirty_low, left);
+}
+
+size_t tsl_units_dirty(void) { return tsl_load_relaxed(&dirty_units); }
+
+size_t tsl_units_dirty_low(void) {
+  return tsl_exchange_relaxed(&dirty_low, tsl_load_relaxed(&dirty_units));
+}
+
+// First bit at or after `from` whose value is `value`; TSL_SEGMENT_UNITS when there is none.
+static unsigned bits_find(const uint64_t *words, unsigned from, bool value) {
+  while (from < TSL_SEGMENT_UNITS) {
+    uint64_t word = words[from / 64] ^ (value ? 0 : ~UINT64_C(0));
+    word &= ~UINT64_C(0) << (from % 64);
+    if (word != 0) return (from & ~63u) + tsl_lowest_bit(word);
+    from = (from & ~63u) + 64;
+  }
+  return TSL_SEGMENT_UNITS;
+}
+
+// The next run of bits equal to `value` at or after `from`; count 0 when there is none.
+static struct run run_next(const uint64_t *words, unsigned from, bool value) {
+  unsigned first = bits_find(words, from, value);
+  if (first == TSL_SEGMENT_UNITS) return (struct run){first, 0};
+  return (struct run){first, bits_find(words, first, !value) - first};
+}
+
+// One word's part of a run.
+struct part {
+  unsigned word;
+  uint64_t mask;
+};
+
+// Cuts the next word's part off `rest`; false when nothing is left.
+static bool run_cut(struct run *rest, struct part *part) {
+  if (rest->count == 0) return false;
+  unsigned offset = rest->first % 64, count = 64 - offset;
+  if (count > rest->count) count = rest->count;
+  *part = (struct part){rest->first / 64, tsl_low_bits(count) << offset};
+  *rest = (struct run){rest->first + count, rest->count - count};
+  return true;
+}
+
+static void segment_measure(struct tsl_segment *segment) {
+  unsigned longest = 0, free = 0;
+  for (struct run run = run_next(segment->used, 0, false); run.count != 0;
+       run = run_next(segment->used, run.first + run.count, false)) {
+    if (run.count > longest) longest = run.count;
+    free += run.count;
+  }
+  tsl_store_relaxed(&segment->longest, (uint16_t)longest);
+  tsl_store_relaxed(&segment->free_units, (uint16_t)free);
+  tsl_invariant(tsl_segment_valid(segment));
+}
+
+void tsl_segment_open(size_t index, size_t first, size_t count) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  memset(segment->used, 0xff, sizeof segment->used);
+  struct run rest = {(unsigned)first, (unsigned)count};
+  for (struct part part; run_cut(&rest, &part);) segment->used[part.word] &= ~part.mask;
+  segment_measure(segment);
+}
+
+// Marks free units used; returns how many of them were dirty.
+static unsigned segment_use(struct tsl_segment *segment, struct run run) {
+  unsigned dirty = 0;
+  for (struct part part; run_cut(&run, &part);) {
+    tsl_assert((segment->used[part.word] & part.mask) == 0);
+    dirty += tsl_bit_count(segment->dirty[part.word] & part.mask);
+    segment->used[part.word] |= part.mask;
+    segment->dirty[part.word] &= ~part.mask;
+  }
+  segment_measure(segment);
+  return dirty;
+}
+
+static void segment_free(struct tsl_segment *segment, struct run run, bool dirty) {
+  for (struct part part; run_cut(&run, &part);) {
+    tsl_assert((segment->used[part.word] & part.mask) == part.mask);
+    segment->used[part.word] &= ~part.mask;
+    if (dirty) segment->dirty[part.word] |= part.mask;
+  }
+  segment_measure(segment);
+}
+
+// The smallest free run that holds `count` aligned units, cut down to them; count 0 when there is none.
+static struct run segment_best_fit(const struct tsl_segment *segment, unsigned count, unsigned alignment) {
+  struct run best = {0, 0};
+  unsigned best_count = TSL_SEGMENT_UNITS + 1;
+  for (struct run run = run_next(segment->used, 0, false); run.count != 0;
+       run = run_next(segment->used, run.first + run.count, false)) {
+    unsigned first = (run.first + alignment - 1) & ~(alignment - 1);
+    if (first + count > run.first + run.count || run.count >= best_count) continue;
+    best = (struct run){first, count};
+    best_count = run.count;
+  }
+  return best;
+}
+
+static void segment_give(size_t index, struct run run, bool dirty) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  tsl_lock_acquire(&segment->lock);
+  segment_free(segment, run, dirty);
+  tsl_lock_release(&segment->lock);
+  if (dirty) tsl_add_relaxed(&dirty_units, run.count);
+  if (index < tsl_load_relaxed(&search_from)) tsl_store_relaxed(&search_from, index);
+}
+
+// The part of the units [first, first + count) that lies in the first one's segment.
+static struct run run_in_segment(size_t first, size_t count) {
+  unsigned offset = (unsigned)(first % TSL_SEGMENT_UNITS);
+  size_t room = TSL_SEGMENT_UNITS - offset;
+  return (struct run){offset, (unsigned)(count < room ? count : room)};
+}
+
+static void units_give(size_t first, size_t count, bool dirty) {
+  while (count != 0) {
+    struct run run = run_in_segment(first, count);
+    segment_give(first / TSL_SEGMENT_UNITS, run, dirty);
+    first += run.count;
+    count -= run.count;
+  }
+}
+
+void tsl_units_give(tsl_unit first, size_t count) { units_give(first, count, true); }
+
+static size_t segments_open(void) {
+  size_t units = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  return tsl_divide_up(units, TSL_SEGMENT_UNITS);
+}
+
+static tsl_unit segment_take(size_t index, size_t count, size_t alignment, bool *clean) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  if (tsl_load_relaxed(&segment->longest) < count || !tsl_lock_try_briefly(&segment->lock)) return 0;
+  struct run run = segment_best_fit(segment, (unsigned)count, (unsigned)alignment);
+  unsigned dirty = run.count == 0 ? 0 : segment_use(segment, run);
+  tsl_lock_release(&segment->lock);
+  if (run.count == 0) return 0;
+  dirty_remove(dirty);
+  *clean = dirty == 0;
+  return (tsl_unit)(index * TSL_SEGMENT_UNITS + run.first);
+}
+
+// Takes one whole free segment.
+static bool segment_take_whole(size_t index, bool *clean) {
+  bool this_clean = true;
+  if (tsl_load_relaxed(&tsl_segment_at(index)->longest) != TSL_SEGMENT_UNITS) return false;
+  if (segment_take(index, TSL_SEGMENT_UNITS, 1, &this_clean) == 0) return false;
+  *clean &= this_clean;
+  return true;
+}
+
+static bool segment_take_at(size_t index, struct run run, bool *clean) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  if (index >= segments_open() || !tsl_lock_try_briefly(&segment->lock)) return false;
+  struct run free = run_next(segment->used, run.first, false);
+  bool fits = free.first == run.first && free.count >= run.count;
+  unsigned dirty = fits ? segment_use(segment, run) : 0;
+  tsl_lock_release(&segment->lock);
+  dirty_remove(dirty);
+  *clean &= dirty == 0;
+  return fits;
+}
+
+bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean) {
+  *clean = true;
+  for (size_t taken = 0; taken < count;) {
+    struct run run = run_in_segment(first + taken, count - taken);
+    if (!segment_take_at((first + taken) / TSL_SEGMENT_UNITS, run, clean)) {
+      units_give(first, taken, !*clean);
+      return false;
+    }
+    taken += run.count;
+  }
+  return true;
+}
+
+// Takes `count` whole neighbouring segments from `first` on; returns how many it got before one was missing.
+static size_t segments_take(size_t first, size_t count, bool *clean) {
+  size_t taken = 0;
+  *clean = true;
+  while (taken < count && segment_take_whole(first + taken, clean)) taken++;
+  return taken;
+}
+
+static tsl_unit segments_find(size_t count, size_t alignment, bool *clean) {
+  size_t open = segments_open();
+  size_t first = tsl_round_up(tsl_region.first_unit / TSL_SEGMENT_UNITS, alignment);
+  while (first + count <= open) {
+    size_t taken = segments_take(first, count, clean);
+    if (taken == count) return (tsl_unit)(first * TSL_SEGMENT_UNITS);
+    units_give(first * TSL_SEGMENT_UNITS, taken * TSL_SEGMENT_UNITS, !*clean);
+    first = tsl_round_up(first + taken + 1, alignment);
+  }
+  return 0;
+}
+
+// Aligned addresses need aligned segment numbers: R1 makes base a multiple of every alignment up to the span.
+static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
+  size_t count = tsl_divide_up(units, TSL_SEGMENT_UNITS);
+  size_t segment_alignment = tsl_divide_up(alignment, TSL_SEGMENT_UNITS);
+  if (count > tsl_region.limit_units / TSL_SEGMENT_UNITS) return 0;
+  for (;;) {
+    tsl_unit found = segments_find(count, segment_alignment, clean);
+    if (found != 0) units_give(found + units, count * TSL_SEGMENT_UNITS - units, !*clean);
+    if (found != 0 || !tsl_region_grow()) return found;
+  }
+}
+
+// Looks through the segments [*index, end); `*full` tells whether none before the one taken from had a free unit.
+static tsl_unit segments_search(size_t *index, size_t count, size_t alignment, bool *clean, bool *full) {
+  for (; *index < segments_open(); ++*index) {
+    tsl_unit found = segment_take(*index, count, alignment, clean);
+    if (found != 0) return found;
+    *full &= tsl_load_relaxed(&tsl_segment_at(*index)->longest) == 0;
+  }
+  return 0;
+}
+
+tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
+  if (count > TSL_SEGMENT_UNITS / 2 || alignment > TSL_SEGMENT_UNITS / 2) {
+    return segments_take_run(count, alignment, clean);
+  }
+  size_t index = tsl_load_relaxed(&search_from);
+  bool full = true;
+  tsl_unit found = segments_search(&index, count, alignment, clean, &full);
+  if (found != 0 && full) tsl_store_relaxed(&search_from, index);
+  if (found != 0) return found;
+  index = 0;
+  do {
+    found = segments_search(&index, count, alignment, clean, &full);
+  } while (found == 0 && tsl_region_grow());
+  return found;
+}
+
+// Takes the next run of dirty free units out of a segment, so that it can be purged without holding the lock.
+static struct run segment_take_dirty(struct tsl_segment *segment, size_t most) {
+  struct run run = {0, 0};
+  if (!tsl_lock_try(&segment->lock)) return run;
+  run = run_next(segment->dirty, 0, true);
+  if (run.count > most) run.count = (unsigned)most;
+  if (run.count != 0) segment_use(segment, run);
+  tsl_lock_release(&segment->lock);
+  dirty_remove(run.count);
+  return run;
+}
+
+size_t tsl_units_purge(size_t *cursor, size_t most) {
+  size_t first = tsl_region.first_unit / TSL_SEGMENT_UNITS, count = segments_open() - first;
+  for (size_t tried = 0; tried < count; tried++) {
+    size_t index = first + *cursor % count;
+    struct run run = segment_take_dirty(tsl_segment_at(index), most);
+    if (run.count != 0) {
+      uintptr_t start = tsl_unit_address(index * TSL_SEGMENT_UNITS + run.first);
+      bool purged = tsl_os_purge((void *)start, (size_t)run.count << TSL_UNIT_LOG2);
+      segment_give(index, run, !purged);
+      return purged ? run.count : 0;
+    }
+    *cursor = (*cursor + 1) % count;
+  }
+  return 0;
+}
+
+size_t tsl_units_open(void) { return tsl_load_relaxed(&tsl_region.units) - tsl_region.first_unit; }
+
+size_t tsl_units_free(void) {
+  size_t free = 0;
+  for (size_t i = 0; i < segments_open(); i++) free += tsl_load_relaxed(&tsl_segment_at(i)->free_units);
+  return free;
+}
+
+void tsl_segments_lock(void) {
+  for (size_t i = 0; i < segments_open(); i++) tsl_lock_acquire(&tsl_segment_at(i)->lock);
+}
+
+void tsl_segments_unlock(void) {
+  for (size_t i = 0; i < segments_open(); i++) tsl_lock_release(&tsl_segment_at(i)->lock);
+}
+
+bool tsl_segment_valid(const struct tsl_segment *segment) {
+  unsigned free = 0, longest = 0, current = 0;
+  for (unsigned i = 0; i < TSL_SEGMENT_UNITS; i++) {
+    bool used = segment->used[i / 64] >> (i % 64) & 1;
+    current = used ? 0 : current + 1;
+    free += !used;
+    if (current > longest) longest = current;
+    if (used && (segment->dirty[i / 64] >> (i % 64) & 1)) return false;
+  }
+  return free == segment->free_units && longest == segment->longest;
+}

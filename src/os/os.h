@@ -1,0 +1,52 @@
+// os: everything that the allocator asks of the operating system. Behind it stands Linux (os_linux.c) or, in unit
+// tests, a fake with a failure point at each call (test/unit/os_fake.c). Every call may come from any thread.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+// Bytes of a page; a power of two, the same for the life of the process.
+TSL_HIDDEN size_t tsl_os_page_bytes(void);
+
+// Address space without access, aligned; a multiple of 64 KiB. NULL when the system refuses.
+TSL_HIDDEN void *tsl_os_reserve(size_t bytes, size_t alignment);
+
+// Most bytes of address space it is decent to reserve, seeing the process's limits.
+TSL_HIDDEN size_t tsl_os_reserve_limit_bytes(void);
+
+// Gives back a reservation.
+TSL_HIDDEN void tsl_os_unreserve(void *address, size_t bytes);
+
+// Makes reserved pages readable and writable; they read as zero. False (and no effect) when refused.
+TSL_HIDDEN bool tsl_os_commit(void *address, size_t bytes);
+
+// Makes reserved pages readable; they read as zero and cost no memory. False (and no effect) when refused.
+TSL_HIDDEN bool tsl_os_make_readable(void *address, size_t bytes);
+
+// Drops the contents of committed pages: they read as zero and cost no memory until touched. False when refused.
+TSL_HIDDEN bool tsl_os_purge(void *address, size_t bytes);
+
+// Moves pages to `to` (committed, same size) without copying; the old place stays committed and reads as zero.
+// False, and nothing moved, when the system cannot.
+TSL_HIDDEN bool tsl_os_move(void *from, void *to, size_t bytes);
+
+// Tells the system how it may use huge pages in a range. Advice: no result.
+TSL_HIDDEN void tsl_os_advise_huge(void *address, size_t bytes, bool wanted);
+
+// Names a range in /proc/PID/maps. Advice: no result.
+TSL_HIDDEN void tsl_os_name(void *address, size_t bytes, const char *name);
+
+// Milliseconds of a clock that never goes back; its grain is a few milliseconds.
+TSL_HIDDEN uint64_t tsl_os_now_ms(void);
+
+// Random bits, different in each process; not for cryptography.
+TSL_HIDDEN uint64_t tsl_os_random(void);
+
+// Lets another thread run.
+TSL_HIDDEN void tsl_os_yield(void);
+
+// Value of an environment variable; NULL when it is not set or the program runs with raised privileges.
+TSL_HIDDEN const char *tsl_os_environment(const char *name);

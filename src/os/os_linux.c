@@ -1,0 +1,136 @@
+// os_linux: the Linux behind os.h. Owns nothing but what it learnt about the system at first use.
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/os.h"
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+enum { HINT_TRIES = 4 };
+
+size_t tsl_os_page_bytes(void) { return (size_t)getauxval(AT_PAGESZ); }
+
+static void *map_reserved(void *hint, size_t bytes) {
+  void *address = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return address == MAP_FAILED ? NULL : address;
+}
+
+// An aligned place in the lower half of what every 47-bit address space has.
+static uintptr_t random_hint(size_t alignment) {
+  const uintptr_t lowest = (uintptr_t)1 << 40, span = (uintptr_t)1 << 46;
+  return tsl_round_up(lowest + tsl_os_random() % span, alignment);
+}
+
+static void *reserve_trimmed(size_t bytes, size_t alignment) {
+  char *whole = map_reserved(NULL, bytes + alignment);
+  if (whole == NULL) return NULL;
+  char *start = (char *)tsl_round_up((uintptr_t)whole, alignment);
+  size_t before = (size_t)(start - whole);
+  if (before != 0) munmap(whole, before);
+  munmap(start + bytes, alignment - before);
+  return start;
+}
+
+void *tsl_os_reserve(size_t bytes, size_t alignment) {
+  int saved = errno;
+  void *start = NULL;
+  for (int i = 0; i < HINT_TRIES && start == NULL; i++) {
+    void *address = map_reserved((void *)random_hint(alignment), bytes);
+    if (address == NULL) break;
+    if (((uintptr_t)address & (alignment - 1)) == 0) {
+      start = address;
+    } else {
+      munmap(address, bytes);
+    }
+  }
+  if (start == NULL) start = reserve_trimmed(bytes, alignment);
+  errno = saved;
+  return start;
+}
+
+void tsl_os_unreserve(void *address, size_t bytes) {
+  int saved = errno;
+  munmap(address, bytes);
+  errno = saved;
+}
+
+size_t tsl_os_reserve_limit_bytes(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return (size_t)limit.rlim_cur / 2;
+}
+
+bool tsl_os_commit(void *address, size_t bytes) {
+  int saved = errno;
+  bool done = mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0;
+  errno = saved;
+  return done;
+}
+
+bool tsl_os_make_readable(void *address, size_t bytes) {
+  int saved = errno;
+  bool done = mprotect(address, bytes, PROT_READ) == 0;
+  errno = saved;
+  return done;
+}
+
+bool tsl_os_purge(void *address, size_t bytes) {
+  int saved = errno;
+  bool done = madvise(address, bytes, MADV_DONTNEED) == 0;
+  errno = saved;
+  return done;
+}
+
+bool tsl_os_move(void *from, void *to, size_t bytes) {
+  int saved = errno;
+  void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
+  errno = saved;
+  return moved == to;
+}
+
+void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {
+  int saved = errno;
+  madvise(address, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  errno = saved;
+}
+
+void tsl_os_name(void *address, size_t bytes, const char *name) {
+  int saved = errno;
+  prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);
+  errno = saved;
+}
+
+uint64_t tsl_os_now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+// splitmix64 (Steele, Lea, Flood 2014) over the kernel's 16 random bytes and a counter.
+uint64_t tsl_os_random(void) {
+  static uint64_t drawn;
+  const uint64_t *seed = (const uint64_t *)getauxval(AT_RANDOM);
+  uint64_t x = (seed != NULL ? seed[1] : 0) + (tsl_add_relaxed(&drawn, 1) + 1) * 0x9E3779B97F4A7C15u;
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+  return x ^ x >> 31;
+}
+
+void tsl_os_yield(void) { sched_yield(); }
+
+const char *tsl_os_environment(const char *name) { return secure_getenv(name); }

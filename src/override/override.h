@@ -1,0 +1,12 @@
+// override: how the library stands in for other libraries' functions.
+#pragma once
+
+#include "base/compiler.h"
+
+// A symbol of another library that this one defines instead. It has no prototype of ours: the headers that declare these
+// names differ between C libraries in attributes and exception specifications.
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#define FACE TSL_EXPORT
+
+#define ALIAS(target, name) \
+  extern __typeof__(target) name TSL_EXPORT __attribute__((alias(#target), copy(target)))

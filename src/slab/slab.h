@@ -1,0 +1,85 @@
+// slab: one or more units that hold blocks of one size class for one heap. Nothing of it lies in the units themselves.
+//
+// A free block is one bit: in `free` when its heap's thread freed it, in `remote` when somebody else did. Everything else
+// is `out`: live, or among the hot blocks of the heap's bin.
+//
+//  S1  out + bits in free + bits in remote == capacity
+//  S2  [owner] fields are the owner's alone; anyone may set a bit in `remote`
+//  S3  bit w of `summary` is set exactly when free[w] != 0
+//  S4  whoever sets the first bit of remote[w] sets bit w of `remote_summary`; whoever sets the first bit of
+//      `remote_summary` pushes the slab on its heap's ready stack. The owner empties words only of slabs that it took
+//      from that stack, and only words whose summary bit it took: so a slab whose last block came back has no freer
+//      left that may still touch it.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "memory/record.h"
+#include "slab/sizeclass.h"
+
+enum { TSL_SLAB_WORDS = 64 };
+
+struct tsl_slab {
+  uint64_t summary;       // [owner] words of `free` that have bits
+  struct tsl_slab *next;  // [owner] neighbours on the bin's list of slabs with room
+  struct tsl_slab *prev;  // [owner]
+  uint32_t out;           // [owner] blocks neither in `free` nor in `remote`
+  uint16_t start;         // [owner] the block that is handed out first
+  uint8_t class;          // [owner] set when the slab is opened
+  bool listed;            // [owner] on the bin's list
+
+  TSL_ON_LINE uint64_t remote_summary;  // [remote]
+  uint32_t ready_next;                  // [remote] link on the ready stack, written by who pushes
+
+  TSL_ON_LINE uint64_t free[TSL_SLAB_WORDS];    // [owner]
+  TSL_ON_LINE uint64_t remote[TSL_SLAB_WORDS];  // [remote]
+};
+
+_Static_assert(sizeof(struct tsl_slab) == TSL_RECORD_SLAB_BYTES, "a slab fills its part of the record");
+
+// A word's worth of blocks.
+struct tsl_handful {
+  uint64_t blocks;  // one bit each
+  uintptr_t base;   // address of bit 0
+};
+
+TSL_ALWAYS_INLINE struct tsl_slab *tsl_slab_at(size_t unit) {
+  return (struct tsl_slab *)tsl_record_address(unit);
+}
+TSL_ALWAYS_INLINE size_t tsl_slab_unit(const struct tsl_slab *slab) {
+  return ((uintptr_t)slab - tsl_region.records) / TSL_RECORD_BYTES;
+}
+
+// First unit of the slab that holds `unit`: slabs of several units are aligned to their size.
+TSL_ALWAYS_INLINE size_t tsl_slab_first_unit(size_t unit, unsigned class) {
+  return unit & ~((size_t)tsl_sizeclasses[class].units - 1);
+}
+
+// Makes the units from `unit` on an empty slab. The caller enters them in the map.
+TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class);
+
+// Takes the free blocks of one word out of a slab with room.
+TSL_HIDDEN struct tsl_handful tsl_slab_take(struct tsl_slab *slab);
+
+// Index of a block in its slab, or -1 when the address is not the beginning of a block.
+static inline int tsl_slab_index(size_t first_unit, unsigned class, const void *block) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
+  size_t offset = (uintptr_t)block - tsl_unit_address(first_unit);
+  uint32_t index = (uint32_t)(offset * sizeclass->reciprocal >> 32);
+  return index * (size_t)sizeclass->bytes == offset && index < sizeclass->capacity ? (int)index : -1;
+}
+
+// Puts a block that is out back, by the owner. False, and no effect, when it is free already.
+TSL_HIDDEN bool tsl_slab_put(struct tsl_slab *slab, unsigned index);
+
+enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_TWICE };
+
+// Puts a block back from any thread. PUSH: the caller must push the slab on its heap's ready stack. TWICE: it was free.
+TSL_HIDDEN enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index);
+
+// Moves the remote bits to the free ones; only after the slab was popped from the ready stack.
+TSL_HIDDEN void tsl_slab_collect(struct tsl_slab *slab);
+
+TSL_HIDDEN bool tsl_slab_valid(const struct tsl_slab *slab);
