@@ -7,8 +7,9 @@
 
 #include "epoch/heap.h"
 
-// What the fast paths leave over.
+// What the fast paths leave over: sizes above TSL_TINY_LIMIT, and bins that are empty.
 TSL_HIDDEN void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap);
+TSL_HIDDEN void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place);
 TSL_HIDDEN void tsl_free_slow(void *block);
 // The bin of `code` has no room: `room` is one too small.
 TSL_HIDDEN void tsl_free_full(struct tsl_heap *heap, void *block, size_t code);

@@ -15,25 +15,32 @@ static void *out_of_memory(void) {
   return NULL;
 }
 
-static void *malloc_medium(struct tsl_heap *heap, size_t bytes) {
-  size_t class = tsl_sizeclass_of_medium(bytes), place = class * sizeof(struct tsl_bin);
-  TSL_RETURN_POPPED(heap, place, tsl_heap_refill(heap, (unsigned)class));
-}
-
-TSL_NOINLINE static void *malloc_first(size_t bytes) {
+// The calling thread has no heap yet, or no more.
+static void *malloc_first(size_t bytes) {
   struct tsl_lease lease;
   if (!tsl_thread_enter(&lease)) return out_of_memory();
-  void *block = tsl_malloc_slow(bytes, tsl_heap_current);
+  void *block = tsl_fast_malloc(bytes);
   tsl_thread_leave(&lease);
   return block;
 }
 
-void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
-  if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(bytes);
-  if (bytes > TSL_SMALL_LIMIT) return tsl_malloc_large(bytes, 1, NULL);
-  void *block = bytes <= TSL_TINY_LIMIT ? tsl_heap_refill(heap, tsl_sizeclass_of_tiny(bytes))
-                                        : malloc_medium(heap, bytes);
+TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
+  if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
+  void *block = tsl_heap_refill(heap, class);
   return tsl_likely(block != NULL) ? block : out_of_memory();
+}
+
+void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place) {
+  size_t class = place / sizeof(struct tsl_bin);
+  struct tsl_stock *stock = &heap->stocks[class];
+  if (tsl_likely(stock->rest.blocks != 0)) return tsl_stock_pop(stock);
+  return malloc_beyond_stock(heap, (unsigned)class);
+}
+
+void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
+  if (bytes > TSL_SMALL_LIMIT) return tsl_malloc_large(bytes, 1, NULL);
+  size_t place = tsl_sizeclass_of_medium(bytes) * sizeof(struct tsl_bin);
+  TSL_RETURN_POPPED(heap, place, tsl_malloc_beyond_bin(heap, place));
 }
 
 void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {

@@ -64,3 +64,6 @@ void tsl_thread_leave(struct tsl_lease *lease) {
   tsl_heap_current = &tsl_heap_empty;
   tsl_heap_pool(lease->heap);
 }
+
+void tsl_thread_lock(void) { tsl_lock_acquire(&init_lock); }
+void tsl_thread_unlock(void) { tsl_lock_release(&init_lock); }

@@ -14,3 +14,7 @@ struct tsl_lease {
 // is out.
 TSL_HIDDEN bool tsl_thread_enter(struct tsl_lease *lease);
 TSL_HIDDEN void tsl_thread_leave(struct tsl_lease *lease);
+
+// For fork: no thread initialises the library between the two.
+TSL_HIDDEN void tsl_thread_lock(void);
+TSL_HIDDEN void tsl_thread_unlock(void);

@@ -29,8 +29,9 @@ struct tsl_heap tsl_heap_empty = {
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_heap_empty;
 
-static struct tsl_stack pool;
-static uint32_t last_number;  // [remote] heaps made so far
+// Heaps without a thread. Those in pools[turn] have not been looked at since the turn changed.
+static struct tsl_stack pools[2];
+static uint32_t turn;  // [remote], relaxed: either pool serves
 
 static uint32_t *pool_link(uint32_t number) { return &tsl_heap_at(number)->pool_next; }
 
@@ -52,18 +53,34 @@ static void heap_init(struct tsl_heap *heap, uint32_t number) {
   }
 }
 
+static struct tsl_heap *pool_take(uint32_t which) {
+  uint32_t number = tsl_stack_pop(&pools[which], pool_link);
+  return number == 0 ? NULL : tsl_heap_at(number);
+}
+
+static void pool_give(uint32_t which, struct tsl_heap *heap) {
+  tsl_stack_push(&pools[which], heap->number, pool_link);
+}
+
 struct tsl_heap *tsl_heap_take(void) {
-  uint32_t number = tsl_stack_pop(&pool, pool_link);
-  if (number != 0) return tsl_heap_at(number);
-  number = tsl_add_relaxed(&last_number, 1) + 1;
-  if (!tsl_region_commit_heap(number)) return NULL;
+  struct tsl_heap *heap = pool_take(0);
+  if (heap == NULL) heap = pool_take(1);
+  if (heap != NULL) return heap;
+  uint32_t number = tsl_region_add_heap();
+  if (number == 0) return NULL;
   heap_init(tsl_heap_at(number), number);
   return tsl_heap_at(number);
 }
 
+static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
+  while (home->unit_count > keep) tsl_unit_cache_give(home->units[--home->unit_count]);
+  home->unit_low = home->unit_count;
+}
+
 void tsl_heap_pool(struct tsl_heap *heap) {
   heap->exit_rounds = 0;
-  tsl_stack_push(&pool, heap->number, pool_link);
+  heap_give_cache(heap, 0);
+  pool_give(tsl_load_relaxed(&turn), heap);
 }
 
 static void stock_list(struct tsl_stock *stock, struct tsl_slab *slab) {
@@ -84,16 +101,14 @@ static void stock_unlist(struct tsl_stock *stock, struct tsl_slab *slab) {
   }
 }
 
-static void *handful_pop(struct tsl_handful *handful, size_t block_bytes) {
-  unsigned block = tsl_lowest_bit(handful->blocks);
-  handful->blocks &= handful->blocks - 1;
-  return (void *)(handful->base + block * block_bytes);
-}
-
 static tsl_unit heap_take_units(struct tsl_heap *home, unsigned count) {
   bool clean;
   if (count > 1) return tsl_units_take(count, count, &clean);
-  if (home->unit_count != 0) return home->units[--home->unit_count];
+  if (home->unit_count != 0) {
+    tsl_unit cached = home->units[--home->unit_count];
+    if (home->unit_count < home->unit_low) home->unit_low = home->unit_count;
+    return cached;
+  }
   tsl_unit unit = tsl_unit_cache_take();
   return unit != 0 ? unit : tsl_units_take(1, 1, &clean);
 }
@@ -157,6 +172,28 @@ static void heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
   }
 }
 
+// Looks at one heap without a thread; each comes to its turn.
+static void pool_look(void) {
+  uint32_t from = tsl_load_relaxed(&turn);
+  struct tsl_heap *heap = pool_take(from);
+  if (heap == NULL) {
+    tsl_store_relaxed(&turn, 1 - from);
+    return;
+  }
+  heap_look_at_ready(heap, COLLECT_BUDGET);
+  heap_give_cache(heap, 0);
+  pool_give(1 - from, heap);
+}
+
+// What the thread did not need of its unit cache since the last tick goes to the others.
+static void heap_tick(struct tsl_heap *home) {
+  if (--home->ticks != 0) return;
+  home->ticks = TICK_REFILLS;
+  heap_give_cache(home, home->unit_count - home->unit_low);
+  pool_look();
+  tsl_purge_tick();
+}
+
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->stocks[class];
   heap_look_at_ready(heap, COLLECT_BUDGET);
@@ -167,10 +204,22 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   return true;
 }
 
-static void heap_tick(struct tsl_heap *heap) {
-  if (--heap->ticks != 0) return;
-  heap->ticks = TICK_REFILLS;
-  tsl_purge_tick();
+static void report_twice(const void *block) { tsl_misuse("free(%p): the block is free already", block); }
+
+static void report_interior(const void *block) {
+  tsl_misuse("free(%p): not the beginning of a block", block);
+}
+
+// A bin whose first link leads neither inside the region nor to its end was written to by somebody else. Its blocks are
+// given up.
+static void bin_check(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  uintptr_t *block = bin->head;
+  if (block == &tsl_bin_end || (*block ^ (uintptr_t)block) == (uintptr_t)&tsl_bin_end) return;
+  tsl_misuse("heap corruption: the free block %p of %u bytes was written to", (void *)block,
+             tsl_sizeclasses[class].bytes);
+  bin->head = &tsl_bin_end;
+  bin->room = (int32_t)bin_limit(class);
 }
 
 // The last block of a bin stays there for the fast path's sake, until nothing else is left.
@@ -182,43 +231,48 @@ static void *bin_take_last(struct tsl_bin *bin) {
   return block;
 }
 
+// The handful's blocks count as allocated from here on; readers subtract what is left of it.
+static void stock_count(struct tsl_heap *heap, unsigned class) {
+  uint32_t *until = &heap->bins[class].until;
+  uint32_t count = tsl_bit_count(heap->stocks[class].rest.blocks);
+  if (*until <= count) tsl_heap_recount(heap, class, NULL);
+  *until -= count;
+}
+
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->stocks[class];
-  if (tsl_unlikely(stock->rest.blocks == 0)) {
-    tsl_store_relaxed(&heap->home->inside, 1);
-    bool filled = heap_refill_stock(heap, class);
-    heap_tick(heap->home);
-    tsl_store_relaxed(&heap->home->inside, 0);
-    if (!filled) return bin_take_last(&heap->bins[class]);
-  }
-  void *block = handful_pop(&stock->rest, stock->block_bytes);
-  return tsl_unlikely(--heap->bins[class].until == 0) ? tsl_heap_recount(heap, class, block) : block;
+  bin_check(heap, class);
+  tsl_store_relaxed(&heap->home->inside, 1);
+  bool filled = heap_refill_stock(heap, class);
+  heap_tick(heap->home);
+  tsl_store_relaxed(&heap->home->inside, 0);
+  if (!filled) return bin_take_last(&heap->bins[class]);
+  stock_count(heap, class);
+  return tsl_stock_pop(stock);
 }
 
 void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
-  heap->stocks[class].allocations += NEVER;
+  heap->stocks[class].allocations += NEVER - heap->bins[class].until;
   heap->bins[class].until = NEVER;
   return block;
 }
 
-void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
-  size_t unit = tsl_slab_first_unit(tsl_unit_of(block), class);
-  struct tsl_slab *slab = tsl_slab_at(unit);
-  int index = tsl_slab_index(unit, class, block);
-  if (tsl_unlikely(index < 0)) {
-    tsl_misuse("free(%p): not the beginning of a block", block);
-    return;
-  }
+// The slab's lists and the caches are touched between the two stores only: see tsl_heap_after_fork.
+TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_store_relaxed(&heap->home->inside, 1);
-  if (tsl_unlikely(!tsl_slab_put(slab, (unsigned)index))) {
-    tsl_misuse("free(%p): the block is free already", block);
-  } else if (tsl_unlikely(slab->out == 0) || !slab->listed) {
-    heap_settle_slab(heap, slab);
-  }
+  heap_settle_slab(heap, slab);
   tsl_store_relaxed(&heap->home->inside, 0);
 }
 
-static void heap_push_ready(struct tsl_heap *heap, struct tsl_slab *slab, tsl_unit unit) {
+void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (tsl_unlikely(place.index < 0)) return report_interior(block);
+  if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index))) return report_twice(block);
+  if (tsl_unlikely(place.slab->out == 0 || !place.slab->listed)) heap_settle(heap, place.slab);
+}
+
+static void heap_push_ready(struct tsl_heap *heap, struct tsl_slab *slab) {
+  tsl_unit unit = (tsl_unit)tsl_slab_unit(slab);
   tsl_unit head = tsl_load_relaxed(&heap->ready);
   do {
     slab->ready_next = head;
@@ -226,18 +280,12 @@ static void heap_push_ready(struct tsl_heap *heap, struct tsl_slab *slab, tsl_un
 }
 
 void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
-  size_t unit = tsl_slab_first_unit(tsl_unit_of(block), class);
-  struct tsl_slab *slab = tsl_slab_at(unit);
-  int index = tsl_slab_index(unit, class, block);
-  if (tsl_unlikely(index < 0)) {
-    tsl_misuse("free(%p): not the beginning of a block", block);
-    return;
-  }
-  switch (tsl_slab_put_remote(slab, (unsigned)index)) {
-    case TSL_REMOTE_DONE: return;
-    case TSL_REMOTE_PUSH: heap_push_ready(tsl_heap_at(number), slab, (tsl_unit)unit); return;
-    case TSL_REMOTE_TWICE: tsl_misuse("free(%p): the block is free already", block); return;
-  }
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (tsl_unlikely(place.index < 0)) return report_interior(block);
+  enum tsl_remote result = tsl_slab_put_remote(place.slab, (unsigned)place.index);
+  if (tsl_likely(result == TSL_REMOTE_DONE)) return;
+  if (result == TSL_REMOTE_TWICE) return report_twice(block);
+  heap_push_ready(tsl_heap_at(number), place.slab);
 }
 
 static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
@@ -249,8 +297,9 @@ static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
     tsl_heap_put(heap, class, block);
   }
   struct tsl_stock *stock = &heap->stocks[class];
+  heap->bins[class].until += tsl_bit_count(stock->rest.blocks);
   while (stock->rest.blocks != 0) {
-    tsl_heap_put(heap, class, handful_pop(&stock->rest, stock->block_bytes));
+    tsl_heap_put(heap, class, tsl_stock_pop(stock));
   }
 }
 
@@ -258,21 +307,23 @@ void tsl_heap_collect(struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_CLASSES; class++) heap_empty_bin(heap, class);
   tsl_store_relaxed(&heap->home->inside, 1);
   heap_look_at_ready(heap, UINT32_MAX);
-  while (heap->unit_count != 0) tsl_unit_cache_give(heap->units[--heap->unit_count]);
+  heap_give_cache(heap, 0);
   tsl_store_relaxed(&heap->home->inside, 0);
   tsl_invariant(tsl_heap_valid(heap));
 }
 
-void tsl_heap_collect_pooled(void) {
-  uint32_t number = tsl_stack_pop(&pool, pool_link);
-  if (number == 0) return;
-  tsl_heap_collect(tsl_heap_at(number));
-  tsl_stack_push(&pool, number, pool_link);
+void tsl_heap_collect_pool(void) {
+  struct tsl_stack collected = {0};
+  for (struct tsl_heap *heap; (heap = pool_take(0)) != NULL || (heap = pool_take(1)) != NULL;) {
+    tsl_heap_collect(heap);
+    tsl_stack_push(&collected, heap->number, pool_link);
+  }
+  for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;) pool_give(0, tsl_heap_at(number));
 }
 
 void tsl_heap_after_fork(struct tsl_heap *mine) {
-  pool = (struct tsl_stack){0};
-  for (uint32_t number = 1; number <= last_number && number < tsl_region.limit_heaps; number++) {
+  pools[0] = pools[1] = (struct tsl_stack){0};
+  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap == mine || heap->number == 0 || heap->inside != 0) continue;
     tsl_heap_pool(heap);

@@ -38,6 +38,13 @@ struct tsl_stock {
   uint32_t block_bytes;     // [const]
 };
 
+// The stock's rest must not be empty.
+TSL_ALWAYS_INLINE void *tsl_stock_pop(struct tsl_stock *stock) {
+  uint64_t blocks = stock->rest.blocks;
+  stock->rest.blocks = blocks & (blocks - 1);
+  return (void *)(stock->rest.base + (size_t)tsl_lowest_bit(blocks) * stock->block_bytes);
+}
+
 struct tsl_heap {
   struct tsl_bin bins[TSL_CLASSES];  // first, so that a bin's place is its distance from the heap's address
 
@@ -47,7 +54,8 @@ struct tsl_heap {
   struct tsl_heap *home;  // [const] the home heap of the thread whose heap this is
   tsl_unit pending;       // [owner] slabs taken from `ready` and not looked at yet
   uint32_t pool_next;     // [remote] link while in the pool
-  uint32_t unit_count;    // [owner] a home heap's cache of empty units
+  uint32_t unit_count;    // [owner] a home heap's cache of empty units,
+  uint32_t unit_low;      // [owner] and the least of it since the last tick
   uint32_t ticks;         // [owner] refills until the next purge tick
   uint8_t inside;         // [owner, read after fork] the thread is in the middle of a change
   uint8_t exit_rounds;    // [owner] how often the thread's destructor ran
@@ -75,13 +83,13 @@ TSL_ALWAYS_INLINE struct tsl_heap *tsl_heap_at(uint32_t number) {
 // A home heap for the calling thread: a pooled one, still warm, or a new one. NULL when memory is out.
 TSL_HIDDEN struct tsl_heap *tsl_heap_take(void);
 
-// Puts a heap without a thread into the pool.
+// Puts the heap of a thread that ends into the pool, with all its blocks.
 TSL_HIDDEN void tsl_heap_pool(struct tsl_heap *heap);
 
-// A block of a class from beyond the bin. NULL when memory is out. Owner only.
+// A block of a class whose stock has nothing left. NULL when memory is out. Owner only.
 TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 
-// Puts a block of the heap back in its slab. Owner only. Misuse is reported with `action` as the culprit.
+// Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
 // Puts back a block of another thread's heap, or of one of this thread's that is neither current nor home.
@@ -90,8 +98,8 @@ TSL_HIDDEN void tsl_heap_put_remote(uint32_t number, unsigned class, void *block
 // Moves every hot block to its slab and looks at all that came back: empty slabs are given away. Owner only.
 TSL_HIDDEN void tsl_heap_collect(struct tsl_heap *heap);
 
-// Collects at most one heap of the pool. Any thread.
-TSL_HIDDEN void tsl_heap_collect_pooled(void);
+// tsl_heap_collect for every heap that is in the pool. Any thread.
+TSL_HIDDEN void tsl_heap_collect_pool(void);
 
 // After fork, in the child: every heap but `mine` loses its thread; those inside a change are set aside for ever.
 TSL_HIDDEN void tsl_heap_after_fork(struct tsl_heap *mine);

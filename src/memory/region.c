@@ -108,13 +108,20 @@ bool tsl_region_grow(void) {
   return grown;
 }
 
-bool tsl_region_commit_heap(size_t number) {
-  if (number >= tsl_region.limit_heaps) return false;
+static uint32_t region_add_heap_locked(void) {
+  uint32_t number = tsl_region.last_heap + 1;
+  if (number >= tsl_region.limit_heaps) return 0;
+  uintptr_t end = tsl_region.heaps + (number + (uintptr_t)1) * TSL_HEAP_BYTES;
+  if (!commit_up_to(&heaps_end, end, COMMIT_STEP_BYTES)) return 0;
+  tsl_store_relaxed(&tsl_region.last_heap, number);
+  return number;
+}
+
+uint32_t tsl_region_add_heap(void) {
   tsl_lock_acquire(&grow_lock);
-  uintptr_t end = tsl_region.heaps + (number + 1) * TSL_HEAP_BYTES;
-  bool done = commit_up_to(&heaps_end, end, COMMIT_STEP_BYTES);
+  uint32_t number = region_add_heap_locked();
   tsl_lock_release(&grow_lock);
-  return done;
+  return number;
 }
 
 void tsl_region_lock(void) { tsl_lock_acquire(&grow_lock); }

@@ -31,6 +31,7 @@ struct tsl_region {
   uintptr_t segments;   // [const] address of segment 0's record
   uintptr_t heaps;      // [const] address of heap 0, which nobody uses
   size_t limit_heaps;   // [const] heap numbers are below this
+  uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
   size_t units;         // [lock:grow, read by any] units opened so far, counted from base
 };
 
@@ -42,8 +43,9 @@ TSL_HIDDEN bool tsl_region_init(void);
 // Opens one more segment at the region's end. False when there is no more, or the system refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(void);
 
-// Makes the place of heap `number` readable and writable. False when there is no more, or the system refuses. Any thread.
-TSL_HIDDEN bool tsl_region_commit_heap(size_t number);
+// A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or the system refuses. Any
+// thread.
+TSL_HIDDEN uint32_t tsl_region_add_heap(void);
 
 // For fork: nobody grows the region between the two.
 TSL_HIDDEN void tsl_region_lock(void);

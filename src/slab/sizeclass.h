@@ -23,8 +23,9 @@ enum {
 struct tsl_sizeclass {
   uint32_t bytes;       // of a block
   uint32_t reciprocal;  // ceil(2^32 / bytes): index of a block = offset * reciprocal >> 32
+  uint32_t slab_bytes;  // a power of two, and what its slabs are aligned to
   uint16_t capacity;    // blocks in a slab
-  uint16_t units;       // of a slab; a power of two
+  uint16_t units;       // of a slab
 };
 
 TSL_HIDDEN extern const struct tsl_sizeclass tsl_sizeclasses[TSL_CLASSES];

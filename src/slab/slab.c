@@ -37,16 +37,6 @@ struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
   return handful;
 }
 
-bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
-  unsigned word = index / 64;
-  uint64_t bit = UINT64_C(1) << (index % 64);
-  if (((slab->free[word] | tsl_load_relaxed(&slab->remote[word])) & bit) != 0) return false;
-  slab->free[word] |= bit;
-  slab->summary |= UINT64_C(1) << word;
-  slab->out--;
-  return true;
-}
-
 enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index) {
   unsigned word = index / 64;
   uint64_t bit = UINT64_C(1) << (index % 64);
@@ -56,16 +46,24 @@ enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index) {
   return words != 0 ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH;
 }
 
+static void slab_report_twice(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
+  size_t index = word * 64 + tsl_lowest_bit(blocks);
+  uintptr_t block = tsl_unit_address(tsl_slab_unit(slab)) + index * tsl_sizeclasses[slab->class].bytes;
+  tsl_misuse("free(%p): the block was freed by two threads", (void *)block);
+}
+
+static void slab_collect_word(struct tsl_slab *slab, unsigned word) {
+  uint64_t blocks = tsl_exchange_acquire(&slab->remote[word], 0);  // pairs: remote-free
+  uint64_t twice = slab->free[word] & blocks;
+  if (tsl_unlikely(twice != 0)) slab_report_twice(slab, word, twice);
+  slab->out -= tsl_bit_count(blocks & ~twice);
+  slab->free[word] |= blocks;
+  slab->summary |= UINT64_C(1) << word;
+}
+
 void tsl_slab_collect(struct tsl_slab *slab) {
   uint64_t words = tsl_exchange_acquire(&slab->remote_summary, 0);  // pairs: remote-summary
-  for (; words != 0; words &= words - 1) {
-    unsigned word = tsl_lowest_bit(words);
-    uint64_t blocks = tsl_exchange_acquire(&slab->remote[word], 0);  // pairs: remote-free
-    tsl_assert((slab->free[word] & blocks) == 0);
-    slab->free[word] |= blocks;
-    slab->summary |= UINT64_C(1) << word;
-    slab->out -= tsl_bit_count(blocks);
-  }
+  for (; words != 0; words &= words - 1) slab_collect_word(slab, tsl_lowest_bit(words));
   tsl_invariant(tsl_slab_valid(slab));
 }
 

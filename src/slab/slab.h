@@ -52,9 +52,19 @@ TSL_ALWAYS_INLINE size_t tsl_slab_unit(const struct tsl_slab *slab) {
   return ((uintptr_t)slab - tsl_region.records) / TSL_RECORD_BYTES;
 }
 
-// First unit of the slab that holds `unit`: slabs of several units are aligned to their size.
-TSL_ALWAYS_INLINE size_t tsl_slab_first_unit(size_t unit, unsigned class) {
-  return unit & ~((size_t)tsl_sizeclasses[class].units - 1);
+// A block's place: its slab, and its index there. Index -1: the address is not the beginning of a block.
+struct tsl_place {
+  struct tsl_slab *slab;
+  int index;
+};
+
+// Needs nothing but the address and the class, so that a free from another thread reads no line that the owner writes.
+TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *block) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
+  uintptr_t offset = (uintptr_t)block & (sizeclass->slab_bytes - 1);
+  uint32_t index = (uint32_t)(offset * sizeclass->reciprocal >> 32);
+  bool exact = index * sizeclass->bytes == offset && index < sizeclass->capacity;
+  return (struct tsl_place){tsl_slab_at(tsl_unit_of((void *)((uintptr_t)block - offset))), exact ? (int)index : -1};
 }
 
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
@@ -63,16 +73,17 @@ TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class);
 // Takes the free blocks of one word out of a slab with room.
 TSL_HIDDEN struct tsl_handful tsl_slab_take(struct tsl_slab *slab);
 
-// Index of a block in its slab, or -1 when the address is not the beginning of a block.
-static inline int tsl_slab_index(size_t first_unit, unsigned class, const void *block) {
-  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
-  size_t offset = (uintptr_t)block - tsl_unit_address(first_unit);
-  uint32_t index = (uint32_t)(offset * sizeclass->reciprocal >> 32);
-  return index * (size_t)sizeclass->bytes == offset && index < sizeclass->capacity ? (int)index : -1;
+// Puts a block that is out back, by the owner. False, and no effect, when it is free already. (A block that another
+// thread freed meanwhile is found when the slab is collected.)
+TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
+  unsigned word = index / 64;
+  uint64_t bit = UINT64_C(1) << (index % 64), before = slab->free[word];
+  if (tsl_unlikely((before & bit) != 0)) return false;
+  slab->free[word] = before | bit;
+  slab->summary |= UINT64_C(1) << word;
+  slab->out--;
+  return true;
 }
-
-// Puts a block that is out back, by the owner. False, and no effect, when it is free already.
-TSL_HIDDEN bool tsl_slab_put(struct tsl_slab *slab, unsigned index);
 
 enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_TWICE };
 

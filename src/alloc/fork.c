@@ -1,0 +1,29 @@
+// fork: the child of a program with many threads is a program with one. Locks are held across the fork, so that it sees
+// them free and what they guard whole; what is lock-free is whole at every instant. The heaps of the threads that the
+// child does not have go to the pool, but for those whose thread was in the middle of a change: they are set aside with
+// what they hold, and late frees of their blocks stay harmless.
+#include <pthread.h>
+
+#include "alloc/thread.h"
+#include "memory/segment.h"
+
+static void fork_prepare(void) {
+  tsl_thread_lock();
+  tsl_region_lock();
+  tsl_segments_lock();
+}
+
+static void fork_parent(void) {
+  tsl_segments_unlock();
+  tsl_region_unlock();
+  tsl_thread_unlock();
+}
+
+static void fork_child(void) {
+  fork_parent();
+  tsl_heap_after_fork(tsl_heap_current->home);
+}
+
+__attribute__((constructor)) static void fork_register(void) {
+  pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
