@@ -31,10 +31,9 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
 }
 
 void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place) {
-  size_t class = place / sizeof(struct tsl_bin);
-  struct tsl_stock *stock = &heap->stocks[class];
+  struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->stocks + 2 * place);
   if (tsl_likely(stock->rest.blocks != 0)) return tsl_stock_pop(stock);
-  return malloc_beyond_stock(heap, (unsigned)class);
+  return malloc_beyond_stock(heap, (unsigned)(place / sizeof(struct tsl_bin)));
 }
 
 void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {

@@ -9,10 +9,6 @@
 #include "base/options.h"
 #include "os/os.h"
 
-#ifndef PTHREAD_DESTRUCTOR_ITERATIONS
-#define PTHREAD_DESTRUCTOR_ITERATIONS 4
-#endif
-
 static struct tsl_lock init_lock;
 static bool ready;  // [lock:init, read by any]
 static pthread_key_t exit_key;
@@ -23,7 +19,7 @@ static TSL_TLS bool last_round_over;
 // Other destructors may still allocate and free: the heap stays until the last round that the system promises.
 static void thread_exit(void *value) {
   struct tsl_heap *heap = value;
-  if (++heap->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+  if (++heap->exit_rounds < _POSIX_THREAD_DESTRUCTOR_ITERATIONS) {
     pthread_setspecific(exit_key, heap);
     return;
   }

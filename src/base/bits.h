@@ -24,6 +24,3 @@ static inline unsigned tsl_bit_count(uint64_t word) { return (unsigned)__builtin
 static inline uint64_t tsl_low_bits(unsigned count) {
   return count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1;
 }
-static inline uint64_t tsl_rotate_right(uint64_t word, unsigned by) {
-  return word >> (by & 63) | word << (-by & 63);
-}

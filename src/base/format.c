@@ -55,7 +55,7 @@ static const char *sink_convert(struct sink *sink, const char *at, va_list *list
       sink_put_number(sink, (uintptr_t)va_arg(*list, void *), 16);
       break;
     case '%': sink_put(sink, "%", 1); break;
-    default: tsl_assert(!"known conversion"); return at;
+    default: tsl_assert(false && "known conversion"); return at;
   }
   return at + 1;
 }

@@ -48,7 +48,7 @@ static void heap_init(struct tsl_heap *heap, uint32_t number) {
   heap->ticks = TICK_REFILLS;
   for (unsigned class = 0; class < TSL_CLASSES; class++) {
     heap->bins[class] = (struct tsl_bin){&tsl_bin_end, NEVER, (int32_t)bin_limit(class)};
-    heap->stocks[class].allocations = NEVER;
+    heap->allocations[class] = NEVER;
     heap->stocks[class].block_bytes = tsl_sizeclasses[class].bytes;
   }
 }
@@ -204,9 +204,9 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   return true;
 }
 
-static void report_twice(const void *block) { tsl_misuse("free(%p): the block is free already", block); }
+TSL_COLD static void report_twice(const void *block) { tsl_misuse("free(%p): the block is free already", block); }
 
-static void report_interior(const void *block) {
+TSL_COLD static void report_interior(const void *block) {
   tsl_misuse("free(%p): not the beginning of a block", block);
 }
 
@@ -252,7 +252,7 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
 }
 
 void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
-  heap->stocks[class].allocations += NEVER - heap->bins[class].until;
+  heap->allocations[class] += NEVER - heap->bins[class].until;
   heap->bins[class].until = NEVER;
   return block;
 }
@@ -271,7 +271,8 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   if (tsl_unlikely(place.slab->out == 0 || !place.slab->listed)) heap_settle(heap, place.slab);
 }
 
-static void heap_push_ready(struct tsl_heap *heap, struct tsl_slab *slab) {
+TSL_NOINLINE static void heap_push_ready(uint32_t number, struct tsl_slab *slab) {
+  struct tsl_heap *heap = tsl_heap_at(number);
   tsl_unit unit = (tsl_unit)tsl_slab_unit(slab);
   tsl_unit head = tsl_load_relaxed(&heap->ready);
   do {
@@ -285,7 +286,7 @@ void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
   enum tsl_remote result = tsl_slab_put_remote(place.slab, (unsigned)place.index);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
   if (result == TSL_REMOTE_TWICE) return report_twice(block);
-  heap_push_ready(tsl_heap_at(number), place.slab);
+  heap_push_ready(number, place.slab);
 }
 
 static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {

@@ -34,7 +34,6 @@ struct tsl_bin {
 struct tsl_stock {
   struct tsl_handful rest;  // [owner] free blocks taken from a slab
   struct tsl_slab *slabs;   // [owner] slabs with room
-  uint64_t allocations;     // [owner] those before `until` was last set, plus what it was set to
   uint32_t block_bytes;     // [const]
 };
 
@@ -60,6 +59,7 @@ struct tsl_heap {
   uint8_t inside;         // [owner, read after fork] the thread is in the middle of a change
   uint8_t exit_rounds;    // [owner] how often the thread's destructor ran
   struct tsl_stock stocks[TSL_CLASSES];
+  uint64_t allocations[TSL_CLASSES];  // [owner] those until `until` was last set, plus what it was set to
   tsl_unit units[TSL_HEAP_UNITS];
 
   TSL_ON_LINE tsl_unit ready;  // [remote] slabs with remote bits
@@ -67,6 +67,7 @@ struct tsl_heap {
 
 _Static_assert(sizeof(struct tsl_heap) <= TSL_HEAP_BYTES, "a heap fits its place");
 _Static_assert(sizeof(struct tsl_bin) == 16, "a code times 8 is a bin's place");
+_Static_assert(sizeof(struct tsl_stock) == 32, "a bin's place times 2 is its stock's");
 
 // Where every bin's last link leads; reads as a link that is too large.
 TSL_HIDDEN extern uintptr_t tsl_bin_end;

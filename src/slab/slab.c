@@ -4,11 +4,6 @@
 #include "base/bits.h"
 #include "base/check.h"
 
-// Slabs that all hand out their first blocks first would meet in the same cache sets: each starts at another block.
-static unsigned slab_first_block(size_t unit, unsigned capacity) {
-  return (unsigned)(((uint32_t)unit * UINT32_C(0x9E3779B1) >> 16) * capacity >> 16);
-}
-
 struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
   struct tsl_slab *slab = tsl_slab_at(unit);
   unsigned capacity = tsl_sizeclasses[class].capacity;
@@ -18,32 +13,20 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
   slab->summary = tsl_low_bits(words);
   slab->out = 0;
   slab->class = (uint8_t)class;
-  slab->start = (uint16_t)slab_first_block(unit, capacity);
   slab->listed = false;
   tsl_invariant(tsl_slab_valid(slab));
   return slab;
 }
 
 struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
-  unsigned first = slab->start / 64;
-  unsigned word = (tsl_lowest_bit(tsl_rotate_right(slab->summary, first)) + first) % TSL_SLAB_WORDS;
+  unsigned word = tsl_lowest_bit(slab->summary);
   struct tsl_handful handful = {slab->free[word], 0};
-  if (slab->out == 0) handful.blocks &= ~UINT64_C(0) << (slab->start % 64);
   size_t offset = (size_t)word * 64 * tsl_sizeclasses[slab->class].bytes;
   handful.base = tsl_unit_address(tsl_slab_unit(slab)) + offset;
-  slab->free[word] &= ~handful.blocks;
-  if (slab->free[word] == 0) slab->summary &= ~(UINT64_C(1) << word);
+  slab->free[word] = 0;
+  slab->summary &= slab->summary - 1;
   slab->out += tsl_bit_count(handful.blocks);
   return handful;
-}
-
-enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index) {
-  unsigned word = index / 64;
-  uint64_t bit = UINT64_C(1) << (index % 64);
-  uint64_t before = tsl_or_release(&slab->remote[word], bit);  // pairs: remote-free
-  if (before != 0) return (before & bit) != 0 ? TSL_REMOTE_TWICE : TSL_REMOTE_DONE;
-  uint64_t words = tsl_or_release(&slab->remote_summary, UINT64_C(1) << word);  // pairs: remote-summary
-  return words != 0 ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH;
 }
 
 static void slab_report_twice(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {

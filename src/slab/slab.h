@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "memory/record.h"
 #include "slab/sizeclass.h"
 
@@ -26,7 +27,6 @@ struct tsl_slab {
   struct tsl_slab *next;  // [owner] neighbours on the bin's list of slabs with room
   struct tsl_slab *prev;  // [owner]
   uint32_t out;           // [owner] blocks neither in `free` nor in `remote`
-  uint16_t start;         // [owner] the block that is handed out first
   uint8_t class;          // [owner] set when the slab is opened
   bool listed;            // [owner] on the bin's list
 
@@ -63,8 +63,9 @@ TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *bl
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   uintptr_t offset = (uintptr_t)block & (sizeclass->slab_bytes - 1);
   uint32_t index = (uint32_t)(offset * sizeclass->reciprocal >> 32);
+  size_t unit = tsl_unit_of((void *)((uintptr_t)block - offset));
   bool exact = index * sizeclass->bytes == offset && index < sizeclass->capacity;
-  return (struct tsl_place){tsl_slab_at(tsl_unit_of((void *)((uintptr_t)block - offset))), exact ? (int)index : -1};
+  return (struct tsl_place){tsl_slab_at(unit), exact ? (int)index : -1};
 }
 
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
@@ -88,7 +89,14 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
 enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_TWICE };
 
 // Puts a block back from any thread. PUSH: the caller must push the slab on its heap's ready stack. TWICE: it was free.
-TSL_HIDDEN enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index);
+TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index) {
+  unsigned word = index / 64;
+  uint64_t bit = UINT64_C(1) << (index % 64);
+  uint64_t before = tsl_or_release(&slab->remote[word], bit);  // pairs: remote-free
+  if (tsl_likely(before != 0)) return (before & bit) != 0 ? TSL_REMOTE_TWICE : TSL_REMOTE_DONE;
+  uint64_t words = tsl_or_release(&slab->remote_summary, UINT64_C(1) << word);  // pairs: remote-summary
+  return words != 0 ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH;
+}
 
 // Moves the remote bits to the free ones; only after the slab was popped from the ready stack.
 TSL_HIDDEN void tsl_slab_collect(struct tsl_slab *slab);

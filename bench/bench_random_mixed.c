@@ -1,0 +1,50 @@
+// One thread, random slots: the block there is freed, or one of 16 to 1,039 bytes is allocated.
+// A first pass of the same length warms up and is not counted.
+#include "common/args.h"
+#include "common/clock.h"
+#include "common/memory.h"
+#include "common/random.h"
+#include "common/report.h"
+
+#include <stdlib.h>
+
+static void slot_toggle(char **slot, uint32_t *state) {
+  if (*slot != NULL) {
+    free(*slot);
+    *slot = NULL;
+    return;
+  }
+  size_t bytes = 16 + (random_next(state) & 1023);
+  char *block = malloc(bytes);
+  memory_demand(block);
+  memory_touch(block, bytes);
+  *slot = block;
+}
+
+static uint64_t pass_ns(char **slots, uint32_t count, uint64_t operations, uint32_t *state) {
+  uint64_t start = clock_ns();
+  for (uint64_t i = 0; i < operations; i++) {
+    slot_toggle(&slots[random_below(state, count)], state);
+  }
+  return clock_ns() - start;
+}
+
+int main(int argc, char **argv) {
+  args a = args_open(argc, argv, "bench_random_mixed [OPS [SLOTS [SEED]]]");
+  uint64_t operations = args_number(&a, 0, 10000000);
+  uint32_t count = args_number32(&a, 1, 8192);
+  uint32_t state = args_number32(&a, 2, 42);
+  args_end(&a, 3);
+
+  char **slots = memory_map(count * sizeof *slots);
+  pass_ns(slots, count, operations, &state);
+  uint64_t ns = pass_ns(slots, count, operations, &state);
+
+  double rate = report_million_per_s(operations, ns);
+  report_open("bench_random_mixed");
+  report_count("operations", operations);
+  report_count("slots", count);
+  report_real("rate", rate);
+  report_text("unit", "Mops/s");
+  report_close("random mixed, %u slots: %.2f M ops/s", count, rate);
+}

@@ -1,0 +1,68 @@
+#include "args.h"
+
+#include "threads.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+args args_open(int argc, char **argv, const char *usage) {
+  args a = {argc - 1, argv + 1, usage};
+  if (args_take_flag(&a, "--help")) {
+    printf("usage: %s\n", usage);
+    exit(0);
+  }
+  return a;
+}
+
+_Noreturn void args_refuse(const args *a, const char *reason, const char *value) {
+  fprintf(stderr, "%s: %s\nusage: %s\n", reason, value, a->usage);
+  exit(2);
+}
+
+bool args_take_flag(args *a, const char *flag) {
+  for (int i = 0; i < a->count; i++) {
+    if (strcmp(a->values[i], flag) == 0) {
+      a->count--;
+      memmove(&a->values[i], &a->values[i + 1], (size_t)(a->count - i) * sizeof(char *));
+      return true;
+    }
+  }
+  return false;
+}
+
+static uint64_t args_number_most(const args *a, int index, uint64_t fallback, uint64_t most) {
+  if (index >= a->count) {
+    return fallback;
+  }
+  const char *text = a->values[index];
+  char *end = NULL;
+  errno = 0;
+  uint64_t number = strtoull(text, &end, 10);
+  if (text[0] < '0' || text[0] > '9' || *end != '\0') {
+    args_refuse(a, "not a number", text);
+  }
+  if (errno != 0 || number < 1 || number > most) {
+    args_refuse(a, "out of range", text);
+  }
+  return number;
+}
+
+uint64_t args_number(const args *a, int index, uint64_t fallback) {
+  return args_number_most(a, index, fallback, 1ull << 48);
+}
+
+uint32_t args_number32(const args *a, int index, uint32_t fallback) {
+  return (uint32_t)args_number_most(a, index, fallback, UINT32_MAX);
+}
+
+unsigned args_threads(const args *a, int index, unsigned fallback) {
+  return (unsigned)args_number_most(a, index, fallback, THREADS_MAX);
+}
+
+void args_end(const args *a, int index) {
+  if (a->count > index) {
+    args_refuse(a, "unexpected argument", a->values[index]);
+  }
+}

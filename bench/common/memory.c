@@ -1,0 +1,43 @@
+#include "memory.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+void memory_demand(const void *block) {
+  if (block == NULL) {
+    fputs("out of memory\n", stderr);
+    exit(1);
+  }
+}
+
+void *memory_map(size_t bytes) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+  void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  memory_demand(block == MAP_FAILED ? NULL : block);
+  return block;
+}
+
+static size_t file_read(const char *path, char *buffer, size_t capacity) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t length = file < 0 ? -1 : read(file, buffer, capacity - 1);
+  if (file >= 0) {
+    close(file);
+  }
+  buffer[length < 0 ? 0 : length] = '\0';
+  return length < 0 ? 0 : (size_t)length;
+}
+
+uint64_t memory_resident_bytes(void) {
+  char text[2048];
+  file_read("/proc/self/smaps_rollup", text, sizeof text);
+  const char *line = strstr(text, "\nRss:");
+  if (line == NULL) {
+    fputs("cannot read /proc/self/smaps_rollup\n", stderr);
+    exit(1);
+  }
+  return strtoull(line + 5, NULL, 10) * 1024;
+}

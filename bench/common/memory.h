@@ -1,0 +1,23 @@
+// The benchmark's own memory, kept out of the allocator under test, and what the process holds resident.
+#ifndef BENCH_MEMORY_H
+#define BENCH_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Zeroed and already faulted in; never given back. Ends the program when there is none.
+void *memory_map(size_t bytes);
+
+// Exact, from smaps_rollup: statm is batched per processor and lags behind.
+uint64_t memory_resident_bytes(void);
+
+// Ends the program when the allocator under test gave no block.
+void memory_demand(const void *block);
+
+// Writes the ends of a block, as every user of one would.
+static inline void memory_touch(char *block, size_t bytes) {
+  block[0] = (char)bytes;
+  block[bytes - 1] = 1;
+}
+
+#endif

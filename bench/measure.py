@@ -1,0 +1,91 @@
+"""Runs one program under one allocator and collects what it and the kernel say."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from peers import Allocator, true_version
+from work import Work
+
+TIMEOUT_S = 300.0
+
+
+class RunError(Exception):
+    """A run that must not enter the results."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's figures: `values` from the program and the kernel by their keys."""
+
+    work: str
+    allocator: str
+    version: str
+    values: dict[str, float]
+
+
+def pairs_of(line: str) -> dict[str, str]:
+    """The key=value pairs of a result or usage line."""
+    return dict(word.split("=", 1) for word in line.split()[1:])
+
+
+def line_of(output: str, first_word: str) -> dict[str, str]:
+    for line in output.splitlines():
+        if line.startswith(first_word + " "):
+            return pairs_of(line)
+    return {}
+
+
+def steal_ticks() -> int:
+    """Time that the hypervisor gave to others, over all processors since boot."""
+    return int(Path("/proc/stat").read_text().split("\n", 1)[0].split()[8])
+
+
+def numbers_of(pairs: dict[str, str]) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    for key, text in pairs.items():
+        try:
+            numbers[key] = float(text)
+        except ValueError:
+            continue
+    return numbers
+
+
+def start(build: Path, work: Work, allocator: Allocator) -> subprocess.CompletedProcess[str]:
+    """A nearly empty environment, so that no allocator finds settings left by the user."""
+    program = work.command[0] if work.system else str(build / "bin" / work.command[0])
+    command = [str(build / "bin" / "measure"), allocator.preload, program, *work.command[1:]]
+    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C"}
+    try:
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RunError(f"no end within {TIMEOUT_S:.0f} s") from error
+    except OSError as error:
+        raise RunError(str(error)) from error
+
+
+def check_allocator(work: Work, allocator: Allocator, result: dict[str, str]) -> None:
+    """A run on any other malloc than the one asked for is worthless."""
+    if work.system:
+        return
+    wanted = {allocator.file}
+    if allocator.library is not None:
+        wanted.add(allocator.library.resolve().name)
+    if result.get("allocator") not in wanted:
+        raise RunError(f"ran on {result.get('allocator')}, not on {allocator.file}")
+
+
+def measure(build: Path, work: Work, allocator: Allocator) -> Run:
+    steal_before = steal_ticks()
+    done = start(build, work, allocator)
+    if done.returncode != 0 or done.stderr:
+        raise RunError(f"status {done.returncode}: {done.stderr.strip()[:400]}")
+    result = line_of(done.stdout, "result")
+    check_allocator(work, allocator, result)
+    values = numbers_of(line_of(done.stdout, "usage")) | numbers_of(result)
+    values["steal_ticks"] = steal_ticks() - steal_before
+    version = true_version(allocator, result.get("version", "unknown"))
+    return Run(work.name, allocator.name, version, values)

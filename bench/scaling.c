@@ -1,0 +1,68 @@
+// Allocation-bound threads that share nothing: throughput of N threads over that of one. Both are measured in turns, so that
+// a slow moment of the machine meets both.
+#include "common/args.h"
+#include "common/memory.h"
+#include "common/random.h"
+#include "common/report.h"
+#include "common/threads.h"
+
+#include <stdlib.h>
+
+#define TURNS 7u
+#define SLOTS 1024u
+
+typedef struct work {
+  uint64_t operations;
+  char **slots[THREADS_MAX];
+} work;
+
+static void work_thread(void *context, unsigned index) {
+  const work *w = context;
+  uint32_t state = random_seed(42, index);
+  char **slots = w->slots[index];
+  for (uint64_t i = 0; i < w->operations; i++) {
+    char **slot = &slots[random_below(&state, SLOTS)];
+    free(*slot);
+    *slot = malloc(16 + (random_next(&state) & 255));
+    memory_demand(*slot);
+    **slot = 1;
+  }
+}
+
+static int compare_u64(const void *left, const void *right) {
+  uint64_t a = *(const uint64_t *)left;
+  uint64_t b = *(const uint64_t *)right;
+  return (a > b) - (a < b);
+}
+
+static double rate_of_median(uint64_t *ns, uint64_t operations) {
+  qsort(ns, TURNS, sizeof *ns, compare_u64);
+  return report_million_per_s(operations, ns[TURNS / 2]);
+}
+
+int main(int argc, char **argv) {
+  args a = args_open(argc, argv, "scaling [THREADS [OPS]]");
+  unsigned threads = args_threads(&a, 0, 2);
+  work w = {.operations = args_number(&a, 1, 5000000) / 2 + 1};
+  args_end(&a, 2);
+  for (unsigned i = 0; i < threads; i++) {
+    w.slots[i] = memory_map(SLOTS * sizeof(char *));
+  }
+
+  uint64_t one_ns[TURNS];
+  uint64_t all_ns[TURNS];
+  threads_run(threads, work_thread, &w);
+  for (unsigned turn = 0; turn < TURNS; turn++) {
+    one_ns[turn] = threads_run(1, work_thread, &w);
+    all_ns[turn] = threads_run(threads, work_thread, &w);
+  }
+
+  double one = rate_of_median(one_ns, 2 * w.operations);
+  double all = rate_of_median(all_ns, 2 * w.operations * threads);
+  report_open("scaling");
+  report_count("threads", threads);
+  report_real("one_mops", one);
+  report_real("all_mops", all);
+  report_real("ratio", all / one);
+  report_close("1 thread %.1f, %u threads %.1f M ops/s: %.2f x", one, threads, all, all / one);
+}

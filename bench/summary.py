@@ -1,0 +1,190 @@
+"""From runs to the table: medians, the best peer, paired ratios and what is met."""
+
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from measure import Run
+from peers import OURS
+from work import Bar, Metric, Work
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. A ratio above one: we are ahead, whatever the unit."""
+
+    section: str
+    name: str
+    unit: str
+    ours: float | None
+    peer: float | None
+    peer_name: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    bar: str
+    met: bool | None
+
+
+class Results:
+    """All runs, by work, allocator and key, in the order of the rounds."""
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self.series: dict[tuple[str, str], list[Run]] = {}
+        for run in runs:
+            self.series.setdefault((run.work, run.allocator), []).append(run)
+
+    def values(self, work: str, allocator: str, key: str) -> list[float]:
+        runs = self.series.get((work, allocator), [])
+        return [run.values[key] for run in runs if key in run.values]
+
+    def median(self, work: str, allocator: str, key: str) -> float | None:
+        values = self.values(work, allocator, key)
+        return median(values) if values else None
+
+    def allocators(self) -> list[str]:
+        return list(dict.fromkeys(allocator for _, allocator in self.series))
+
+    def peers(self) -> list[str]:
+        return [name for name in self.allocators() if name != OURS]
+
+    def versions(self) -> dict[str, str]:
+        known = {}
+        for run in (runs[0] for runs in self.series.values()):
+            if run.version != "unknown":
+                known[run.allocator] = run.version
+        return known
+
+
+def advantage(metric: Metric, ours: float, peer: float) -> float:
+    """How far ahead `ours` is: above one is better."""
+    better, worse = (ours, peer) if metric.higher_is_better else (peer, ours)
+    return better / worse if worse > 0 else math.inf
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float]:
+    """Bootstrap 95 % interval of the median of paired ratios."""
+    chance = random.Random(1)
+    medians = sorted(median(chance.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
+    return medians[round(RESAMPLES * 0.025)], medians[round(RESAMPLES * 0.975) - 1]
+
+
+def best_peer(results: Results, work: Work, metric: Metric) -> tuple[str, float] | None:
+    found: list[tuple[str, float]] = []
+    for name in results.peers():
+        value = results.median(work.name, name, metric.key)
+        if value is not None:
+            found.append((name, value))
+    if not found:
+        return None
+    choose = max if metric.higher_is_better else min
+    return choose(found, key=lambda pair: pair[1])
+
+
+# Each judge takes the metric, our median, the best peer's (or glibc's) and our advantage.
+JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
+    Bar.AHEAD: lambda _metric, _ours, _peer, ratio: ratio > 1.0,
+    Bar.WITHIN_10_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.9,
+    Bar.AT_OR_BELOW: lambda _metric, _ours, _peer, ratio: ratio >= 1.0,
+    Bar.PEAK: lambda _metric, ours, peer, _ratio: ours <= 1.05 * peer,
+    Bar.AT_MOST: lambda metric, ours, _peer, _ratio: ours <= metric.limit,
+    Bar.AT_LEAST: lambda metric, ours, _peer, _ratio: ours >= metric.limit,
+    Bar.OVER_GLIBC: lambda metric, ours, peer, _ratio: ours - peer <= metric.limit,
+}
+
+
+def bar_text(metric: Metric) -> str:
+    texts = {
+        Bar.AHEAD: "> best",
+        Bar.WITHIN_10_PCT: ">= 0.90 best",
+        Bar.AT_OR_BELOW: "<= best",
+        Bar.PEAK: "<= 1.05 best",
+        Bar.AT_MOST: f"<= {metric.limit:g}",
+        Bar.AT_LEAST: f">= {metric.limit:g}",
+        Bar.OVER_GLIBC: f"<= glibc + {metric.limit:g}",
+    }
+    return texts[metric.bar]
+
+
+def row_of(results: Results, work: Work, metric: Metric) -> Row:
+    name = f"{work.name} {metric.key}"
+    ours = results.median(work.name, OURS, metric.key)
+    best = best_peer(results, work, metric)
+    if metric.bar is Bar.OVER_GLIBC:
+        glibc = results.median(work.name, "glibc", metric.key)
+        best = None if glibc is None else ("glibc", glibc)
+    peer_name, peer = best if best else ("", None)
+    if ours is None or peer is None:
+        return Row(
+            work.section, name, metric.unit, ours, peer, peer_name, None, None, None,
+            bar_text(metric), None,
+        )  # fmt: skip
+    pairs = zip(
+        results.values(work.name, OURS, metric.key),
+        results.values(work.name, peer_name, metric.key),
+        strict=False,
+    )
+    low, high = interval([advantage(metric, a, b) for a, b in pairs])
+    ratio = advantage(metric, ours, peer)
+    met = JUDGES[metric.bar](metric, ours, peer, ratio)
+    return Row(
+        work.section, name, metric.unit, ours, peer, peer_name, ratio, low, high,
+        bar_text(metric), met,
+    )  # fmt: skip
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(sum(math.log(value) for value in values) / len(values))
+
+
+def shapes_mean(results: Results, works: Sequence[Work], allocator: str) -> float | None:
+    """Geometric mean of the rates over all shapes; none when one is missing."""
+    rates = [results.median(work.name, allocator, "rate") for work in works if work.is_shape]
+    present = [value for value in rates if value is not None]
+    return geometric_mean(present) if present and len(present) == len(rates) else None
+
+
+def shapes_row(results: Results, works: Sequence[Work]) -> Row:
+    """Ours over the single peer whose geometric mean is best."""
+    means = {name: shapes_mean(results, works, name) for name in results.allocators()}
+    known = {name: mean for name, mean in means.items() if mean is not None and name != OURS}
+    peer_name = max(known, key=lambda name: known[name], default="")
+    ours, peer = means.get(OURS), known.get(peer_name)
+    ratio = None if ours is None or peer is None else ours / peer
+    met = None if ratio is None else ratio > 1.0
+    return Row(
+        "shapes", "geometric mean of rates", "", ours, peer, peer_name, ratio, None, None,
+        "> best", met,
+    )  # fmt: skip
+
+
+def degradation(results: Results, allocator: str) -> float | None:
+    small = results.median("random_mixed_256", allocator, "rate")
+    large = results.median("random_mixed_8192", allocator, "rate")
+    return None if small is None or large is None else small / large
+
+
+def degradation_row(results: Results) -> Row:
+    found = {name: degradation(results, name) for name in results.peers()}
+    known = {name: value for name, value in found.items() if value is not None}
+    peer_name = min(known, key=lambda name: known[name], default="")
+    ours, peer = degradation(results, OURS), known.get(peer_name)
+    ratio = None if ours is None or peer is None else peer / ours
+    met = None if ours is None else ours <= 1.2
+    return Row(
+        "random mixed", "degradation 256 to 8192", "x", ours, peer, peer_name, ratio, None, None,
+        "<= 1.2", met,
+    )  # fmt: skip
+
+
+def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
+    rows = [row_of(results, work, metric) for work in works for metric in work.metrics]
+    if any(work.is_shape for work in works):
+        rows.append(shapes_row(results, works))
+    if {"random_mixed_256", "random_mixed_8192"} <= {work.name for work in works}:
+        rows.append(degradation_row(results))
+    return sorted(rows, key=lambda row: [work.section for work in works].index(row.section))

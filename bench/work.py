@@ -1,0 +1,164 @@
+"""What is measured: programs with their arguments, and what each result must reach."""
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+
+class Bar(Enum):
+    """How a metric is judged."""
+
+    AHEAD = "ahead of every peer"
+    WITHIN_10_PCT = "at most 10 % behind the best peer"
+    AT_OR_BELOW = "at or below the best peer"
+    PEAK = "at or below 1.05 of the best peer"
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+    OVER_GLIBC = "at most this much over glibc"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a program's result."""
+
+    key: str
+    unit: str
+    bar: Bar
+    limit: float = 0.0
+    higher_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Work:
+    """One program with its arguments; `quick` are those for a glance."""
+
+    name: str
+    command: tuple[str, ...]
+    quick: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    section: str
+    is_shape: bool = False
+    system: bool = False
+    most_rounds: int = field(default=1_000_000)
+
+    def hurried(self) -> "Work":
+        return replace(self, command=self.quick)
+
+
+PEAK = Metric("peak_kib", "KiB", Bar.PEAK)
+
+
+def rate(unit: str, bar: Bar) -> Metric:
+    return Metric("rate", unit, bar, higher_is_better=True)
+
+
+def random_mixed(slots: int) -> Work:
+    name = "bench_random_mixed"
+    return Work(
+        f"random_mixed_{slots}",
+        (name, "10000000", str(slots)),
+        (name, "1000000", str(slots)),
+        (rate("M ops/s", Bar.AHEAD),),
+        "random mixed",
+    )
+
+
+def shape(
+    name: str, unit: str, quick: tuple[str, ...], arguments: tuple[str, ...] = (), label: str = ""
+) -> Work:
+    metrics = (rate(unit, Bar.WITHIN_10_PCT), PEAK)
+    return Work(
+        label or name.removeprefix("shape_"),
+        (name, *arguments),
+        (name, *quick),
+        metrics,
+        "shapes",
+        is_shape=True,
+    )
+
+
+def latency(name: str, flags: tuple[str, ...]) -> Work:
+    marks = ("p50", "p99", "p999", "p9999")
+    metrics = tuple(
+        Metric(f"{operation}_{mark}_ns", "ns", Bar.AT_OR_BELOW)
+        for operation in ("malloc", "free")
+        for mark in marks
+    )
+    command = ("churn_latency", *flags)
+    return Work(name, command, (*command, "1000000"), metrics, "latency under churn")
+
+
+SHAPES = (
+    shape("shape_tiny", "M ops/s", ("4000000",)),
+    shape("shape_tiny", "M ops/s", ("--lists", "4000000"), ("--lists",), "tiny_lists"),
+    shape("shape_larson", "M ops/s", ("2", "4000000")),
+    shape("shape_larson", "M ops/s", ("--sized", "2", "4000000"), ("--sized",), "larson_sized"),
+    shape("shape_xmalloc", "M objects/s", ("2", "2000000")),
+    shape("shape_cache_scratch", "M writes/s", ("2", "4000")),
+    shape("shape_cache_thrash", "M writes/s", ("2", "4000")),
+    shape("shape_thread_churn", "k threads/s", ("2", "3000")),
+    shape("shape_large", "blocks/s", ("40",)),
+    shape("shape_rptest", "M ops/s", ("2", "1000000")),
+    shape("shape_batches", "M ops/s", ("2", "8000000")),
+    shape("shape_alloc_test", "M ops/s", ("2", "6000000")),
+)
+
+CORE = (
+    random_mixed(256),
+    random_mixed(8192),
+    random_mixed(100_000),
+    Work(
+        "pair_instructions",
+        ("pair_instructions",),
+        ("pair_instructions", "200"),
+        (Metric("pair_instructions", "instructions", Bar.AT_MOST, 36.0),),
+        "instructions",
+        most_rounds=3,
+    ),
+    *SHAPES,
+    Work(
+        "producer_consumer",
+        ("producer_consumer",),
+        ("producer_consumer", "2000000"),
+        (rate("M objects/s", Bar.AHEAD),),
+        "hand-over and bulk",
+    ),
+    Work(
+        "bulk_random",
+        ("bulk_random",),
+        ("bulk_random", "100000"),
+        (Metric("malloc_ns", "ns", Bar.AHEAD), Metric("free_ns", "ns", Bar.AHEAD)),
+        "hand-over and bulk",
+    ),
+    latency("churn_128", ()),
+    latency("churn_mixed", ("--mixed",)),
+    Work(
+        "rss_blocks",
+        ("rss_blocks",),
+        ("rss_blocks", "200000"),
+        (Metric("overhead_pct", "%", Bar.AT_MOST, 4.0),),
+        "memory",
+        most_rounds=3,
+    ),
+    Work(
+        "startup_true",
+        ("true",),
+        ("true",),
+        (Metric("peak_kib", "KiB", Bar.OVER_GLIBC, 1024.0),),
+        "memory",
+        system=True,
+    ),
+    Work(
+        "scaling_2",
+        ("scaling", "2"),
+        ("scaling", "2", "500000"),
+        (Metric("ratio", "x", Bar.AT_LEAST, 1.9, higher_is_better=True),),
+        "threads",
+    ),
+    Work(
+        "threads_p99",
+        ("threads_p99", "16"),
+        ("threads_p99", "16", "1600000"),
+        (Metric("malloc_p99_ns", "ns", Bar.AT_MOST, 1000.0),),
+        "threads",
+    ),
+)

@@ -1,0 +1,39 @@
+# Headers, libraries, a CMake package and a pkg-config file, in the standard places.
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tslab")
+
+install(TARGETS tslab tslab_preload tslab_static EXPORT tslabTargets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT development
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(EXPORT tslabTargets NAMESPACE tslab:: DESTINATION "${package_dir}" COMPONENT development)
+
+configure_package_config_file("${CMAKE_CURRENT_LIST_DIR}/tslabConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/tslabConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tslabConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/tslabConfig.cmake" "${PROJECT_BINARY_DIR}/tslabConfigVersion.cmake"
+  DESTINATION "${package_dir}" COMPONENT development)
+
+# The prefix follows from where the file lies, so that the installed tree may be moved.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(pc_prefix "\${pcfiledir}/${up}")
+endif()
+foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
+  if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
+    set(pc_${dir} "${CMAKE_INSTALL_${dir}}")
+  else()
+    set(pc_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
+  endif()
+endforeach()
+configure_file("${CMAKE_CURRENT_LIST_DIR}/tslab.pc.in" "${PROJECT_BINARY_DIR}/tslab.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tslab.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+  COMPONENT development)

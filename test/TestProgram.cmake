@@ -1,0 +1,34 @@
+# What the suites of whole programs share: how they are compiled, and how they meet the library.
+
+# A program in which the compiler does not know what malloc means: every call is made as written.
+function(test_program name)
+  add_executable(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES
+    C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON
+    CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS ON)
+  target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+  # Misuse and impossible sizes are what these programs are about.
+  target_compile_options(${name} PRIVATE -fno-builtin $<$<C_COMPILER_ID:GNU>:
+    -Wno-alloc-size-larger-than -Wno-use-after-free -Wno-free-nonheap-object -Wno-stringop-overflow>)
+  # Lazy binding would put the loader's frames on the smallest stacks.
+  target_link_options(${name} PRIVATE LINKER:-z,now)
+  target_link_libraries(${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  tslab_warnings(${name})
+endfunction()
+
+# test_entry(NAME LABEL SECONDS COMMAND...): a ctest entry that may say it had to skip.
+function(test_entry name label seconds)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES
+    LABELS ${label} TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+endfunction()
+
+# TSLAB_TEST_PRELOAD names another allocator to hold to the same tests.
+set(TSLAB_TEST_PRELOAD "$<TARGET_FILE:tslab_preload>" CACHE STRING "Library that the tests preload")
+
+# test_entry_preloaded(NAME LABEL SECONDS PROGRAM [ARGUMENT...]): the entry runs with the library preloaded.
+function(test_entry_preloaded name label seconds)
+  test_entry(${name} ${label} ${seconds} ${ARGN})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=${TSLAB_TEST_PRELOAD}")
+endfunction()

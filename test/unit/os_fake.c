@@ -1,0 +1,221 @@
+#include "os_fake.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/check.h"
+#include "os/os.h"
+
+enum { MOST_VARIABLES = 8, MOST_PAGES = OS_FAKE_MOST_BYTES / OS_FAKE_PAGE_BYTES };
+
+enum page { PAGE_RESERVED, PAGE_READABLE, PAGE_COMMITTED };
+
+struct os_fake os_fake = {.limit_bytes = (size_t)256 << 20};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char *arena;              // [lock] NULL while nothing is reserved
+static size_t arena_bytes;       // [lock]
+static uint8_t pages[MOST_PAGES];  // [lock] enum page, each
+static uint64_t drawn;           // [remote]
+static struct variable {
+  const char *name, *value;
+} variables[MOST_VARIABLES];
+
+// The contract of os.h was broken by who called.
+static void expect(bool condition, const char *what) {
+  if (!condition) tsl_assert_failed(what, "os_fake", 0);
+}
+
+static bool call_fails(enum os_fake_call call) {
+  uint64_t number = ++os_fake.calls[call];
+  const struct os_fake_failure *failure = &os_fake.failures[call];
+  return number == failure->at || (failure->from != 0 && number >= failure->from);
+}
+
+// Counts a call; true when it must be refused.
+static bool refuses(enum os_fake_call call) {
+  bool this_kind = call_fails(call), any_kind = call_fails(OS_FAKE_FALLIBLE);
+  return this_kind || any_kind;
+}
+
+void os_fake_fail_next(enum os_fake_call call) {
+  os_fake.failures[call].at = os_fake.calls[call] + 1;
+}
+
+void os_fake_fail_all(enum os_fake_call call) {
+  os_fake.failures[call].from = os_fake.calls[call] + 1;
+}
+
+void os_fake_recover(void) { memset(os_fake.failures, 0, sizeof os_fake.failures); }
+
+void os_fake_setenv(const char *name, const char *value) {
+  for (struct variable *at = variables; at < variables + MOST_VARIABLES; at++) {
+    if (at->name != NULL && strcmp(at->name, name) != 0) continue;
+    *at = (struct variable){name, value};
+    return;
+  }
+  expect(false, "room for one more variable");
+}
+
+struct page_range {
+  size_t first, end;
+};
+
+static struct page_range page_range(const void *address, size_t bytes) {
+  size_t offset = (size_t)((const char *)address - arena);
+  expect(arena != NULL && bytes != 0 && offset < arena_bytes && bytes <= arena_bytes - offset,
+         "the range lies in the reservation");
+  expect(offset % OS_FAKE_PAGE_BYTES == 0, "the range begins at a page");
+  return (struct page_range){offset / OS_FAKE_PAGE_BYTES,
+                             tsl_divide_up(offset + bytes, OS_FAKE_PAGE_BYTES)};
+}
+
+static bool pages_are(struct page_range range, enum page least, enum page most) {
+  for (size_t i = range.first; i < range.end; i++) {
+    if (pages[i] < least || pages[i] > most) return false;
+  }
+  return true;
+}
+
+static void pages_protect(struct page_range range, enum page state) {
+  int access = state == PAGE_COMMITTED ? PROT_READ | PROT_WRITE : PROT_READ;
+  size_t bytes = (range.end - range.first) * OS_FAKE_PAGE_BYTES;
+  expect(mprotect(arena + range.first * OS_FAKE_PAGE_BYTES, bytes, access) == 0, "memory");
+  memset(pages + range.first, (int)state, range.end - range.first);
+}
+
+static bool range_is(const void *address, size_t bytes, enum page least) {
+  pthread_mutex_lock(&lock);
+  bool all = pages_are(page_range(address, bytes), least, PAGE_COMMITTED);
+  pthread_mutex_unlock(&lock);
+  return all;
+}
+
+bool os_fake_is_committed(const void *address, size_t bytes) {
+  return range_is(address, bytes, PAGE_COMMITTED);
+}
+
+bool os_fake_is_readable(const void *address, size_t bytes) {
+  return range_is(address, bytes, PAGE_READABLE);
+}
+
+size_t tsl_os_page_bytes(void) { return OS_FAKE_PAGE_BYTES; }
+
+size_t tsl_os_reserve_limit_bytes(void) { return os_fake.limit_bytes; }
+
+static char *map_aligned(size_t bytes, size_t alignment) {
+  char *whole = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                     -1, 0);
+  expect(whole != MAP_FAILED, "address space");
+  char *start = (char *)tsl_round_up((uintptr_t)whole, alignment);
+  if (start != whole) munmap(whole, (size_t)(start - whole));
+  munmap(start + bytes, (size_t)(whole + alignment - start));
+  return start;
+}
+
+static void *reserve_locked(size_t bytes, size_t alignment) {
+  expect(arena == NULL, "one reservation at a time");
+  expect(bytes % 65536 == 0 && tsl_is_power_of_two(alignment), "a size in units, a true alignment");
+  if (refuses(OS_FAKE_RESERVE) || bytes > OS_FAKE_MOST_BYTES) return NULL;
+  arena = map_aligned(bytes, alignment);
+  arena_bytes = bytes;
+  memset(pages, PAGE_RESERVED, sizeof pages);
+  return arena;
+}
+
+void *tsl_os_reserve(size_t bytes, size_t alignment) {
+  pthread_mutex_lock(&lock);
+  void *start = reserve_locked(bytes, alignment);
+  pthread_mutex_unlock(&lock);
+  return start;
+}
+
+void tsl_os_unreserve(void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  os_fake.calls[OS_FAKE_UNRESERVE]++;
+  expect(address == arena && bytes == arena_bytes, "the whole reservation goes back");
+  munmap(arena, arena_bytes);
+  arena = NULL;
+  pthread_mutex_unlock(&lock);
+}
+
+bool tsl_os_commit(void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct page_range range = page_range(address, bytes);
+  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "commit: whole pages");
+  expect(pages_are(range, PAGE_RESERVED, PAGE_READABLE), "commit: not committed before");
+  bool done = !refuses(OS_FAKE_COMMIT);
+  if (done) pages_protect(range, PAGE_COMMITTED);
+  if (done) os_fake.committed_bytes += bytes;
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+bool tsl_os_make_readable(void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct page_range range = page_range(address, bytes);
+  expect(pages_are(range, PAGE_RESERVED, PAGE_RESERVED), "make_readable: only reserved");
+  bool done = !refuses(OS_FAKE_MAKE_READABLE);
+  if (done) pages_protect(range, PAGE_READABLE);
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+bool tsl_os_purge(void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "purge: whole pages");
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED), "purge: committed");
+  bool done = !refuses(OS_FAKE_PURGE);
+  if (done) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "purge: zero pages");
+  if (done) os_fake.purged_bytes += bytes;
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+bool tsl_os_move(void *from, void *to, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct page_range source = page_range(from, bytes), target = page_range(to, bytes);
+  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "move: whole pages");
+  expect(pages_are(source, PAGE_COMMITTED, PAGE_COMMITTED), "move: committed source");
+  expect(pages_are(target, PAGE_COMMITTED, PAGE_COMMITTED), "move: committed target");
+  expect(source.end <= target.first || target.end <= source.first, "move: no overlap");
+  bool done = !refuses(OS_FAKE_MOVE);
+  if (done) memcpy(to, from, bytes);
+  if (done) expect(madvise(from, bytes, MADV_DONTNEED) == 0, "move: zero pages");
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {
+  pthread_mutex_lock(&lock);
+  os_fake.calls[OS_FAKE_ADVISE_HUGE]++;
+  page_range(address, bytes);
+  os_fake.huge_wanted = wanted;
+  pthread_mutex_unlock(&lock);
+}
+
+void tsl_os_name(void *address, size_t bytes, const char *name) {
+  pthread_mutex_lock(&lock);
+  os_fake.calls[OS_FAKE_NAME]++;
+  page_range(address, bytes);
+  expect(name[0] != '\0', "a name");
+  pthread_mutex_unlock(&lock);
+}
+
+uint64_t tsl_os_now_ms(void) { return tsl_load_relaxed(&os_fake.now_ms); }
+
+uint64_t tsl_os_random(void) {
+  return (tsl_add_relaxed(&drawn, 1) + 1) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+void tsl_os_yield(void) { tsl_add_relaxed(&os_fake.calls[OS_FAKE_YIELD], 1); }
+
+const char *tsl_os_environment(const char *name) {
+  for (const struct variable *at = variables; at < variables + MOST_VARIABLES; at++) {
+    if (at->name != NULL && strcmp(at->name, name) == 0) return at->value;
+  }
+  return NULL;
+}

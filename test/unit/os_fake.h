@@ -1,0 +1,54 @@
+// os_fake: an operating system for tests behind os/os.h, which refuses what the test wants refused, and stops the program
+// when it is asked for something that the contract excludes: pages outside the reservation, committed twice, or purged
+// and moved without having been committed. Access is enforced by the real system, page by page.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum os_fake_call {
+  OS_FAKE_RESERVE,
+  OS_FAKE_MAKE_READABLE,
+  OS_FAKE_COMMIT,
+  OS_FAKE_PURGE,
+  OS_FAKE_MOVE,
+  OS_FAKE_FALLIBLE,  // those above may be refused; as a number of calls or a failure it means any of them
+  OS_FAKE_UNRESERVE,
+  OS_FAKE_ADVISE_HUGE,
+  OS_FAKE_NAME,
+  OS_FAKE_YIELD,
+  OS_FAKE_CALLS
+};
+
+// Which calls of a kind fail, counted from 1; 0 is "none".
+struct os_fake_failure {
+  uint64_t at;    // this one
+  uint64_t from;  // this one and all that follow
+};
+
+struct os_fake {
+  struct os_fake_failure failures[OS_FAKE_FALLIBLE + 1];
+  uint64_t calls[OS_FAKE_CALLS];  // so far, refused ones included
+  uint64_t now_ms;
+  size_t limit_bytes;      // what tsl_os_reserve_limit_bytes says
+  size_t committed_bytes;  // at this time
+  size_t purged_bytes;     // so far
+  bool huge_wanted;        // by the last advice
+};
+
+enum { OS_FAKE_PAGE_BYTES = 4096 };
+#define OS_FAKE_MOST_BYTES ((size_t)1 << 30)
+
+extern struct os_fake os_fake;
+
+// The next call of this kind fails; or all of them do, until os_fake_recover.
+void os_fake_fail_next(enum os_fake_call call);
+void os_fake_fail_all(enum os_fake_call call);
+void os_fake_recover(void);
+
+// Sets a variable of the environment; both texts must stay.
+void os_fake_setenv(const char *name, const char *value);
+
+bool os_fake_is_committed(const void *address, size_t bytes);
+bool os_fake_is_readable(const void *address, size_t bytes);
