@@ -30,7 +30,7 @@ demo: ## Run a Redis server on tslab and on its peers, and compare
 	@python3 tools/demo.py
 
 bench: ## Measure tslab beside its peers
-	@tools/bootstrap build bench
+	@tools/bootstrap build bench runner
 	@tools/build release
 	@bench/run
 

@@ -1,5 +1,5 @@
-// Many blocks of one size are allocated, freed in random order, and allocated again, several rounds over.
-// The first round meets fresh memory and is not counted.
+// Many blocks of one size are allocated, freed in random order, and allocated again, several rounds
+// over. The first round meets fresh memory and is not counted.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/memory.h"

@@ -1,5 +1,6 @@
-// First in, first out: the oldest of LIVE blocks is freed and a new one allocated, each call timed on its own.
-// Blocks are written outside the timed part, so that first touches of fresh pages are the kernel's time, not malloc's.
+// First in, first out: the oldest of LIVE blocks is freed and a new one allocated, each call timed
+// on its own. Blocks are written outside the timed part, so that first touches of fresh pages are
+// the kernel's time, not malloc's.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/latency.h"
@@ -65,15 +66,11 @@ static void churn_report(const churn *c, uint64_t operations) {
   latency_report("malloc", &c->mallocs, ns_per_tick);
   latency_report("free", &c->frees, ns_per_tick);
   report_close(
-      "churn of %u live: malloc p50 %.0f p99 %.0f p99.9 %.0f ns, free p50 %.0f p99 %.0f p99.9 %.0f "
-      "ns, "
+      "churn of %u live: malloc p50 %.0f, p99.9 %.0f ns, free p50 %.0f, p99.9 %.0f ns, "
       "timer floor %.0f ns (included)",
-      c->live, (double)histogram_quantile(&c->mallocs, 0.5) * ns_per_tick,
-      (double)histogram_quantile(&c->mallocs, 0.99) * ns_per_tick,
-      (double)histogram_quantile(&c->mallocs, 0.999) * ns_per_tick,
-      (double)histogram_quantile(&c->frees, 0.5) * ns_per_tick,
-      (double)histogram_quantile(&c->frees, 0.99) * ns_per_tick,
-      (double)histogram_quantile(&c->frees, 0.999) * ns_per_tick, floor_ns);
+      c->live, latency_ns(&c->mallocs, 0.5, ns_per_tick),
+      latency_ns(&c->mallocs, 0.999, ns_per_tick), latency_ns(&c->frees, 0.5, ns_per_tick),
+      latency_ns(&c->frees, 0.999, ns_per_tick), floor_ns);
 }
 
 int main(int argc, char **argv) {

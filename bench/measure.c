@@ -1,6 +1,6 @@
-// Runs one program under one allocator and says what the kernel counted: measure LIBRARY|- PROGRAM [ARGUMENT...]
-// The peak of resident memory that the kernel keeps includes the launching process before exec, so the launcher is this
-// small static program and not the runner.
+// Runs one program under one allocator and says what the kernel counted: measure LIBRARY|- PROGRAM
+// [ARGUMENT...] The peak of resident memory that the kernel keeps includes the launching process
+// before exec, so the launcher is this small static program and not the runner.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,6 +19,7 @@ class RunError(Exception):
 class Run:
     """One run's figures: `values` from the program and the kernel by their keys."""
 
+    number: int  # of the round
     work: str
     allocator: str
     version: str
@@ -78,7 +79,7 @@ def check_allocator(work: Work, allocator: Allocator, result: dict[str, str]) ->
         raise RunError(f"ran on {result.get('allocator')}, not on {allocator.file}")
 
 
-def measure(build: Path, work: Work, allocator: Allocator) -> Run:
+def measure(build: Path, number: int, work: Work, allocator: Allocator) -> Run:
     steal_before = steal_ticks()
     done = start(build, work, allocator)
     if done.returncode != 0 or done.stderr:
@@ -88,4 +89,4 @@ def measure(build: Path, work: Work, allocator: Allocator) -> Run:
     values = numbers_of(line_of(done.stdout, "usage")) | numbers_of(result)
     values["steal_ticks"] = steal_ticks() - steal_before
     version = true_version(allocator, result.get("version", "unknown"))
-    return Run(work.name, allocator.name, version, values)
+    return Run(number, work.name, allocator.name, version, values)

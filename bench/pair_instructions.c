@@ -1,5 +1,6 @@
-// Instructions of a warm malloc(64) and its free, counted by single steps: what the two functions execute, without the loop
-// around them. --plain only runs the pairs, for `valgrind --tool=callgrind --toggle-collect=pair_loop`, which counts the same.
+// Instructions of a warm malloc(64) and its free, counted by single steps: what the two functions
+// execute, without the loop around them. --plain only runs the pairs, for `valgrind
+// --tool=callgrind --toggle-collect=pair_loop`, which counts the same.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/memory.h"
@@ -50,6 +51,22 @@ static double pair_ns(size_t bytes) {
   return (double)(clock_ns() - start) / TIMED_PAIRS;
 }
 
+static void pairs_report(const pairs *p, const stepper_counts *counts, double ns) {
+  double malloc_instructions = (double)counts->callee[0] / (double)p->count;
+  double free_instructions = (double)counts->callee[1] / (double)p->count;
+
+  report_open("pair_instructions");
+  report_count("pairs", p->count);
+  report_count("bytes", p->bytes);
+  report_real("malloc_instructions", malloc_instructions);
+  report_real("free_instructions", free_instructions);
+  report_real("pair_instructions", malloc_instructions + free_instructions);
+  report_real("pair_instructions_with_calls", malloc_instructions + free_instructions + 2);
+  report_real("pair_ns", ns);
+  report_close("warm malloc(%zu) and free: %.2f + %.2f instructions, %.2f ns", p->bytes,
+               malloc_instructions, free_instructions, ns);
+}
+
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "pair_instructions [--plain] [PAIRS [BYTES]]");
   bool plain = args_take_flag(&a, "--plain");
@@ -66,18 +83,5 @@ int main(int argc, char **argv) {
   if (!stepper_run(&steps, &counts) || counts.calls != 2 * p.count) {
     args_refuse(&a, "cannot step through", "malloc and free");
   }
-  double malloc_instructions = (double)counts.callee[0] / (double)p.count;
-  double free_instructions = (double)counts.callee[1] / (double)p.count;
-  double ns = pair_ns(p.bytes);
-
-  report_open("pair_instructions");
-  report_count("pairs", p.count);
-  report_count("bytes", p.bytes);
-  report_real("malloc_instructions", malloc_instructions);
-  report_real("free_instructions", free_instructions);
-  report_real("pair_instructions", malloc_instructions + free_instructions);
-  report_real("pair_instructions_with_calls", malloc_instructions + free_instructions + 2);
-  report_real("pair_ns", ns);
-  report_close("warm malloc(%zu) and free: %.2f + %.2f instructions, %.2f ns", p.bytes,
-               malloc_instructions, free_instructions, ns);
+  pairs_report(&p, &counts, pair_ns(p.bytes));
 }

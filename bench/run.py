@@ -80,10 +80,10 @@ class RawFile:
         self.writer = csv.writer(self.file, lineterminator="\n")
         self.writer.writerow(["round", "work", "command", "allocator", "version", *self.keys])
 
-    def add(self, number: int, work: Work, run: Run) -> None:
+    def add(self, work: Work, run: Run) -> None:
         values = [run.values.get(key, "") for key in self.keys]
-        command = " ".join(work.command)
-        self.writer.writerow([number, work.name, command, run.allocator, run.version, *values])
+        about = (run.number, run.work, " ".join(work.command), run.allocator, run.version)
+        self.writer.writerow([*about, *values])
         self.file.flush()
 
     def close(self) -> None:
@@ -105,8 +105,8 @@ def run_all(
         for number, work, allocator in steps:
             progress.update(task, description=f"{work.name} on {allocator.name}")
             try:
-                runs.append(measure(build, work, allocator))
-                raw.add(number, work, runs[-1])
+                runs.append(measure(build, number, work, allocator))
+                raw.add(work, runs[-1])
             except RunError as error:
                 failures.append(f"{work.name} on {allocator.name}: {error}")
             progress.advance(task)

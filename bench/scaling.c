@@ -1,5 +1,5 @@
-// Allocation-bound threads that share nothing: throughput of N threads over that of one. Both are measured in turns, so that
-// a slow moment of the machine meets both.
+// Allocation-bound threads that share nothing: throughput of N threads over that of one. Both are
+// measured in turns, so that a slow moment of the machine meets both.
 #include "common/args.h"
 #include "common/memory.h"
 #include "common/random.h"

@@ -1,5 +1,5 @@
-// Pareto on both axes: few sizes are large, and four of five replacements meet one slot in five (in the manner of
-// alloc-test).
+// Pareto on both axes: few sizes are large, and four of five replacements meet one slot in five (in
+// the manner of alloc-test).
 #include "common/args.h"
 #include "common/blocks.h"
 #include "common/rate.h"

@@ -1,5 +1,5 @@
-// Batches of one size each: most of a batch is freed last in first out, the rest later, oldest first, or by the other
-// thread (in the manner of sh6bench and sh8bench).
+// Batches of one size each: most of a batch is freed last in first out, the rest later, oldest
+// first, or by the other thread (in the manner of sh6bench and sh8bench).
 #include "common/args.h"
 #include "common/mailbox.h"
 #include "common/memory.h"

@@ -1,5 +1,6 @@
-// Passive false sharing: objects of one thread, side by side on one cache line, are handed to several threads, each frees
-// its own; does it get that place again? (In the manner of cache-scratch.)
+// Passive false sharing: objects of one thread, side by side on one cache line, are handed to
+// several threads, each frees its own; does it get that place again? (In the manner of
+// cache-scratch.)
 #include "common/memory.h"
 #include "common/sharing.h"
 #include "common/threads.h"

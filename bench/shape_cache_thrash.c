@@ -1,5 +1,5 @@
-// Active false sharing: do objects that two threads allocate at the same time lie on one cache line? (In the manner of
-// cache-thrash.)
+// Active false sharing: do objects that two threads allocate at the same time lie on one cache
+// line? (In the manner of cache-thrash.)
 #include "common/sharing.h"
 
 int main(int argc, char **argv) {

@@ -1,6 +1,7 @@
-// Server threads that end and are followed by others: each keeps a table of objects, replaces random ones, and leaves the
-// table to a thread of the next generation, so that most objects die in another thread than they were born in (in the manner
-// of larson). --sized frees with the size, by C++ sized delete or C23 free_sized, whichever the allocator has.
+// Server threads that end and are followed by others: each keeps a table of objects, replaces
+// random ones, and leaves the table to a thread of the next generation, so that most objects die in
+// another thread than they were born in (in the manner of larson). --sized frees with the size, by
+// C++ sized delete or C23 free_sized, whichever the allocator has.
 #include "common/args.h"
 #include "common/blocks.h"
 #include "common/random.h"

@@ -1,5 +1,5 @@
-// Threads replace random blocks of 8 to 16,000 bytes; now and then a thread leaves a parcel of its blocks for the others and
-// frees the one that it finds (in the manner of rptest).
+// Threads replace random blocks of 8 to 16,000 bytes; now and then a thread leaves a parcel of its
+// blocks for the others and frees the one that it finds (in the manner of rptest).
 #include "common/args.h"
 #include "common/blocks.h"
 #include "common/mailbox.h"

@@ -1,5 +1,5 @@
-// Threads that live for a moment: each takes over the objects that another thread left, replaces some, and ends (in the
-// manner of glibc-thread, mleak and mstress).
+// Threads that live for a moment: each takes over the objects that another thread left, replaces
+// some, and ends (in the manner of glibc-thread, mleak and mstress).
 #include "common/args.h"
 #include "common/blocks.h"
 #include "common/mailbox.h"

@@ -1,5 +1,6 @@
-// One thread, very many tiny objects that die young. Plain: numbers on an evaluation stack, nearly last in first out (in
-// the manner of cfrac). --lists: covers of small sets, each rewritten into a new one and dropped (in the manner of espresso).
+// One thread, very many tiny objects that die young. Plain: numbers on an evaluation stack, nearly
+// last in first out (in the manner of cfrac). --lists: covers of small sets, each rewritten into a
+// new one and dropped (in the manner of espresso).
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/memory.h"

@@ -1,5 +1,5 @@
-// Half of the threads only allocate, the other half only free; batches travel through one queue (in the manner of
-// xmalloc-test).
+// Half of the threads only allocate, the other half only free; batches travel through one queue (in
+// the manner of xmalloc-test).
 #include "common/args.h"
 #include "common/memory.h"
 #include "common/queue.h"

@@ -2,7 +2,8 @@
 function(tslab_bench_smoke name program expected)
   add_test(NAME bench_smoke_${name} COMMAND ${program} ${ARGN})
   set_tests_properties(bench_smoke_${name} PROPERTIES
-    LABELS bench TIMEOUT 20 PASS_REGULAR_EXPRESSION "result program=.* allocator=[^ ]+ version=.* ${expected}")
+    LABELS bench TIMEOUT 20
+    PASS_REGULAR_EXPRESSION "result program=.* allocator=[^ ]+ version=.* ${expected}")
 endfunction()
 
 set(positive "[0-9.]*[1-9]")
@@ -36,5 +37,6 @@ foreach(bad IN ITEMS 0 x -1 99999999999999999999)
     LABELS bench PASS_REGULAR_EXPRESSION "usage: bench_random_mixed")
 endforeach()
 
-add_test(NAME bench_peer_exports COMMAND ${CMAKE_CURRENT_LIST_DIR}/peers/exports ${CMAKE_BINARY_DIR}/peers)
+add_test(NAME bench_peer_exports
+  COMMAND ${CMAKE_CURRENT_LIST_DIR}/peers/exports ${CMAKE_BINARY_DIR}/peers)
 set_tests_properties(bench_peer_exports PROPERTIES LABELS bench SKIP_RETURN_CODE 77)

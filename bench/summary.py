@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from measure import Run
@@ -20,14 +20,14 @@ class Row:
     section: str
     name: str
     unit: str
-    ours: float | None
-    peer: float | None
-    peer_name: str
-    ratio: float | None
-    low: float | None
-    high: float | None
     bar: str
-    met: bool | None
+    ours: float | None
+    peer_name: str
+    peer: float | None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    met: bool | None = None
 
 
 class Results:
@@ -38,13 +38,14 @@ class Results:
         for run in runs:
             self.series.setdefault((run.work, run.allocator), []).append(run)
 
-    def values(self, work: str, allocator: str, key: str) -> list[float]:
+    def values(self, work: str, allocator: str, key: str) -> dict[int, float]:
+        """The figure of each round; a round whose run failed is left out."""
         runs = self.series.get((work, allocator), [])
-        return [run.values[key] for run in runs if key in run.values]
+        return {run.number: run.values[key] for run in runs if key in run.values}
 
     def median(self, work: str, allocator: str, key: str) -> float | None:
         values = self.values(work, allocator, key)
-        return median(values) if values else None
+        return median(values.values()) if values else None
 
     def allocators(self) -> list[str]:
         return list(dict.fromkeys(allocator for _, allocator in self.series))
@@ -110,31 +111,31 @@ def bar_text(metric: Metric) -> str:
     return texts[metric.bar]
 
 
+def yardstick(results: Results, work: Work, metric: Metric) -> tuple[str, float] | None:
+    """Whom we are compared with: the best peer, or glibc where the bar says so."""
+    if metric.bar is not Bar.OVER_GLIBC:
+        return best_peer(results, work, metric)
+    glibc = results.median(work.name, "glibc", metric.key)
+    return None if glibc is None else ("glibc", glibc)
+
+
+def paired_ratios(results: Results, work: Work, metric: Metric, peer_name: str) -> list[float]:
+    ours = results.values(work.name, OURS, metric.key)
+    peer = results.values(work.name, peer_name, metric.key)
+    return [advantage(metric, ours[number], peer[number]) for number in ours.keys() & peer.keys()]
+
+
 def row_of(results: Results, work: Work, metric: Metric) -> Row:
-    name = f"{work.name} {metric.key}"
     ours = results.median(work.name, OURS, metric.key)
-    best = best_peer(results, work, metric)
-    if metric.bar is Bar.OVER_GLIBC:
-        glibc = results.median(work.name, "glibc", metric.key)
-        best = None if glibc is None else ("glibc", glibc)
-    peer_name, peer = best if best else ("", None)
+    peer_name, peer = yardstick(results, work, metric) or ("", None)
+    name = f"{work.name} {metric.key}"
+    row = Row(work.section, name, metric.unit, bar_text(metric), ours, peer_name, peer)
     if ours is None or peer is None:
-        return Row(
-            work.section, name, metric.unit, ours, peer, peer_name, None, None, None,
-            bar_text(metric), None,
-        )  # fmt: skip
-    pairs = zip(
-        results.values(work.name, OURS, metric.key),
-        results.values(work.name, peer_name, metric.key),
-        strict=False,
-    )
-    low, high = interval([advantage(metric, a, b) for a, b in pairs])
+        return row
     ratio = advantage(metric, ours, peer)
+    low, high = interval(paired_ratios(results, work, metric, peer_name) or [ratio])
     met = JUDGES[metric.bar](metric, ours, peer, ratio)
-    return Row(
-        work.section, name, metric.unit, ours, peer, peer_name, ratio, low, high,
-        bar_text(metric), met,
-    )  # fmt: skip
+    return replace(row, ratio=ratio, low=low, high=high, met=met)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -154,12 +155,10 @@ def shapes_row(results: Results, works: Sequence[Work]) -> Row:
     known = {name: mean for name, mean in means.items() if mean is not None and name != OURS}
     peer_name = max(known, key=lambda name: known[name], default="")
     ours, peer = means.get(OURS), known.get(peer_name)
-    ratio = None if ours is None or peer is None else ours / peer
-    met = None if ratio is None else ratio > 1.0
-    return Row(
-        "shapes", "geometric mean of rates", "", ours, peer, peer_name, ratio, None, None,
-        "> best", met,
-    )  # fmt: skip
+    row = Row("shapes", "geometric mean of rates", "", "> best", ours, peer_name, peer)
+    if ours is None or peer is None:
+        return row
+    return replace(row, ratio=ours / peer, met=ours > peer)
 
 
 def degradation(results: Results, allocator: str) -> float | None:
@@ -173,12 +172,10 @@ def degradation_row(results: Results) -> Row:
     known = {name: value for name, value in found.items() if value is not None}
     peer_name = min(known, key=lambda name: known[name], default="")
     ours, peer = degradation(results, OURS), known.get(peer_name)
-    ratio = None if ours is None or peer is None else peer / ours
-    met = None if ours is None else ours <= 1.2
-    return Row(
-        "random mixed", "degradation 256 to 8192", "x", ours, peer, peer_name, ratio, None, None,
-        "<= 1.2", met,
-    )  # fmt: skip
+    row = Row("random mixed", "degradation 256 to 8192", "x", "<= 1.2", ours, peer_name, peer)
+    if ours is None or peer is None:
+        return row
+    return replace(row, ratio=peer / ours, met=ours <= 1.2)
 
 
 def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
@@ -187,4 +184,5 @@ def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
         rows.append(shapes_row(results, works))
     if {"random_mixed_256", "random_mixed_8192"} <= {work.name for work in works}:
         rows.append(degradation_row(results))
-    return sorted(rows, key=lambda row: [work.section for work in works].index(row.section))
+    sections = [work.section for work in works]
+    return sorted(rows, key=lambda row: sections.index(row.section))

@@ -2,7 +2,7 @@
 
 from measure import Run, numbers_of, pairs_of
 from run import plan
-from summary import Results, advantage, geometric_mean, interval, row_of, summarise
+from summary import Results, advantage, geometric_mean, interval, paired_ratios, row_of, summarise
 from work import CORE, Bar, Metric, Work
 
 FASTER = Metric("rate", "M/s", Bar.AHEAD, higher_is_better=True)
@@ -11,7 +11,10 @@ WORK = Work("w", ("w",), ("w",), (FASTER, SMALLER), "s")
 
 
 def runs(allocator: str, rates: list[float], peak: float = 100.0) -> list[Run]:
-    return [Run("w", allocator, "1", {"rate": rate, "peak_kib": peak}) for rate in rates]
+    return [
+        Run(number, "w", allocator, "1", {"rate": rate, "peak_kib": peak})
+        for number, rate in enumerate(rates)
+    ]
 
 
 def test_advantage_is_above_one_when_we_are_better() -> None:
@@ -41,6 +44,13 @@ def test_peak_may_be_five_percent_above_the_best() -> None:
 def test_without_us_nothing_is_judged() -> None:
     rows = summarise(Results(runs("a", [1.0])), [WORK])
     assert [row.met for row in rows] == [None, None]
+
+
+def test_ratios_pair_the_same_rounds_even_when_a_run_failed() -> None:
+    ours = runs("tslab", [2.0, 4.0, 8.0])
+    peer = runs("a", [1.0, 2.0, 4.0])
+    results = Results([*ours, *peer[1:]])
+    assert paired_ratios(results, WORK, FASTER, "a") == [2.0, 2.0]
 
 
 def test_geometric_mean() -> None:

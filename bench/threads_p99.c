@@ -52,5 +52,5 @@ int main(int argc, char **argv) {
   report_real("floor_ns", (double)ticks_floor() * ns_per_tick);
   latency_report("malloc", &c.mallocs[0], ns_per_tick);
   report_close("%u threads: malloc p99 %.0f ns", threads,
-               (double)histogram_quantile(&c.mallocs[0], 0.99) * ns_per_tick);
+               latency_ns(&c.mallocs[0], 0.99, ns_per_tick));
 }

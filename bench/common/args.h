@@ -1,4 +1,5 @@
-// Positional and named arguments of the benchmark programs. A bad one ends the program with a message and status 2.
+// Positional and named arguments of the benchmark programs. A bad one ends the program with a
+// message and status 2.
 #ifndef BENCH_ARGS_H
 #define BENCH_ARGS_H
 
@@ -14,7 +15,8 @@ typedef struct args {
 // Drops `flag` from the arguments and says whether it was there.
 bool args_take_flag(args *a, const char *flag);
 
-// The argument at `index` (0 is the first), a decimal number from 1 on; `fallback` when it is missing.
+// The argument at `index` (0 is the first), a decimal number from 1 on; `fallback` when it is
+// missing.
 uint64_t args_number(const args *a, int index, uint64_t fallback);
 // The same below 2^32, and for a number of threads.
 uint32_t args_number32(const args *a, int index, uint32_t fallback);

@@ -14,7 +14,8 @@ static inline uint64_t clock_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// Nothing before the call may still be running when the counter is read, and nothing after it may have started.
+// Nothing before the call may still be running when the counter is read, and nothing after it may
+// have started.
 static inline uint64_t ticks_begin(void) {
 #if defined(__x86_64__)
   _mm_lfence();
@@ -41,7 +42,8 @@ static inline uint64_t ticks_end(void) {
 
 double clock_ns_per_tick(void);
 
-// The median of ticks_end() - ticks_begin() around nothing. Figures below three times this say little.
+// The median of ticks_end() - ticks_begin() around nothing. Figures below three times this say
+// little.
 uint64_t ticks_floor(void);
 
 #endif

@@ -4,11 +4,10 @@
 
 #include <stdio.h>
 
-static void latency_report_one(const char *prefix, const char *name, uint64_t ticks,
-                               double ns_per_tick) {
+static void latency_report_one(const char *prefix, const char *name, double ns) {
   char key[64];
   snprintf(key, sizeof key, "%s_%s_ns", prefix, name);
-  report_real(key, (double)ticks * ns_per_tick);
+  report_real(key, ns);
 }
 
 void latency_report(const char *prefix, const histogram *h, double ns_per_tick) {
@@ -17,8 +16,8 @@ void latency_report(const char *prefix, const histogram *h, double ns_per_tick) 
     double share;
   } marks[] = {{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}, {"p9999", 0.9999}};
   for (unsigned i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-    latency_report_one(prefix, marks[i].name, histogram_quantile(h, marks[i].share), ns_per_tick);
+    latency_report_one(prefix, marks[i].name, latency_ns(h, marks[i].share, ns_per_tick));
   }
-  latency_report_one(prefix, "max", h->max, ns_per_tick);
-  latency_report_one(prefix, "mean", h->count == 0 ? 0 : h->sum / h->count, ns_per_tick);
+  latency_report_one(prefix, "max", (double)h->max * ns_per_tick);
+  latency_report_one(prefix, "mean", (double)h->sum / (double)h->count * ns_per_tick);
 }

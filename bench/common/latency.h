@@ -4,8 +4,13 @@
 
 #include "histogram.h"
 
-// Adds PREFIX_p50_ns, _p99_ns, _p999_ns, _p9999_ns, _max_ns and _mean_ns to the open report. The counter may advance in steps of many
-// nanoseconds: percentiles then are whole steps, and only the mean tells neighbours apart.
+static inline double latency_ns(const histogram *h, double share, double ns_per_tick) {
+  return (double)histogram_quantile(h, share) * ns_per_tick;
+}
+
+// Adds PREFIX_p50_ns, _p99_ns, _p999_ns, _p9999_ns, _max_ns and _mean_ns to the open report. The
+// counter may advance in steps of many nanoseconds: percentiles then are whole steps, and only the
+// mean tells neighbours apart.
 void latency_report(const char *prefix, const histogram *h, double ns_per_tick);
 
 #endif

@@ -1,4 +1,5 @@
-// The benchmark's own memory, kept out of the allocator under test, and what the process holds resident.
+// The benchmark's own memory, kept out of the allocator under test, and what the process holds
+// resident.
 #ifndef BENCH_MEMORY_H
 #define BENCH_MEMORY_H
 

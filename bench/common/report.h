@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-// Starts the line with the program's name and the allocator that malloc really resolves to, with its version.
+// Starts the line with the program's name and the allocator that malloc really resolves to, with
+// its version.
 void report_open(const char *program);
 void report_count(const char *key, uint64_t value);
 void report_real(const char *key, double value);

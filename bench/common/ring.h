@@ -1,4 +1,5 @@
-// A ring from one producer to one consumer, handed over in batches so that the ring costs little beside the allocator.
+// A ring from one producer to one consumer, handed over in batches so that the ring costs little
+// beside the allocator.
 #ifndef BENCH_RING_H
 #define BENCH_RING_H
 

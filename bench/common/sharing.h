@@ -1,4 +1,5 @@
-// Threads that write small objects of their own: fast unless the allocator put two of them on one cache line.
+// Threads that write small objects of their own: fast unless the allocator put two of them on one
+// cache line.
 #ifndef BENCH_SHARING_H
 #define BENCH_SHARING_H
 

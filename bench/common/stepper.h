@@ -1,5 +1,5 @@
-// Counts what a function executes, instruction by instruction: exact, and the same for every allocator (one peer reserves
-// more address space than valgrind has).
+// Counts what a function executes, instruction by instruction: exact, and the same for every
+// allocator (one peer reserves more address space than valgrind has).
 #ifndef BENCH_STEPPER_H
 #define BENCH_STEPPER_H
 
@@ -25,7 +25,8 @@ typedef struct stepper_counts {
 // Called by `body` right before the code that counts: what comes earlier runs at full speed.
 void stepper_begin(void);
 
-// Runs `body` in a child and steps through the code that counts. False where single steps are refused or unknown.
+// Runs `body` in a child and steps through the code that counts. False where single steps are
+// refused or unknown.
 bool stepper_run(const stepper *s, stepper_counts *counts);
 
 #endif

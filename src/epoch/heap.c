@@ -10,8 +10,8 @@
 enum {
   COLLECT_BUDGET = 4,     // slabs that one refill looks at
   TICK_REFILLS = 64,      // refills between two purge ticks
-  BIN_BYTES = 16384,      // a bin holds about so much,
-  BIN_LEAST = 8,          // but at least so many blocks
+  BIN_BYTES = 262144,     // a bin holds about so much,
+  BIN_LEAST = 16,         // but at least so many blocks
   BIN_MOST = 64,          // and at most so many
 };
 #define NEVER UINT32_MAX

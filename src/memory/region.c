@@ -91,11 +91,10 @@ static bool region_commit(size_t units) {
 static bool region_grow_locked(void) {
   size_t first = committed_units;
   if (first >= tsl_region.limit_units) return false;
-  size_t segment = first / TSL_SEGMENT_UNITS;
-  size_t end = (segment + 1) * TSL_SEGMENT_UNITS;
+  size_t end = tsl_round_up(first + 1, TSL_GROWTH_UNITS);
   if (end > tsl_region.limit_units) end = tsl_region.limit_units;
   if (!region_commit(end)) return false;
-  tsl_segment_open(segment, first % TSL_SEGMENT_UNITS, end - first);
+  tsl_segment_open(first / TSL_SEGMENT_UNITS, first % TSL_SEGMENT_UNITS, end - first);
   committed_units = end;
   tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
   return true;

@@ -15,9 +15,8 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-enum { TSL_UNIT_LOG2 = 16, TSL_SEGMENT_UNITS = 512, TSL_MOST_HEAPS = 1 << 20, TSL_HEAP_BYTES = 83 * TSL_CACHE_LINE };
+enum { TSL_UNIT_LOG2 = 16, TSL_SEGMENT_UNITS = 2048, TSL_GROWTH_UNITS = 512, TSL_MOST_HEAPS = 1 << 20, TSL_HEAP_BYTES = 83 * TSL_CACHE_LINE };
 #define TSL_UNIT_BYTES ((size_t)1 << TSL_UNIT_LOG2)
-#define TSL_SEGMENT_BYTES (TSL_UNIT_BYTES * TSL_SEGMENT_UNITS)
 
 // A unit is named by its distance from the region's base; 0 is the map's own and means "none".
 typedef uint32_t tsl_unit;
@@ -26,7 +25,7 @@ struct tsl_region {
   uintptr_t base;       // [const] also the address of the map
   size_t limit_units;   // [const] the region ends here, counted from base
   size_t span_bytes;    // [const]
-  size_t first_unit;    // [const] first heap unit, a multiple of TSL_SEGMENT_UNITS
+  size_t first_unit;    // [const] first unit that can be taken
   uintptr_t records;    // [const] address of unit 0's slab record
   uintptr_t segments;   // [const] address of segment 0's record
   uintptr_t heaps;      // [const] address of heap 0, which nobody uses
@@ -40,7 +39,7 @@ TSL_HIDDEN extern struct tsl_region tsl_region;
 // Reserves the region. False when the system gives no address space; may then be tried again.
 TSL_HIDDEN bool tsl_region_init(void);
 
-// Opens one more segment at the region's end. False when there is no more, or the system refuses. Any thread.
+// Opens up to TSL_GROWTH_UNITS more units at the region's end. False when there is no more, or the system refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(void);
 
 // A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or the system refuses. Any

@@ -1,7 +1,5 @@
 #include "memory/segment.h"
 
-#include <string.h>
-
 #include "base/bits.h"
 #include "base/check.h"
 #include "os/os.h"
@@ -30,20 +28,30 @@ size_t tsl_units_dirty_low(void) {
 
 // First bit at or after `from` whose value is `value`; TSL_SEGMENT_UNITS when there is none.
 static unsigned bits_find(const uint64_t *words, unsigned from, bool value) {
-  while (from < TSL_SEGMENT_UNITS) {
-    uint64_t word = words[from / 64] ^ (value ? 0 : ~UINT64_C(0));
-    word &= ~UINT64_C(0) << (from % 64);
+  uint64_t flip = value ? 0 : ~UINT64_C(0);
+  for (; from < TSL_SEGMENT_UNITS; from = (from & ~63u) + 64) {
+    uint64_t word = (words[from / 64] ^ flip) & ~UINT64_C(0) << (from % 64);
     if (word != 0) return (from & ~63u) + tsl_lowest_bit(word);
-    from = (from & ~63u) + 64;
   }
   return TSL_SEGMENT_UNITS;
 }
 
-// The next run of bits equal to `value` at or after `from`; count 0 when there is none.
-static struct run run_next(const uint64_t *words, unsigned from, bool value) {
-  unsigned first = bits_find(words, from, value);
+// Where the run of ones begins that ends before `end`.
+static unsigned bits_run_start(const uint64_t *words, unsigned end) {
+  while (end != 0) {
+    unsigned word = (end - 1) / 64, bit = (end - 1) % 64;
+    uint64_t zeros = ~words[word] & tsl_low_bits(bit + 1);
+    if (zeros != 0) return word * 64 + tsl_highest_bit(zeros) + 1;
+    end = word * 64;
+  }
+  return 0;
+}
+
+// The next run of ones at or after `from`; count 0 when there is none.
+static struct run run_next(const uint64_t *words, unsigned from) {
+  unsigned first = bits_find(words, from, true);
   if (first == TSL_SEGMENT_UNITS) return (struct run){first, 0};
-  return (struct run){first, bits_find(words, first, !value) - first};
+  return (struct run){first, bits_find(words, first, false) - first};
 }
 
 // One word's part of a run.
@@ -62,58 +70,67 @@ static bool run_cut(struct run *rest, struct part *part) {
   return true;
 }
 
-static void segment_measure(struct tsl_segment *segment) {
-  unsigned longest = 0, free = 0;
-  for (struct run run = run_next(segment->used, 0, false); run.count != 0;
-       run = run_next(segment->used, run.first + run.count, false)) {
+static unsigned segment_find_longest(const struct tsl_segment *segment) {
+  unsigned longest = 0;
+  for (struct run run = run_next(segment->free, 0); run.count != 0;
+       run = run_next(segment->free, run.first + run.count)) {
     if (run.count > longest) longest = run.count;
-    free += run.count;
   }
+  return longest;
+}
+
+static void segment_set(struct tsl_segment *segment, unsigned longest, unsigned free_units) {
   tsl_store_relaxed(&segment->longest, (uint16_t)longest);
-  tsl_store_relaxed(&segment->free_units, (uint16_t)free);
+  tsl_store_relaxed(&segment->free_units, (uint16_t)free_units);
   tsl_invariant(tsl_segment_valid(segment));
 }
 
-void tsl_segment_open(size_t index, size_t first, size_t count) {
-  struct tsl_segment *segment = tsl_segment_at(index);
-  memset(segment->used, 0xff, sizeof segment->used);
-  struct run rest = {(unsigned)first, (unsigned)count};
-  for (struct part part; run_cut(&rest, &part);) segment->used[part.word] &= ~part.mask;
-  segment_measure(segment);
-}
-
-// Marks free units used; returns how many of them were dirty.
-static unsigned segment_use(struct tsl_segment *segment, struct run run) {
-  unsigned dirty = 0;
+// Marks free units used; returns how many of them were dirty. `within` is the length of the free run they lie in.
+static unsigned segment_use(struct tsl_segment *segment, struct run run, unsigned within) {
+  unsigned dirty = 0, left = segment->free_units - run.count;
   for (struct part part; run_cut(&run, &part);) {
-    tsl_assert((segment->used[part.word] & part.mask) == 0);
+    tsl_assert((~segment->free[part.word] & part.mask) == 0);
     dirty += tsl_bit_count(segment->dirty[part.word] & part.mask);
-    segment->used[part.word] |= part.mask;
+    segment->free[part.word] &= ~part.mask;
     segment->dirty[part.word] &= ~part.mask;
   }
-  segment_measure(segment);
+  bool shrunk = within == segment->longest;
+  segment_set(segment, shrunk ? segment_find_longest(segment) : segment->longest, left);
   return dirty;
 }
 
 static void segment_free(struct tsl_segment *segment, struct run run, bool dirty) {
-  for (struct part part; run_cut(&run, &part);) {
-    tsl_assert((segment->used[part.word] & part.mask) == part.mask);
-    segment->used[part.word] &= ~part.mask;
+  for (struct run rest = run; rest.count != 0;) {
+    struct part part;
+    run_cut(&rest, &part);
+    tsl_assert((segment->free[part.word] & part.mask) == 0);
+    segment->free[part.word] |= part.mask;
     if (dirty) segment->dirty[part.word] |= part.mask;
   }
-  segment_measure(segment);
+  unsigned merged = bits_find(segment->free, run.first, false) - bits_run_start(segment->free, run.first);
+  segment_set(segment, merged > segment->longest ? merged : segment->longest, segment->free_units + run.count);
 }
 
-// The smallest free run that holds `count` aligned units, cut down to them; count 0 when there is none.
-static struct run segment_best_fit(const struct tsl_segment *segment, unsigned count, unsigned alignment) {
+void tsl_segment_open(size_t index, size_t first, size_t count) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  tsl_lock_acquire(&segment->lock);
+  segment_free(segment, (struct run){(unsigned)first, (unsigned)count}, false);
+  tsl_lock_release(&segment->lock);
+}
+
+// The smallest free run that holds `count` aligned units, and where in it they begin. One unit: the first run, so that
+// the low addresses fill up.
+static struct run segment_best_fit(const struct tsl_segment *segment, unsigned count, unsigned alignment,
+                                   unsigned *first) {
   struct run best = {0, 0};
-  unsigned best_count = TSL_SEGMENT_UNITS + 1;
-  for (struct run run = run_next(segment->used, 0, false); run.count != 0;
-       run = run_next(segment->used, run.first + run.count, false)) {
-    unsigned first = (run.first + alignment - 1) & ~(alignment - 1);
-    if (first + count > run.first + run.count || run.count >= best_count) continue;
-    best = (struct run){first, count};
-    best_count = run.count;
+  for (struct run run = run_next(segment->free, 0); run.count != 0;
+       run = run_next(segment->free, run.first + run.count)) {
+    unsigned start = (run.first + alignment - 1) & ~(alignment - 1);
+    bool fits = start + count <= run.first + run.count;
+    if (!fits || (best.count != 0 && run.count >= best.count)) continue;
+    best = run;
+    *first = start;
+    if (count == 1) break;
   }
   return best;
 }
@@ -152,14 +169,15 @@ static size_t segments_open(void) {
 
 static tsl_unit segment_take(size_t index, size_t count, size_t alignment, bool *clean) {
   struct tsl_segment *segment = tsl_segment_at(index);
+  unsigned first = 0;
   if (tsl_load_relaxed(&segment->longest) < count || !tsl_lock_try_briefly(&segment->lock)) return 0;
-  struct run run = segment_best_fit(segment, (unsigned)count, (unsigned)alignment);
-  unsigned dirty = run.count == 0 ? 0 : segment_use(segment, run);
+  struct run run = segment_best_fit(segment, (unsigned)count, (unsigned)alignment, &first);
+  unsigned dirty = run.count == 0 ? 0 : segment_use(segment, (struct run){first, (unsigned)count}, run.count);
   tsl_lock_release(&segment->lock);
   if (run.count == 0) return 0;
   dirty_remove(dirty);
   *clean = dirty == 0;
-  return (tsl_unit)(index * TSL_SEGMENT_UNITS + run.first);
+  return (tsl_unit)(index * TSL_SEGMENT_UNITS + first);
 }
 
 // Takes one whole free segment.
@@ -174,9 +192,8 @@ static bool segment_take_whole(size_t index, bool *clean) {
 static bool segment_take_at(size_t index, struct run run, bool *clean) {
   struct tsl_segment *segment = tsl_segment_at(index);
   if (index >= segments_open() || !tsl_lock_try_briefly(&segment->lock)) return false;
-  struct run free = run_next(segment->used, run.first, false);
-  bool fits = free.first == run.first && free.count >= run.count;
-  unsigned dirty = fits ? segment_use(segment, run) : 0;
+  bool fits = bits_find(segment->free, run.first, false) >= run.first + run.count;
+  unsigned dirty = fits ? segment_use(segment, run, segment->longest) : 0;
   tsl_lock_release(&segment->lock);
   dirty_remove(dirty);
   *clean &= dirty == 0;
@@ -239,7 +256,7 @@ static tsl_unit segments_search(size_t *index, size_t count, size_t alignment, b
 }
 
 tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
-  if (count > TSL_SEGMENT_UNITS / 2 || alignment > TSL_SEGMENT_UNITS / 2) {
+  if (count > TSL_SEGMENT_UNITS || alignment > TSL_SEGMENT_UNITS) {
     return segments_take_run(count, alignment, clean);
   }
   size_t index = tsl_load_relaxed(&search_from);
@@ -258,9 +275,9 @@ tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
 static struct run segment_take_dirty(struct tsl_segment *segment, size_t most) {
   struct run run = {0, 0};
   if (!tsl_lock_try(&segment->lock)) return run;
-  run = run_next(segment->dirty, 0, true);
+  run = run_next(segment->dirty, 0);
   if (run.count > most) run.count = (unsigned)most;
-  if (run.count != 0) segment_use(segment, run);
+  if (run.count != 0) segment_use(segment, run, segment->longest);
   tsl_lock_release(&segment->lock);
   dirty_remove(run.count);
   return run;
@@ -299,13 +316,13 @@ void tsl_segments_unlock(void) {
 }
 
 bool tsl_segment_valid(const struct tsl_segment *segment) {
-  unsigned free = 0, longest = 0, current = 0;
+  unsigned free_units = 0, longest = 0, current = 0;
   for (unsigned i = 0; i < TSL_SEGMENT_UNITS; i++) {
-    bool used = segment->used[i / 64] >> (i % 64) & 1;
-    current = used ? 0 : current + 1;
-    free += !used;
+    bool free = segment->free[i / 64] >> (i % 64) & 1;
+    current = free ? current + 1 : 0;
+    free_units += free;
     if (current > longest) longest = current;
-    if (used && (segment->dirty[i / 64] >> (i % 64) & 1)) return false;
+    if (!free && (segment->dirty[i / 64] >> (i % 64) & 1)) return false;
   }
-  return free == segment->free_units && longest == segment->longest;
+  return free_units == segment->free_units && longest == segment->longest;
 }

@@ -1,9 +1,9 @@
-// segment: 512 units and what is known of each: in use, or free and clean (reads as zero), or free and dirty.
+// segment: 128 MiB of units and what is known of each: in use, or free and clean (reads as zero), or free and dirty.
 // Runs of units are taken and given back here; a run longer than a segment takes whole segments.
 //
-//  G1  used, dirty, longest and free_units of a segment change under its lock only
-//  G2  longest == the longest run of zeros in `used`; free_units == the zeros in it
-//  G3  a unit that is free and not dirty reads as zero
+//  G1  the fields of a segment change under its lock only
+//  G2  longest == the longest run of ones in `free`; free_units == the ones in it
+//  G3  a unit that is free and not dirty reads as zero; only free units are dirty
 //  G4  nobody waits for a segment's lock on the way to an allocation: it looks at the next segment instead
 #pragma once
 
@@ -16,8 +16,8 @@
 enum { TSL_SEGMENT_WORDS = TSL_SEGMENT_UNITS / 64 };
 
 struct tsl_segment {
-  uint64_t used[TSL_SEGMENT_WORDS];   // [lock:segment]
-  uint64_t dirty[TSL_SEGMENT_WORDS];  // [lock:segment] meaningful where `used` is zero
+  uint64_t free[TSL_SEGMENT_WORDS];   // [lock:segment] all in use before the segment is opened
+  uint64_t dirty[TSL_SEGMENT_WORDS];  // [lock:segment]
   struct tsl_lock lock;               // [remote]
   uint16_t longest;                   // [lock:segment, read by any]
   uint16_t free_units;                // [lock:segment, read by any]
@@ -27,8 +27,7 @@ TSL_ALWAYS_INLINE struct tsl_segment *tsl_segment_at(size_t index) {
   return (struct tsl_segment *)tsl_region.segments + index;
 }
 
-// Called by the region as it grows: units [first, first + count) of the segment become free and clean, the others
-// used for ever.
+// Called by the region as it grows: units [first, first + count) of the segment become free and clean.
 TSL_HIDDEN void tsl_segment_open(size_t index, size_t first, size_t count);
 
 // Takes `count` neighbouring units whose first is a multiple of `alignment` units (a power of two) from the address 0.

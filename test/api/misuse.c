@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "blocks.h"
-#include "child.h"
+#include "../child.h"
 
 static void pointer_announce(const void *pointer) {
   dprintf(STDOUT_FILENO, "%p\n", pointer);

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "blocks.h"
-#include "child.h"
+#include "../child.h"
 
 namespace {
 

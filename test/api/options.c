@@ -5,7 +5,7 @@
 #include <tslab.h>
 
 #include "blocks.h"
-#include "child.h"
+#include "../child.h"
 
 enum { ANY = -1 };
 

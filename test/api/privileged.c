@@ -8,7 +8,7 @@
 #include <tslab.h>
 
 #include "blocks.h"
-#include "child.h"
+#include "../child.h"
 
 enum { OWNER = 1, CALLER = 65534 };
 

@@ -11,7 +11,7 @@
 enum {
   WORKERS = 4,
   FORKERS = 2,
-  FORKS = 100,
+  FORKS = 40,
   INHERITED = 300,
   LIVE = 64,
   CHILD_SECONDS = 20,

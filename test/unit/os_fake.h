@@ -38,7 +38,7 @@ struct os_fake {
 };
 
 enum { OS_FAKE_PAGE_BYTES = 4096 };
-#define OS_FAKE_MOST_BYTES ((size_t)1 << 30)
+#define OS_FAKE_MOST_BYTES ((size_t)1 << 31)
 
 extern struct os_fake os_fake;
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "../check.h"
+#include "check.h"
 
 #define CHILD_SECONDS 20
 

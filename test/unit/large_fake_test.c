@@ -1,0 +1,285 @@
+#include "memory/large.h"
+
+#include "base/options.h"
+#include "epoch/heap.h"
+#include "memory/segment.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { ENTRY = 1 << TSL_CODE_BITS | TSL_CODE_LARGE, KIB = 1 << 10, MIB = 1 << 20, BLOCKS = 40 };
+
+static void open_region(void) {
+  os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
+  CHECK(tsl_region_init());
+  CHECK(tsl_region_grow());
+  CHECK_EQ(tsl_region_add_heap(), 1);  // whose name the entries bear
+}
+
+static char *alloc(size_t bytes) {
+  bool clean;
+  char *block = tsl_large_alloc(bytes, 1, ENTRY, &clean);
+  CHECK(block != NULL);
+  return block;
+}
+
+static uint32_t entry_of(const void *address) { return tsl_map_lookup(address); }
+
+// A value every 4 KiB that depends on the place.
+static void fill(char *block, size_t bytes, unsigned seed) {
+  for (size_t i = 0; i < bytes; i += 4 * KIB) *(unsigned *)(block + i) = seed + (unsigned)(i >> 12);
+}
+
+static bool is_filled(const char *block, size_t bytes, unsigned seed) {
+  for (size_t i = 0; i < bytes; i += 4 * KIB) {
+    if (*(const unsigned *)(block + i) != seed + (unsigned)(i >> 12)) return false;
+  }
+  return true;
+}
+
+static void whole_units(void) {
+  static const size_t sizes[] = {1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, MIB + 1, 40 * MIB};
+  open_region();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    size_t free = tsl_units_free(), open = tsl_units_open();
+    char *block = alloc(sizes[i]);
+    CHECK_EQ((uintptr_t)block % TSL_UNIT_BYTES, 0);
+    CHECK_EQ(tsl_large_bytes(block), tsl_round_up(sizes[i], TSL_UNIT_BYTES));
+    CHECK_EQ(entry_of(block), ENTRY);
+    if (sizes[i] > TSL_UNIT_BYTES) CHECK_EQ(entry_of(block + TSL_UNIT_BYTES), 0);
+    fill(block, tsl_large_bytes(block), 1);
+    state_check();
+    tsl_large_free(block);
+    CHECK_EQ(entry_of(block), 0);
+    CHECK_EQ(tsl_units_free() - free, tsl_units_open() - open);
+  }
+}
+
+static void aligned(void) {
+  bool clean;
+  open_region();
+  for (size_t alignment = 1; alignment <= 64 * MIB; alignment *= 2) {
+    char *block = tsl_large_alloc(3 * TSL_UNIT_BYTES, alignment, ENTRY, &clean);
+    CHECK(block != NULL);
+    CHECK_EQ((uintptr_t)block & (alignment - 1), 0);
+    CHECK_EQ(tsl_large_bytes(block), 3 * TSL_UNIT_BYTES);
+  }
+  state_check();
+}
+
+static void clean_only_when_zero(void) {
+  bool clean = false;
+  open_region();
+  char *block = tsl_large_alloc(MIB, 1, ENTRY, &clean);
+  CHECK(clean);
+  fill(block, MIB, 1);
+  tsl_large_free(block);
+  CHECK(tsl_large_alloc(MIB, 1, ENTRY, &clean) == block);
+  CHECK(!clean);
+}
+
+static void out_of_memory(void) {
+  bool clean;
+  open_region();
+  CHECK(tsl_large_alloc(OS_FAKE_MOST_BYTES, 1, ENTRY, &clean) == NULL);
+  CHECK(tsl_large_alloc(PTRDIFF_MAX, 1, ENTRY, &clean) == NULL);
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tsl_large_alloc(OS_FAKE_MOST_BYTES / 2, 1, ENTRY, &clean) == NULL);
+  state_check();
+}
+
+static void resized_in_place(void) {
+  open_region();
+  char *block = alloc(4 * MIB);
+  fill(block, 4 * MIB, 3);
+  CHECK(tsl_large_resize(block, 6 * MIB + 1));
+  CHECK_EQ(tsl_large_bytes(block), 6 * MIB + TSL_UNIT_BYTES);
+  CHECK(is_filled(block, 4 * MIB, 3));
+  fill(block, 6 * MIB, 3);
+  state_check();
+  size_t free = tsl_units_free();
+  CHECK(tsl_large_resize(block, 2 * MIB - 1));
+  CHECK_EQ(tsl_large_bytes(block), 2 * MIB);
+  CHECK_EQ(tsl_units_free(), free + 4 * MIB / TSL_UNIT_BYTES + 1);
+  CHECK(is_filled(block, 2 * MIB, 3));
+  CHECK(tsl_large_resize(block, 2 * MIB - 5));
+  CHECK_EQ(tsl_large_bytes(block), 2 * MIB);
+  state_check();
+  tsl_large_free(block);
+  state_check();
+}
+
+// From a part of a segment over its end and back.
+static void resized_over_segments(void) {
+  const size_t segment = TSL_UNIT_BYTES * TSL_SEGMENT_UNITS;
+  open_region();
+  char *block = alloc(4 * MIB);
+  fill(block, 4 * MIB, 3);
+  while (tsl_units_open() < 3 * TSL_SEGMENT_UNITS) CHECK(tsl_region_grow());
+  CHECK(tsl_large_resize(block, 2 * segment));
+  CHECK(is_filled(block, 4 * MIB, 3));
+  fill(block, 2 * segment, 3);
+  state_check();
+  CHECK(tsl_large_resize(block, segment + segment / 2));
+  CHECK(is_filled(block, segment + segment / 2, 3));
+  state_check();
+  CHECK(tsl_large_resize(block, MIB));
+  CHECK(is_filled(block, MIB, 3));
+  state_check();
+}
+
+static void no_room_to_grow(void) {
+  open_region();
+  char *block = alloc(MIB), *next = alloc(MIB);
+  CHECK(next == block + MIB);
+  fill(block, MIB, 3);
+  size_t free = tsl_units_free();
+  CHECK(!tsl_large_resize(block, MIB + 1));
+  CHECK(!tsl_large_resize(block, PTRDIFF_MAX));
+  CHECK_EQ(tsl_large_bytes(block), MIB);
+  CHECK_EQ(tsl_units_free(), free);
+  tsl_large_free(next);
+  CHECK(tsl_large_resize(block, 2 * MIB));
+  CHECK(is_filled(block, MIB, 3));
+  state_check();
+}
+
+static void moved(void) {
+  open_region();
+  char *block = alloc(4 * MIB);
+  fill(block, 4 * MIB, 5);
+  char *other = tsl_large_move(block, 9 * MIB);
+  CHECK(other != NULL && other != block);
+  CHECK_EQ(tsl_large_bytes(other), 9 * MIB);
+  CHECK(is_filled(other, 4 * MIB, 5));
+  CHECK_EQ(entry_of(other), ENTRY);
+  CHECK_EQ(entry_of(block), 0);
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 1);
+  fill(other, 9 * MIB, 5);
+  state_check();
+  tsl_large_free(other);
+  state_check();
+}
+
+static void not_worth_moving(void) {
+  open_region();
+  char *small = alloc(2 * MIB - TSL_UNIT_BYTES), *block = alloc(2 * MIB);
+  CHECK(tsl_large_move(small, 4 * MIB) == NULL);
+  CHECK(tsl_large_move(block, MIB) == NULL);
+  CHECK(tsl_large_move(block, 2 * MIB) == NULL);
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 0);
+  CHECK(tsl_large_move(block, 4 * MIB) != NULL);
+}
+
+static void refused_move(void) {
+  open_region();
+  char *block = alloc(4 * MIB);
+  fill(block, 4 * MIB, 5);
+  size_t free = tsl_units_free();
+  os_fake_fail_next(OS_FAKE_MOVE);
+  CHECK(tsl_large_move(block, 9 * MIB) == NULL);
+  CHECK(is_filled(block, 4 * MIB, 5));
+  CHECK_EQ(tsl_large_bytes(block), 4 * MIB);
+  CHECK_EQ(entry_of(block), ENTRY);
+  CHECK_EQ(tsl_units_free(), free);
+  state_check();
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tsl_large_move(block, OS_FAKE_MOST_BYTES) == NULL);
+  CHECK(is_filled(block, 4 * MIB, 5));
+  state_check();
+}
+
+// Each move may split a mapping, of which the system has a limited number.
+static void moves_come_to_an_end(void) {
+  unsigned moves = 0;
+  open_region();
+  for (char *block = alloc(2 * MIB), *next; moves < 5000; moves++, block = next) {
+    fill(block, 2 * MIB, moves);
+    next = tsl_large_move(block, 2 * MIB + TSL_UNIT_BYTES);
+    if (next == NULL) break;
+    CHECK(is_filled(next, 2 * MIB, moves));
+    CHECK(tsl_large_resize(next, 2 * MIB));
+  }
+  CHECK_GE(moves, 100);
+  CHECK_LE(moves, 1000);
+  state_check();
+}
+
+// What a large block leaves free is purged in time.
+static void free_ticks(void) {
+  open_region();
+  tsl_options.purge_delay_ms = 1;
+  tsl_large_free(alloc(MIB));
+  os_fake.now_ms += 10;
+  tsl_large_free(alloc(8 * MIB));
+  os_fake.now_ms += 10;
+  tsl_large_free(alloc(TSL_UNIT_BYTES));
+  CHECK_EQ(os_fake.purged_bytes, MIB);
+}
+
+static struct {
+  char *address;
+  size_t bytes;
+  unsigned seed;
+} blocks[BLOCKS];
+
+static void random_change(size_t i, size_t bytes, bool move) {
+  char *to = blocks[i].address;
+  CHECK(is_filled(to, blocks[i].bytes, blocks[i].seed));
+  if (move) to = tsl_large_move(to, bytes);
+  if (!move && !tsl_large_resize(to, bytes)) to = NULL;
+  if (to == NULL) return;
+  size_t kept = bytes < blocks[i].bytes ? bytes : blocks[i].bytes;
+  CHECK(is_filled(to, kept, blocks[i].seed));
+  blocks[i].address = to;
+  blocks[i].bytes = bytes;
+  fill(to, bytes, blocks[i].seed);
+}
+
+static void random_step(uint64_t *seed) {
+  bool clean;
+  size_t i = test_random_below(seed, BLOCKS);
+  size_t bytes = 1 + test_random_below(seed, test_random_below(seed, 20) == 0 ? 40 * MIB : 3 * MIB);
+  unsigned what = test_random_below(seed, 4);
+  if (test_random_below(seed, 3) == 0) os_fake_fail_next(OS_FAKE_FALLIBLE);
+  if (blocks[i].address == NULL) {
+    blocks[i].address = tsl_large_alloc(bytes, 1, ENTRY, &clean);
+    blocks[i].bytes = blocks[i].address == NULL ? 0 : bytes;
+    blocks[i].seed = test_random_below(seed, 1000);
+    if (clean) CHECK(blocks[i].address == NULL || *blocks[i].address == 0);
+    fill(blocks[i].address, blocks[i].bytes, blocks[i].seed);
+  } else if (what <= 1) {
+    random_change(i, bytes, what == 1);
+  } else {
+    CHECK(is_filled(blocks[i].address, blocks[i].bytes, blocks[i].seed));
+    tsl_large_free(blocks[i].address);
+    blocks[i].address = NULL;
+  }
+}
+
+static void random_operations(void) {
+  uint64_t seed = 5;
+  open_region();
+  for (int step = 0; step < 600; step++) {
+    check_context_set("step %d", step);
+    random_step(&seed);
+    os_fake.now_ms += 3;
+    state_check();
+  }
+}
+
+int main(void) {
+  RUN(whole_units);
+  RUN(aligned);
+  RUN(clean_only_when_zero);
+  RUN(out_of_memory);
+  RUN(resized_in_place);
+  RUN(resized_over_segments);
+  RUN(no_room_to_grow);
+  RUN(moved);
+  RUN(not_worth_moving);
+  RUN(refused_move);
+  RUN(moves_come_to_an_end);
+  RUN(free_ticks);
+  RUN(random_operations);
+  return test_status();
+}

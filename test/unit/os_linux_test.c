@@ -1,0 +1,238 @@
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/bits.h"
+#include "capture.h"
+#include "os/os.h"
+
+enum { BYTES = 1 << 22 };
+
+static bool move_fails;
+
+// In place of the C library's: what Linux before 6.17 does with a source that is more than one mapping. It refuses, and
+// has unmapped the target by then.
+void *mremap(void *from, size_t old_bytes, size_t bytes, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  void *to = va_arg(list, void *);
+  va_end(list);
+  if (!move_fails) return (void *)syscall(SYS_mremap, from, old_bytes, bytes, flags, to);
+  munmap(to, bytes);
+  errno = EFAULT;
+  return MAP_FAILED;
+}
+
+static char *reserve(void) {
+  char *start = tsl_os_reserve(BYTES, BYTES);
+  CHECK(start != NULL);
+  return start;
+}
+
+static char *reserve_committed(void) {
+  char *start = reserve();
+  CHECK(tsl_os_commit(start, BYTES));
+  return start;
+}
+
+static void check_filled(const char *start, size_t bytes, char byte) {
+  for (size_t i = 0; i < bytes; i++) {
+    if (start[i] != byte) CHECK_EQ(start[i], byte);
+  }
+}
+
+static char *touched;
+static bool touch_writes;
+
+static void touch(void) {
+  signal(SIGSEGV, SIG_DFL);  // a sanitizer would report it
+  if (touch_writes) *(volatile char *)touched = 1;
+  (void)*(volatile char *)touched;
+}
+
+static bool may_touch(char *address, bool write) {
+  touched = address, touch_writes = write;
+  return capture_child(touch) == 0;
+}
+
+static void page_size(void) {
+  CHECK_EQ(tsl_os_page_bytes(), sysconf(_SC_PAGESIZE));
+  CHECK(tsl_is_power_of_two(tsl_os_page_bytes()));
+}
+
+static void reserved_is_aligned_and_closed(void) {
+  for (size_t log2 = 16; log2 <= 32; log2 += 4) {
+    size_t bytes = (size_t)1 << log2;
+    char *start = tsl_os_reserve(bytes, bytes);
+    CHECK(start != NULL);
+    CHECK_EQ((uintptr_t)start & (bytes - 1), 0);
+    CHECK(!may_touch(start, false));
+    CHECK(!may_touch(start + bytes - 1, false));
+    tsl_os_unreserve(start, bytes);
+  }
+}
+
+static void reserved_apart(void) {
+  char *a = reserve(), *b = reserve();
+  CHECK(a + BYTES <= b || b + BYTES <= a);
+}
+
+static void refused_reservation(void) {
+  errno = EDOM;
+  CHECK(tsl_os_reserve((size_t)1 << 60, (size_t)1 << 20) == NULL);
+  CHECK_EQ(errno, EDOM);
+}
+
+static void unreserved_is_unmapped(void) {
+  char *start = reserve();
+  tsl_os_unreserve(start, BYTES);
+  CHECK(madvise(start, tsl_os_page_bytes(), MADV_NORMAL) != 0 && errno == ENOMEM);
+}
+
+static void committed_is_zero_and_writable(void) {
+  char *start = reserve();
+  CHECK(tsl_os_commit(start + BYTES / 2, BYTES / 4));
+  check_filled(start + BYTES / 2, BYTES / 4, 0);
+  memset(start + BYTES / 2, 1, BYTES / 4);
+  CHECK(!may_touch(start + BYTES / 2 - 1, false));
+  CHECK(!may_touch(start + BYTES / 2 + BYTES / 4, false));
+}
+
+static void readable_is_zero_and_not_writable(void) {
+  char *start = reserve();
+  CHECK(tsl_os_make_readable(start, BYTES));
+  check_filled(start, BYTES, 0);
+  CHECK(!may_touch(start, true));
+  CHECK(tsl_os_commit(start, BYTES / 2));
+  memset(start, 1, BYTES / 2);
+  check_filled(start + BYTES / 2, BYTES / 2, 0);
+}
+
+static void purged_is_zero_and_not_resident(void) {
+  unsigned char resident;
+  char *start = reserve_committed();
+  memset(start, 1, BYTES);
+  CHECK(tsl_os_purge(start + BYTES / 4, BYTES / 2));
+  CHECK_EQ(mincore(start + BYTES / 2, tsl_os_page_bytes(), &resident), 0);
+  CHECK_EQ(resident & 1, 0);
+  check_filled(start, BYTES / 4, 1);
+  check_filled(start + BYTES / 4, BYTES / 2, 0);
+  check_filled(start + BYTES / 4 * 3, BYTES / 4, 1);
+  memset(start, 2, BYTES);
+}
+
+// Old systems cannot move so: then nothing has moved.
+static void moved_content(void) {
+  char *from = reserve_committed(), *to = reserve_committed();
+  memset(from, 1, BYTES);
+  bool moved = tsl_os_move(from, to, BYTES / 2);
+  check_filled(to, BYTES / 2, moved ? 1 : 0);
+  check_filled(from, BYTES / 2, moved ? 0 : 1);
+  check_filled(from + BYTES / 2, BYTES / 2, 1);
+  memset(from, 2, BYTES);
+  memset(to, 2, BYTES);
+}
+
+static void refused_move_leaves_both_places(void) {
+  char *from = reserve_committed(), *to = reserve_committed();
+  memset(from, 1, BYTES);
+  move_fails = true;
+  errno = EDOM;
+  CHECK(!tsl_os_move(from, to, BYTES / 2));
+  CHECK_EQ(errno, EDOM);
+  check_filled(from, BYTES, 1);
+  CHECK(may_touch(to, true) && may_touch(to + BYTES / 2 - 1, true));
+  check_filled(to, BYTES, 0);
+}
+
+static void errno_survives_refusals(void) {
+  char *start = reserve();
+  tsl_os_unreserve(start, BYTES);
+  errno = EDOM;
+  CHECK(!tsl_os_commit(start, BYTES));
+  CHECK(!tsl_os_make_readable(start, BYTES));
+  CHECK(!tsl_os_purge(start, BYTES));
+  tsl_os_advise_huge(start, BYTES, true);
+  tsl_os_name(start, BYTES, "tslab");
+  tsl_os_unreserve(start + 1, BYTES);
+  CHECK_EQ(errno, EDOM);
+}
+
+static void advice_changes_no_content(void) {
+  char *start = reserve_committed();
+  memset(start, 1, BYTES);
+  tsl_os_advise_huge(start, BYTES, true);
+  tsl_os_advise_huge(start, BYTES, false);
+  tsl_os_name(start, BYTES, "test");
+  check_filled(start, BYTES, 1);
+}
+
+static void limit_follows_the_process(void) {
+  struct rlimit limit;
+  CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+  if (limit.rlim_cur == RLIM_INFINITY) CHECK_EQ(tsl_os_reserve_limit_bytes(), SIZE_MAX);
+  limit.rlim_cur = (size_t)1 << 46;
+  CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  CHECK_EQ(tsl_os_reserve_limit_bytes(), (size_t)1 << 45);
+}
+
+static uint64_t monotonic_ms(void) {
+  struct timespec now;
+  CHECK_EQ(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void clock_goes_on(void) {
+  uint64_t before = tsl_os_now_ms(), now;
+  CHECK_LE(before, monotonic_ms());
+  CHECK_GE(before + 100, monotonic_ms());
+  usleep(30000);
+  now = tsl_os_now_ms();
+  CHECK_GE(now - before, 15);
+  CHECK_GE(tsl_os_now_ms(), now);
+}
+
+static void random_bits_differ(void) {
+  uint64_t ones = 0, zeros = 0, last = tsl_os_random();
+  for (int i = 0; i < 64; i++) {
+    uint64_t next = tsl_os_random();
+    CHECK_NE(next, last);
+    ones |= next, zeros |= ~next, last = next;
+  }
+  CHECK_EQ(ones & zeros, ~UINT64_C(0));
+}
+
+static void environment(void) {
+  CHECK_EQ(setenv("TSLAB_TEST", "value", 1), 0);
+  CHECK(strcmp(tsl_os_environment("TSLAB_TEST"), "value") == 0);
+  CHECK(tsl_os_environment("TSLAB_TEST_OTHER") == NULL);
+}
+
+static void yield_returns(void) {
+  errno = EDOM;
+  tsl_os_yield();
+  CHECK_EQ(errno, EDOM);
+}
+
+int main(void) {
+  RUN(page_size);
+  RUN(reserved_is_aligned_and_closed);
+  RUN(reserved_apart);
+  RUN(refused_reservation);
+  RUN(unreserved_is_unmapped);
+  RUN(committed_is_zero_and_writable);
+  RUN(readable_is_zero_and_not_writable);
+  RUN(purged_is_zero_and_not_resident);
+  RUN(moved_content);
+  RUN(refused_move_leaves_both_places);
+  RUN(errno_survives_refusals);
+  RUN(advice_changes_no_content);
+  RUN(limit_follows_the_process);
+  RUN(clock_goes_on);
+  RUN(random_bits_differ);
+  RUN(environment);
+  RUN(yield_returns);
+  return test_status();
+}

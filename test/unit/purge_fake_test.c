@@ -1,0 +1,225 @@
+#include "memory/purge.h"
+
+#include "base/options.h"
+#include "memory/segment.h"
+#include "memory/unit_cache.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { DELAY_MS = 100, STEP_UNITS = 16 };
+
+static void open_region(void) {
+  os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
+  os_fake.now_ms = 1000;
+  tsl_options.purge_delay_ms = DELAY_MS;
+  CHECK(tsl_region_init());
+  CHECK(tsl_region_grow());
+}
+
+// Turns that many units into dirty free ones, in one run.
+static void make_dirty(size_t units) {
+  bool clean;
+  tsl_unit first = tsl_units_take(units, 1, &clean);
+  CHECK(first != 0);
+  tsl_units_give(first, units);
+  CHECK_EQ(tsl_units_dirty(), units);
+}
+
+static size_t purged_units(void) { return os_fake.purged_bytes >> TSL_UNIT_LOG2; }
+
+// Time passes with somebody on a slow path every millisecond; no millisecond sees more than one step.
+static void pass_ms(unsigned ms) {
+  for (unsigned i = 0; i < ms; i++) {
+    size_t before = os_fake.purged_bytes;
+    uint64_t calls = os_fake.calls[OS_FAKE_PURGE];
+    os_fake.now_ms++;
+    for (int again = 0; again < 3; again++) tsl_purge_tick();
+    CHECK_LE(os_fake.purged_bytes - before, (size_t)1 << 20);
+    CHECK_LE(os_fake.calls[OS_FAKE_PURGE] - calls, 1);
+  }
+}
+
+static void nothing_to_do(void) {
+  tsl_purge_tick();
+  open_region();
+  pass_ms(3 * DELAY_MS);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
+}
+
+static void unneeded_memory_goes_back_after_the_delay(void) {
+  open_region();
+  make_dirty(40);
+  pass_ms(DELAY_MS - 1);
+  CHECK_EQ(purged_units(), 0);
+  pass_ms(DELAY_MS + 5);
+  CHECK_EQ(purged_units(), 40);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 3);
+  state_check_segments();
+}
+
+// A long time without any slow path makes one step, not many.
+static void a_late_tick_is_one_step(void) {
+  open_region();
+  make_dirty(100);
+  tsl_purge_tick();
+  os_fake.now_ms += 100 * DELAY_MS;
+  tsl_purge_tick();
+  CHECK_EQ(purged_units(), STEP_UNITS);
+  tsl_purge_tick();
+  CHECK_EQ(purged_units(), STEP_UNITS);
+}
+
+static void memory_in_demand_stays(void) {
+  bool clean;
+  open_region();
+  make_dirty(64);
+  for (int i = 0; i < 10 * DELAY_MS; i++) {
+    pass_ms(1);
+    if (i % (DELAY_MS / 2) != 0) continue;
+    tsl_unit first = tsl_units_take(64, 1, &clean);
+    CHECK(!clean);
+    tsl_units_give(first, 64);
+  }
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
+}
+
+// Only what the busiest moment of a window left unused goes back.
+static void part_in_demand_stays(void) {
+  bool clean;
+  open_region();
+  make_dirty(64);
+  for (int i = 0; i < 5 * DELAY_MS; i++) {
+    pass_ms(1);
+    if (i % (DELAY_MS / 2) != 0) continue;
+    tsl_unit first = tsl_units_take(20, 1, &clean);
+    tsl_units_give(first, 20);
+  }
+  CHECK_EQ(purged_units(), 44);
+  CHECK_EQ(tsl_units_dirty(), 20);
+}
+
+static void the_unit_cache_is_drained_first(void) {
+  bool clean;
+  open_region();
+  tsl_unit first = tsl_units_take(50, 1, &clean);
+  for (unsigned i = 0; i < 50; i++) tsl_unit_cache_give(first + i);
+  pass_ms(DELAY_MS - 1);
+  CHECK_EQ(tsl_unit_cache_units(), 50);
+  pass_ms(2 * DELAY_MS);
+  CHECK_EQ(tsl_unit_cache_units(), 0);
+  CHECK_EQ(purged_units(), 50);
+  state_check();
+}
+
+static void cached_units_in_demand_stay(void) {
+  bool clean;
+  open_region();
+  tsl_unit first = tsl_units_take(10, 1, &clean);
+  for (unsigned i = 0; i < 10; i++) tsl_unit_cache_give(first + i);
+  for (int i = 0; i < 10 * DELAY_MS; i++) {
+    pass_ms(1);
+    if (i % (DELAY_MS / 2) != 0) continue;
+    tsl_unit units[10];
+    for (int u = 0; u < 10; u++) units[u] = tsl_unit_cache_take();
+    for (int u = 0; u < 10; u++) tsl_unit_cache_give(units[u]);
+  }
+  CHECK_EQ(tsl_unit_cache_units(), 10);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
+}
+
+static void no_delay(void) {
+  open_region();
+  tsl_options.purge_delay_ms = 0;
+  make_dirty(20);
+  pass_ms(4);
+  CHECK_EQ(purged_units(), 20);
+}
+
+// A refusal ends the window's work; the next one tries again.
+static void refused_purge_is_tried_again_later(void) {
+  open_region();
+  make_dirty(20);
+  os_fake_fail_all(OS_FAKE_PURGE);
+  pass_ms(5 * DELAY_MS);
+  CHECK_GE(os_fake.calls[OS_FAKE_PURGE], 3);
+  CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 5);
+  CHECK_EQ(tsl_units_dirty(), 20);
+  os_fake_recover();
+  pass_ms(2 * DELAY_MS);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
+static void taken_meanwhile(void) {
+  bool clean;
+  open_region();
+  make_dirty(64);
+  pass_ms(DELAY_MS + 1);
+  CHECK(tsl_units_take(128, 1, &clean) != 0);
+  pass_ms(DELAY_MS);
+  CHECK_LE(purged_units(), 64);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  state_check_segments();
+}
+
+static void all_at_once(void) {
+  bool clean;
+  open_region();
+  make_dirty(300);
+  tsl_unit first = tsl_units_take(4, 1, &clean);
+  tsl_unit_cache_give(first);
+  CHECK_EQ(tsl_purge_all(0), (300 - 3) * TSL_UNIT_BYTES);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  CHECK_EQ(tsl_unit_cache_units(), 0);
+  CHECK_EQ(tsl_purge_all(0), 0);
+}
+
+static void all_but_some(void) {
+  open_region();
+  make_dirty(100);
+  CHECK_EQ(tsl_purge_all(100 * TSL_UNIT_BYTES), 0);
+  CHECK_EQ(tsl_purge_all(SIZE_MAX), 0);
+  CHECK_EQ(tsl_purge_all(40 * TSL_UNIT_BYTES), 60 * TSL_UNIT_BYTES);
+  CHECK_EQ(tsl_units_dirty(), 40);
+  CHECK_EQ(tsl_purge_all(1), 40 * TSL_UNIT_BYTES);
+}
+
+static void all_in_many_segments(void) {
+  bool clean;
+  open_region();
+  tsl_unit first = tsl_units_take(3 * TSL_SEGMENT_UNITS, 1, &clean);
+  CHECK(first != 0);
+  for (unsigned i = 0; i < 30; i++) tsl_units_give(first + i * (TSL_SEGMENT_UNITS / 10), 3);
+  CHECK_EQ(tsl_purge_all(0), 30 * 3 * TSL_UNIT_BYTES);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
+static void all_refused(void) {
+  open_region();
+  make_dirty(10);
+  os_fake_fail_all(OS_FAKE_PURGE);
+  CHECK_EQ(tsl_purge_all(0), 0);
+  CHECK_EQ(tsl_units_dirty(), 10);
+  state_check_segments();
+}
+
+static void before_the_first_allocation(void) { CHECK_EQ(tsl_purge_all(0), 0); }
+
+int main(void) {
+  RUN(nothing_to_do);
+  RUN(unneeded_memory_goes_back_after_the_delay);
+  RUN(a_late_tick_is_one_step);
+  RUN(memory_in_demand_stays);
+  RUN(part_in_demand_stays);
+  RUN(the_unit_cache_is_drained_first);
+  RUN(cached_units_in_demand_stay);
+  RUN(no_delay);
+  RUN(refused_purge_is_tried_again_later);
+  RUN(taken_meanwhile);
+  RUN(all_at_once);
+  RUN(all_but_some);
+  RUN(all_in_many_segments);
+  RUN(all_refused);
+  RUN(before_the_first_allocation);
+  return test_status();
+}
