@@ -54,3 +54,9 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   TSL_OPAQUE(code);
   TSL_BIN(heap, code * 8)->head = block;
 }
+
+// A free that also says the size: the secure build compares it with what the block could have been asked for.
+TSL_ALWAYS_INLINE void tsl_fast_free_sized(void *block, size_t bytes) {
+  if (TSL_SECURE) tsl_check_size(block, bytes);
+  tsl_fast_free(block);
+}

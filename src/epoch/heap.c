@@ -36,6 +36,7 @@ static uint32_t turn;  // [remote], relaxed: either pool serves
 static uint32_t *pool_link(uint32_t number) { return &tsl_heap_at(number)->pool_next; }
 
 static unsigned bin_limit(unsigned class) {
+  if (TSL_SECURE) return 0;
   unsigned blocks = BIN_BYTES / tsl_sizeclasses[class].bytes;
   return blocks > BIN_MOST ? BIN_MOST : blocks < BIN_LEAST ? BIN_LEAST : blocks;
 }
@@ -146,6 +147,7 @@ static void heap_close_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
   if (slab->listed) stock_unlist(&heap->stocks[slab->class], slab);
   map_fill(first, count, 0);
+  tsl_slab_close(slab);
   heap_give_units(heap->home, first, count);
 }
 
@@ -264,11 +266,50 @@ TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *sla
   tsl_store_relaxed(&heap->home->inside, 0);
 }
 
-void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
+TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return report_interior(block);
   if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index))) return report_twice(block);
   if (tsl_unlikely(place.slab->out == 0 || !place.slab->listed)) heap_settle(heap, place.slab);
+}
+
+static unsigned block_class(const void *block) {
+  return (tsl_map_lookup(block) & ((1u << TSL_CODE_BITS) - 1)) / 2;
+}
+
+// Whether a block of the heap is free, or on its way there.
+static bool heap_holds(const struct tsl_heap *heap, struct tsl_place place, const void *block) {
+  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
+  if ((place.slab->free[word] | tsl_load_relaxed(&place.slab->remote[word])) >> bit & 1) return true;
+  for (unsigned i = 0; i < TSL_QUARANTINE_BLOCKS; i++) {
+    if (heap->quarantine[i] == block) return true;
+  }
+  return false;
+}
+
+// The block takes the place of the oldest one in the quarantine, which becomes free.
+static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (place.index < 0) return report_interior(block);
+  if (heap_holds(heap, place, block)) return report_twice(block);
+  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
+  void **slot = &heap->quarantine[heap->quarantine_next++ % TSL_QUARANTINE_BLOCKS];
+  void *oldest = *slot;
+  *slot = block;
+  if (oldest != NULL) heap_put(heap, block_class(oldest), oldest);
+}
+
+static void heap_empty_quarantine(struct tsl_heap *heap) {
+  for (unsigned i = 0; i < TSL_QUARANTINE_BLOCKS; i++) {
+    void *block = heap->quarantine[i];
+    heap->quarantine[i] = NULL;
+    if (block != NULL) heap_put(heap, block_class(block), block);
+  }
+}
+
+void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
+  if (TSL_SECURE) return heap_quarantine(heap, class, block);
+  heap_put(heap, class, block);
 }
 
 TSL_NOINLINE static void heap_push_ready(uint32_t number, struct tsl_slab *slab) {
@@ -283,6 +324,7 @@ TSL_NOINLINE static void heap_push_ready(uint32_t number, struct tsl_slab *slab)
 void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return report_interior(block);
+  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
   enum tsl_remote result = tsl_slab_put_remote(place.slab, (unsigned)place.index);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
   if (result == TSL_REMOTE_TWICE) return report_twice(block);
@@ -295,16 +337,17 @@ static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
     uintptr_t *block = bin->head;
     bin->head = (void *)(*block ^ (uintptr_t)block);
     bin->room++;
-    tsl_heap_put(heap, class, block);
+    heap_put(heap, class, block);
   }
   struct tsl_stock *stock = &heap->stocks[class];
   heap->bins[class].until += tsl_bit_count(stock->rest.blocks);
   while (stock->rest.blocks != 0) {
-    tsl_heap_put(heap, class, tsl_stock_pop(stock));
+    heap_put(heap, class, tsl_stock_pop(stock));
   }
 }
 
 void tsl_heap_collect(struct tsl_heap *heap) {
+  heap_empty_quarantine(heap);
   for (unsigned class = 0; class < TSL_CLASSES; class++) heap_empty_bin(heap, class);
   tsl_store_relaxed(&heap->home->inside, 1);
   heap_look_at_ready(heap, UINT32_MAX);

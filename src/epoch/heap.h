@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/stack.h"
+#include "slab/secure.h"
 #include "slab/slab.h"
 
 // An entry of the address map: heap number << 8 | code. The codes of slabs are twice their class, which is also a bin's
@@ -40,8 +41,9 @@ struct tsl_stock {
 // The stock's rest must not be empty.
 TSL_ALWAYS_INLINE void *tsl_stock_pop(struct tsl_stock *stock) {
   uint64_t blocks = stock->rest.blocks;
-  stock->rest.blocks = blocks & (blocks - 1);
-  return (void *)(stock->rest.base + (size_t)tsl_lowest_bit(blocks) * stock->block_bytes);
+  unsigned block = tsl_secure_pick(blocks);
+  stock->rest.blocks = TSL_SECURE ? blocks & ~(UINT64_C(1) << block) : blocks & (blocks - 1);
+  return (void *)(stock->rest.base + (size_t)block * stock->block_bytes);
 }
 
 struct tsl_heap {
@@ -61,6 +63,8 @@ struct tsl_heap {
   struct tsl_stock stocks[TSL_CLASSES];
   uint64_t allocations[TSL_CLASSES];  // [owner] those until `until` was last set, plus what it was set to
   tsl_unit units[TSL_HEAP_UNITS];
+  void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
+  uint32_t quarantine_next;                 // [owner]
 
   TSL_ON_LINE tsl_unit ready;  // [remote] slabs with remote bits
 };

@@ -32,6 +32,7 @@ size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block
 void tsl_large_free(void *block) {
   size_t unit = tsl_unit_of(block);
   tsl_store_relaxed(tsl_map_entry(unit), 0);
+  if (TSL_SECURE) tsl_os_purge(block, tsl_span_at(unit)->bytes);
   tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);
   tsl_purge_tick();
 }

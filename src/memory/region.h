@@ -15,7 +15,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-enum { TSL_UNIT_LOG2 = 16, TSL_SEGMENT_UNITS = 2048, TSL_GROWTH_UNITS = 512, TSL_MOST_HEAPS = 1 << 20, TSL_HEAP_BYTES = 83 * TSL_CACHE_LINE };
+enum { TSL_UNIT_LOG2 = 16, TSL_SEGMENT_UNITS = 2048, TSL_GROWTH_UNITS = 512, TSL_MOST_HEAPS = 1 << 20, TSL_HEAP_BYTES = (TSL_SECURE ? 91 : 83) * TSL_CACHE_LINE };
 #define TSL_UNIT_BYTES ((size_t)1 << TSL_UNIT_LOG2)
 
 // A unit is named by its distance from the region's base; 0 is the map's own and means "none".

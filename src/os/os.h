@@ -29,6 +29,9 @@ TSL_HIDDEN bool tsl_os_make_readable(void *address, size_t bytes);
 // Drops the contents of committed pages: they read as zero and cost no memory until touched. False when refused.
 TSL_HIDDEN bool tsl_os_purge(void *address, size_t bytes);
 
+// Makes committed pages inaccessible, or accessible again. Advice: where the system refuses, the pages stay as they are.
+TSL_HIDDEN void tsl_os_guard(void *address, size_t bytes, bool guarded);
+
 // Moves pages to `to` (committed, same size) without copying; the old place stays committed and reads as zero.
 // False, and nothing moved, when the system cannot.
 TSL_HIDDEN bool tsl_os_move(void *from, void *to, size_t bytes);

@@ -21,6 +21,11 @@
 #define PR_SET_VMA_ANON_NAME 0
 #endif
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE 103
+#endif
+
 enum { HINT_TRIES = 4 };
 
 size_t tsl_os_page_bytes(void) { return (size_t)getauxval(AT_PAGESZ); }
@@ -94,6 +99,15 @@ bool tsl_os_purge(void *address, size_t bytes) {
   bool done = madvise(address, bytes, MADV_DONTNEED) == 0;
   errno = saved;
   return done;
+}
+
+// Guard markers (Linux 6.13) cost no mapping of their own, as a change of protection does.
+void tsl_os_guard(void *address, size_t bytes, bool guarded) {
+  int saved = errno;
+  if (madvise(address, bytes, guarded ? MADV_GUARD_INSTALL : MADV_GUARD_REMOVE) != 0) {
+    mprotect(address, bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE);
+  }
+  errno = saved;
 }
 
 bool tsl_os_move(void *from, void *to, size_t bytes) {

@@ -68,9 +68,9 @@ ALIAS(_ZnwmRKSt9nothrow_t, _ZnamRKSt9nothrow_t);
 ALIAS(_ZnwmSt11align_val_t, _ZnamSt11align_val_t);
 ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, _ZnamSt11align_val_tRKSt9nothrow_t);
 
-// delete; neither size nor alignment is needed to find the block.
+// delete; only the secure build looks at the size.
 FACE void _ZdlPv(void *block) { tsl_fast_free(block); }
-FACE void _ZdlPvm(void *block, size_t bytes TSL_UNUSED) { tsl_fast_free(block); }
+FACE void _ZdlPvm(void *block, size_t bytes) { tsl_fast_free_sized(block, bytes); }
 FACE void _ZdlPvmSt11align_val_t(void *block, size_t bytes TSL_UNUSED, size_t alignment TSL_UNUSED) {
   tsl_fast_free(block);
 }

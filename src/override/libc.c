@@ -58,7 +58,7 @@ FACE void *pvalloc(size_t bytes) {
   return NULL;
 }
 
-FACE void free_sized(void *block, size_t bytes TSL_UNUSED) { tsl_fast_free(block); }
+FACE void free_sized(void *block, size_t bytes) { tsl_fast_free_sized(block, bytes); }
 
 FACE void free_aligned_sized(void *block, size_t alignment TSL_UNUSED, size_t bytes TSL_UNUSED) {
   tsl_fast_free(block);

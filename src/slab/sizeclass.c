@@ -1,10 +1,12 @@
 #include "slab/sizeclass.h"
 
+#include "slab/secure.h"
+
 #define CLASS(size, slab_units)                                        \
   {.bytes = (size),                                                    \
    .reciprocal = (uint32_t)(((UINT64_C(1) << 32) + (size) - 1) / (size)), \
    .slab_bytes = (slab_units) * TSL_UNIT_BYTES,                        \
-   .capacity = (uint16_t)((slab_units) * TSL_UNIT_BYTES / (size)),     \
+   .capacity = (uint16_t)(((slab_units) * TSL_UNIT_BYTES - TSL_GUARD_BYTES) / (size)), \
    .units = (slab_units)},
 #define TINY_4(k) CLASS(16 * (k), 1) CLASS(16 * (k) + 16, 1) CLASS(16 * (k) + 32, 1) CLASS(16 * (k) + 48, 1)
 #define TINY_16(k) TINY_4(k) TINY_4((k) + 4) TINY_4((k) + 8) TINY_4((k) + 12)

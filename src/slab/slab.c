@@ -3,6 +3,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "slab/secure.h"
+
+static uintptr_t slab_end(const struct tsl_slab *slab) {
+  return tsl_unit_address(tsl_slab_unit(slab)) + tsl_sizeclasses[slab->class].slab_bytes;
+}
 
 struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
   struct tsl_slab *slab = tsl_slab_at(unit);
@@ -14,8 +19,14 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
   slab->out = 0;
   slab->class = (uint8_t)class;
   slab->listed = false;
+  tsl_secure_guard(slab_end(slab), true);
   tsl_invariant(tsl_slab_valid(slab));
   return slab;
+}
+
+void tsl_slab_close(struct tsl_slab *slab) {
+  tsl_assert(slab->out == 0 && !slab->listed);
+  tsl_secure_guard(slab_end(slab), false);
 }
 
 struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
@@ -53,8 +64,8 @@ void tsl_slab_collect(struct tsl_slab *slab) {
 // Remote bits may be set meanwhile, but never of a block that is not out.
 bool tsl_slab_valid(const struct tsl_slab *slab) {
   unsigned capacity = tsl_sizeclasses[slab->class].capacity, free = 0;
-  for (unsigned w = 0; w < TSL_SLAB_WORDS; w++) {
-    uint64_t possible = w * 64 >= capacity ? 0 : tsl_low_bits(capacity - w * 64);
+  for (unsigned w = 0; w * 64 < capacity; w++) {
+    uint64_t possible = tsl_low_bits(capacity - w * 64);
     if ((slab->free[w] & ~possible) != 0) return false;
     if ((slab->free[w] != 0) != (slab->summary >> w & 1)) return false;
     free += tsl_bit_count(slab->free[w]);

@@ -5,7 +5,7 @@
 //
 //  S1  out + bits in free + bits in remote == capacity
 //  S2  [owner] fields are the owner's alone; anyone may set a bit in `remote`
-//  S3  bit w of `summary` is set exactly when free[w] != 0
+//  S3  bit w of `summary` is set exactly when free[w] != 0; words beyond the capacity mean nothing
 //  S4  whoever sets the first bit of remote[w] sets bit w of `remote_summary`; whoever sets the first bit of
 //      `remote_summary` pushes the slab on its heap's ready stack. The owner empties words only of slabs that it took
 //      from that stack, and only words whose summary bit it took: so a slab whose last block came back has no freer
@@ -70,6 +70,9 @@ TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *bl
 
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
 TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class);
+
+// The slab is empty: its units may become something else. The caller has taken them out of the map.
+TSL_HIDDEN void tsl_slab_close(struct tsl_slab *slab);
 
 // Takes the free blocks of one word out of a slab with room.
 TSL_HIDDEN struct tsl_handful tsl_slab_take(struct tsl_slab *slab);

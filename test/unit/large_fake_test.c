@@ -6,7 +6,7 @@
 #include "os_fake.h"
 #include "state.h"
 
-enum { ENTRY = 1 << TSL_CODE_BITS | TSL_CODE_LARGE, KIB = 1 << 10, MIB = 1 << 20, BLOCKS = 40 };
+enum { ENTRY = 1 << TSL_CODE_BITS | TSL_CODE_LARGE, KIB = 1 << 10, MIB = 1 << 20, STEP = 16 * KIB, BLOCKS = 40 };
 
 static void open_region(void) {
   os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
@@ -24,14 +24,14 @@ static char *alloc(size_t bytes) {
 
 static uint32_t entry_of(const void *address) { return tsl_map_lookup(address); }
 
-// A value every 4 KiB that depends on the place.
+// A value every 16 KiB that depends on the place.
 static void fill(char *block, size_t bytes, unsigned seed) {
-  for (size_t i = 0; i < bytes; i += 4 * KIB) *(unsigned *)(block + i) = seed + (unsigned)(i >> 12);
+  for (size_t i = 0; i < bytes; i += STEP) *(unsigned *)(block + i) = seed + (unsigned)(i / STEP);
 }
 
 static bool is_filled(const char *block, size_t bytes, unsigned seed) {
-  for (size_t i = 0; i < bytes; i += 4 * KIB) {
-    if (*(const unsigned *)(block + i) != seed + (unsigned)(i >> 12)) return false;
+  for (size_t i = 0; i < bytes; i += STEP) {
+    if (*(const unsigned *)(block + i) != seed + (unsigned)(i / STEP)) return false;
   }
   return true;
 }
@@ -238,7 +238,7 @@ static void random_change(size_t i, size_t bytes, bool move) {
 static void random_step(uint64_t *seed) {
   bool clean;
   size_t i = test_random_below(seed, BLOCKS);
-  size_t bytes = 1 + test_random_below(seed, test_random_below(seed, 20) == 0 ? 40 * MIB : 3 * MIB);
+  size_t bytes = 1 + test_random_below(seed, test_random_below(seed, 30) == 0 ? 40 * MIB : 3 * MIB);
   unsigned what = test_random_below(seed, 4);
   if (test_random_below(seed, 3) == 0) os_fake_fail_next(OS_FAKE_FALLIBLE);
   if (blocks[i].address == NULL) {
@@ -259,7 +259,7 @@ static void random_step(uint64_t *seed) {
 static void random_operations(void) {
   uint64_t seed = 5;
   open_region();
-  for (int step = 0; step < 600; step++) {
+  for (int step = 0; step < 400; step++) {
     check_context_set("step %d", step);
     random_step(&seed);
     os_fake.now_ms += 3;

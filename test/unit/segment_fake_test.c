@@ -4,7 +4,7 @@
 #include "os_fake.h"
 #include "state.h"
 
-enum { MOST_RUNS = 64, STEPS = 4000, SEGMENT = TSL_SEGMENT_UNITS };
+enum { MOST_RUNS = 64, STEPS = 1500, SEGMENT = TSL_SEGMENT_UNITS };
 
 // A region of one small segment, and one of sixteen whole ones.
 #define SMALL ((size_t)1 << 26)
@@ -45,18 +45,18 @@ static uint64_t *unit_words(size_t unit) { return (uint64_t *)tsl_unit_address(u
 
 // Looks at the words that unit_write writes.
 static bool unit_is_zero(size_t unit) {
-  for (size_t i = 0; i < TSL_UNIT_BYTES / 8; i += 511) {
+  for (size_t i = 0; i < TSL_UNIT_BYTES / 8; i += 2039) {
     if (unit_words(unit)[i] != 0) return false;
   }
   return true;
 }
 
 static void unit_write(size_t unit, uint64_t value) {
-  for (size_t i = 0; i < TSL_UNIT_BYTES / 8; i += 511) unit_words(unit)[i] = value;
+  for (size_t i = 0; i < TSL_UNIT_BYTES / 8; i += 2039) unit_words(unit)[i] = value;
 }
 
 static bool unit_holds(size_t unit, uint64_t value) {
-  for (size_t i = 0; i < TSL_UNIT_BYTES / 8; i += 511) {
+  for (size_t i = 0; i < TSL_UNIT_BYTES / 8; i += 2039) {
     if (unit_words(unit)[i] != value) return false;
   }
   return true;
@@ -444,7 +444,7 @@ static void run_end(struct taken *run) {
 }
 
 static void run_take(struct taken *run, uint64_t *seed) {
-  bool clean, long_run = test_random_below(seed, 40) == 0;
+  bool clean, long_run = test_random_below(seed, 50) == 0;
   size_t count = 1 + test_random_below(seed, long_run ? 3 * SEGMENT / 2 : 60);
   size_t align = (size_t)1 << (test_random_below(seed, 2) * test_random_below(seed, 10));
   size_t first = tsl_units_take(count, align, &clean);

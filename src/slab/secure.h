@@ -1,0 +1,32 @@
+// secure: what the hardened build (TSL_SECURE) adds to slabs and heaps. In other builds the compiler drops all of it.
+//  - bins hold nothing, so that every free passes the slab's checks;
+//  - blocks of a word are handed out in random order, wait in a quarantine after their free, and are wiped before it;
+//  - the last page of each slab is a guard.
+#pragma once
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/compiler.h"
+#include "os/os.h"
+
+enum { TSL_GUARD_BYTES = TSL_SECURE ? 4096 : 0, TSL_QUARANTINE_BLOCKS = TSL_SECURE ? 64 : 1 };
+
+// One of the bits of a word that is not zero: the lowest, or any.
+TSL_ALWAYS_INLINE unsigned tsl_secure_pick(uint64_t blocks) {
+  if (!TSL_SECURE) return tsl_lowest_bit(blocks);
+  unsigned turn = (unsigned)(tsl_os_random() & 63);
+  uint64_t turned = blocks >> turn | blocks << (-turn & 63);
+  return (tsl_lowest_bit(turned) + turn) & 63;
+}
+
+static inline void tsl_secure_wipe(void *block, size_t bytes) {
+  if (TSL_SECURE) memset(block, 0, bytes);
+}
+
+// On systems with larger pages the guard would take blocks away: there is none.
+static inline void tsl_secure_guard(uintptr_t slab_end, bool guarded) {
+  if (TSL_SECURE && tsl_os_page_bytes() == TSL_GUARD_BYTES) {
+    tsl_os_guard((void *)(slab_end - TSL_GUARD_BYTES), TSL_GUARD_BYTES, guarded);
+  }
+}
