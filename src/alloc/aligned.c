@@ -1,6 +1,7 @@
 // aligned: blocks at multiples of a power of two.
-// Blocks of a slab lie at multiples of their size from an address that is a multiple of 64 KiB: a class whose size is a
-// multiple of the alignment will do, up to a page. Beyond, a large block begins at a unit, and units can be aligned.
+// Blocks of a slab lie at multiples of their size from an address that is a multiple of 64 KiB: a
+// class whose size is a multiple of the alignment will do, up to a page. Beyond, a large block
+// begins at a unit, and units can be aligned.
 #include <errno.h>
 
 #include "alloc/alloc.h"
@@ -9,11 +10,12 @@
 
 enum { SLAB_ALIGNMENT_LIMIT = 4096 };
 
-// The smallest class that holds `bytes` at multiples of `alignment`; TSL_CLASSES when there is none.
+// The smallest class that holds `bytes` at multiples of `alignment`; TSL_CLASSES when there is
+// none.
 static unsigned aligned_class(size_t alignment, size_t bytes) {
   if (alignment > SLAB_ALIGNMENT_LIMIT || bytes > TSL_SMALL_LIMIT) return TSL_CLASSES;
   unsigned class = tsl_sizeclass_of(bytes == 0 ? 1 : bytes);
-  while (class < TSL_CLASSES && tsl_sizeclasses[class].bytes % alignment != 0) class++;
+  while (class < TSL_CLASSES && tsl_sizeclasses[class].bytes % alignment != 0) class += 1;
   return class;
 }
 

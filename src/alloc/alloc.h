@@ -1,5 +1,5 @@
-// alloc: malloc and its family on the calling thread's current heap, with the standard's answers (errno included).
-// The faces (tslab.c, override/) only translate names.
+// alloc: malloc and its family on the calling thread's current heap, with the standard's answers
+// (errno included). The faces (tslab.c, override/) only translate names.
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +32,8 @@ TSL_HIDDEN size_t tsl_usable(const void *block);
 // Usable bytes that a block of `bytes` would have; 0 when no block can be so large.
 TSL_HIDDEN size_t tsl_good_size(size_t bytes);
 
-// Reports a size that the live block cannot have been asked for, by malloc or by a realloc that left it in place.
+// Reports a size that the live block cannot have been asked for, by malloc or by a realloc that
+// left it in place.
 TSL_HIDDEN void tsl_check_size(const void *block, size_t bytes);
 
 // Gives free memory back to the system, but for `keep_bytes`. True when there was some.

@@ -1,30 +1,31 @@
-// fast: the few instructions that nearly every malloc and free is. They are inline so that each face of the library
-// (tslab_*, malloc, operator new) has them in its own symbol; what they cannot do is one tail call into alloc.h.
-// test/preload/instructions.txt holds their number.
+// fast: the few instructions that nearly every malloc and free is. They are inline so that each
+// face of the library (tslab_*, malloc, operator new) has them in its own symbol; what they cannot
+// do is one tail call into alloc.h. test/preload/instructions.txt holds their number.
 #pragma once
 
 #include "alloc/alloc.h"
 #include "epoch/heap.h"
 
-// A bin's address is taken apart on purpose: base + place costs no instruction, a sum kept in a register does.
+// A bin's address is taken apart on purpose: base + place costs no instruction, a sum kept in a
+// register does.
 #define TSL_BIN(heap, place) ((struct tsl_bin *)((char *)(heap) + (place)))
 
-// H2: the comparison finds the end of the bin, an empty bin, and a link that an overflow has changed; all three go on in
-// `otherwise`.
-#define TSL_RETURN_POPPED(heap, place, otherwise)                                            \
-  do {                                                                                       \
-    uintptr_t *block_ = TSL_BIN(heap, place)->head;                                          \
-    TSL_RETURNED(block_);                                                                    \
-    uintptr_t link_ = *block_;                                                               \
-    if (tsl_unlikely(link_ >= (heap)->contained)) return otherwise;                          \
-    link_ ^= (uintptr_t)block_;                                                              \
-    TSL_OPAQUE(place);                                                                       \
-    TSL_BIN(heap, place)->head = (void *)link_;                                              \
-    TSL_OPAQUE(place);                                                                       \
-    TSL_INCREMENT(TSL_BIN(heap, place)->room);                                               \
-    TSL_OPAQUE(place);                                                                       \
-    if (tsl_likely(!TSL_DECREMENT_IS_ZERO(TSL_BIN(heap, place)->until))) return block_;      \
-    return tsl_heap_recount(heap, (unsigned)((place) / sizeof(struct tsl_bin)), block_);     \
+// H2: the comparison finds the end of the bin, an empty bin, and a link that an overflow has
+// changed; all three go on in `otherwise`.
+#define TSL_RETURN_POPPED(heap, place, otherwise)                                        \
+  do {                                                                                   \
+    uintptr_t *block_ = TSL_BIN(heap, place)->head;                                      \
+    TSL_RETURNED(block_);                                                                \
+    uintptr_t link_ = *block_;                                                           \
+    if (tsl_unlikely(link_ >= (heap)->contained)) return otherwise;                      \
+    link_ ^= (uintptr_t)block_;                                                          \
+    TSL_OPAQUE(place);                                                                   \
+    TSL_BIN(heap, place)->head = (void *)link_;                                          \
+    TSL_OPAQUE(place);                                                                   \
+    TSL_INCREMENT(TSL_BIN(heap, place)->room);                                           \
+    TSL_OPAQUE(place);                                                                   \
+    if (tsl_likely(!TSL_DECREMENT_IS_ZERO(TSL_BIN(heap, place)->until))) return block_;  \
+    return tsl_heap_recount(heap, (unsigned)((place) / sizeof(struct tsl_bin)), block_); \
   } while (0)
 
 TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
@@ -34,7 +35,8 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   TSL_RETURN_POPPED(heap, place, tsl_malloc_beyond_bin(heap, place));
 }
 
-// NULL and every address that is not ours lie outside the region, or on a map entry that is no heap's.
+// NULL and every address that is not ours lie outside the region, or on a map entry that is no
+// heap's.
 TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t base = tsl_region.base;
   size_t unit = ((uintptr_t)block - base) >> TSL_UNIT_LOG2;
@@ -49,13 +51,15 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   }
   TSL_OPAQUE(code);
   uintptr_t link = (uintptr_t)TSL_BIN(heap, code * 8)->head;
-  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, (uintptr_t)block))) return tsl_free_twice(heap, block, code);
+  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, (uintptr_t)block)))
+    return tsl_free_twice(heap, block, code);
   *(uintptr_t *)block = link;
   TSL_OPAQUE(code);
   TSL_BIN(heap, code * 8)->head = block;
 }
 
-// A free that also says the size: the secure build compares it with what the block could have been asked for.
+// A free that also says the size: the secure build compares it with what the block could have been
+// asked for.
 TSL_ALWAYS_INLINE void tsl_fast_free_sized(void *block, size_t bytes) {
   if (TSL_SECURE) tsl_check_size(block, bytes);
   tsl_fast_free(block);

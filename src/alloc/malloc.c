@@ -46,7 +46,8 @@ void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
   struct tsl_lease lease = {NULL};
   bool ignored;
   bool fits = bytes <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX;
-  if (!fits || (tsl_heap_current == &tsl_heap_empty && !tsl_thread_enter(&lease))) return out_of_memory();
+  if (!fits || (tsl_heap_current == &tsl_heap_empty && !tsl_thread_enter(&lease)))
+    return out_of_memory();
   uint32_t entry = tsl_heap_current->tag | TSL_CODE_LARGE;
   void *block = tsl_large_alloc(bytes, alignment, entry, clean == NULL ? &ignored : clean);
   tsl_thread_leave(&lease);

@@ -25,7 +25,9 @@ size_t tsl_good_size(size_t bytes) {
 }
 
 // A block stays where it is while it wastes less than half of itself.
-static bool fits_in_place(size_t usable, size_t bytes) { return bytes <= usable && bytes >= usable / 2; }
+static bool fits_in_place(size_t usable, size_t bytes) {
+  return bytes <= usable && bytes >= usable / 2;
+}
 
 void tsl_check_size(const void *block, size_t bytes) {
   size_t usable = tsl_usable(block);

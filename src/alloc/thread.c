@@ -16,7 +16,8 @@ static pthread_key_t exit_key;
 // After the last round of destructors nobody tells us of the thread's end any more.
 static TSL_TLS bool last_round_over;
 
-// Other destructors may still allocate and free: the heap stays until the last round that the system promises.
+// Other destructors may still allocate and free: the heap stays until the last round that the
+// system promises.
 static void thread_exit(void *value) {
   struct tsl_heap *heap = value;
   if (++heap->exit_rounds < _POSIX_THREAD_DESTRUCTOR_ITERATIONS) {

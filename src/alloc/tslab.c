@@ -17,7 +17,9 @@ void *tslab_reallocarray(void *block, size_t count, size_t bytes) {
   return tsl_entry_product(count, bytes, &total) ? tsl_entry_realloc(block, total) : NULL;
 }
 
-void *tslab_aligned_alloc(size_t alignment, size_t bytes) { return tsl_entry_aligned(alignment, bytes); }
+void *tslab_aligned_alloc(size_t alignment, size_t bytes) {
+  return tsl_entry_aligned(alignment, bytes);
+}
 
 int tslab_posix_memalign(void **block, size_t alignment, size_t bytes) {
   return tsl_entry_posix_memalign(block, alignment, bytes);
@@ -31,6 +33,8 @@ int tslab_trim(size_t keep_bytes) { return tsl_trim(keep_bytes); }
 
 const char *tslab_version(void) { return TSLAB_VERSION; }
 
-int tslab_option_get(const char *name, char *value, size_t size) { return tsl_option_get(name, value, size); }
+int tslab_option_get(const char *name, char *value, size_t size) {
+  return tsl_option_get(name, value, size);
+}
 
 int tslab_option_set(const char *name, const char *value) { return tsl_option_set(name, value); }

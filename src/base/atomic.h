@@ -1,6 +1,7 @@
-// atomic: the one door to atomic operations. The memory order stands in the operation's name; every acquire and
-// release at a call site names its partner (`// pairs: label`, explained in docs/memory-model.md).
-// Relaxed operations are for fields with a single writer and for counters that only inform.
+// atomic: the one door to atomic operations. The memory order stands in the operation's name; every
+// acquire and release at a call site names its partner (`// pairs: label`, explained in
+// docs/memory-model.md). Relaxed operations are for fields with a single writer and for counters
+// that only inform.
 #pragma once
 
 #include <stdbool.h>

@@ -16,7 +16,9 @@ static inline size_t tsl_divide_up(size_t n, size_t divisor) { return (n + divis
 
 // The words must not be zero.
 static inline unsigned tsl_lowest_bit(uint64_t word) { return (unsigned)__builtin_ctzll(word); }
-static inline unsigned tsl_highest_bit(uint64_t word) { return 63u - (unsigned)__builtin_clzll(word); }
+static inline unsigned tsl_highest_bit(uint64_t word) {
+  return 63u - (unsigned)__builtin_clzll(word);
+}
 
 static inline unsigned tsl_bit_count(uint64_t word) { return (unsigned)__builtin_popcountll(word); }
 

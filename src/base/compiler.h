@@ -22,21 +22,22 @@
 #define TSL_SECURE 0
 #endif
 
-// The rest shapes the code of the two fast paths, where each instruction is counted. What it says is what the plain C
-// behind #else says.
+// The rest shapes the code of the two fast paths, where each instruction is counted. What it says
+// is what the plain C behind #else says.
 
-// Hides a value's origin, so that each use is addressed as base + index instead of through one more register sum.
+// Hides a value's origin, so that each use is addressed as base + index instead of through one more
+// register sum.
 #define TSL_OPAQUE(value) __asm__("" : "+r"(value))
 
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(__SANITIZE_THREAD__)
 // A value that will be returned is kept in the register in which it is returned.
 #define TSL_RETURNED(value) __asm__("" : "+a"(value))
 // One instruction on a field in memory, and its flags as the answer.
-#define TSL_FLAG_(flag, instruction, field)                                    \
-  __extension__({                                                              \
-    int tsl_flag_;                                                             \
-    __asm__(instruction " $1, %1" : "=@cc" flag(tsl_flag_), "+m"(field));      \
-    tsl_flag_;                                                                 \
+#define TSL_FLAG_(flag, instruction, field)                               \
+  __extension__({                                                         \
+    int tsl_flag_;                                                        \
+    __asm__(instruction " $1, %1" : "=@cc" flag(tsl_flag_), "+m"(field)); \
+    tsl_flag_;                                                            \
   })
 #define TSL_INCREMENT(field) __asm__("addl $1, %0" : "+m"(field) : : "cc")
 #define TSL_DECREMENT_IS_ZERO(field) TSL_FLAG_("z", "subl", field)

@@ -1,5 +1,6 @@
 // format: a printf for places where the libc's may allocate or take locks.
-// Knows %s %c %d %u %zu %p %x %% and %llu; everything else is a mistake of ours and stops debug builds.
+// Knows %s %c %d %u %zu %p %x %% and %llu; everything else is a mistake of ours and stops debug
+// builds.
 #pragma once
 
 #include <stdarg.h>

@@ -25,7 +25,8 @@ static inline void tsl_lock_release(struct tsl_lock *lock) {
   tsl_store_release(&lock->held, 0);  // pairs: lock
 }
 
-// Tries for a moment: long enough for a holder that runs, not for one that the system has set aside.
+// Tries for a moment: long enough for a holder that runs, not for one that the system has set
+// aside.
 static inline bool tsl_lock_try_briefly(struct tsl_lock *lock) {
   for (int i = 0; i < TSL_LOCK_SPINS; i++) {
     if (tsl_lock_try(lock)) return true;

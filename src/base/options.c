@@ -57,9 +57,12 @@ static size_t option_find(const char *name, size_t length) {
 
 static unsigned suffix_shift(char suffix) {
   switch (suffix) {
-    case 'K': case 'k': return 10;
-    case 'M': case 'm': return 20;
-    case 'G': case 'g': return 30;
+    case 'K':
+    case 'k': return 10;
+    case 'M':
+    case 'm': return 20;
+    case 'G':
+    case 'g': return 30;
     default: return 0;
   }
 }
@@ -143,12 +146,14 @@ static void warn_unknown(const char *name, size_t length) {
 static void option_allowed(size_t index, char *text, size_t size) {
   const struct description *option = &descriptions[index];
   if (!option_has_words(index)) {
-    tsl_format(text, size, "%llu to %llu", (unsigned long long)option->lowest, (unsigned long long)option->highest);
+    tsl_format(text, size, "%llu to %llu", (unsigned long long)option->lowest,
+               (unsigned long long)option->highest);
     return;
   }
   size_t length = 0;
   for (unsigned i = 0; i < MOST_WORDS && words[option->kind][i] != NULL; i++) {
-    length += tsl_format(text + length, size - length, "%s%s", i == 0 ? "" : ", ", words[option->kind][i]);
+    length += tsl_format(text + length, size - length, "%s%s", i == 0 ? "" : ", ",
+                         words[option->kind][i]);
   }
 }
 
@@ -159,7 +164,8 @@ static void warn_value(size_t index, const char *value, size_t length) {
   tsl_warn("option `%s` cannot be `%s`; it takes %s", descriptions[index].name, copy, allowed);
 }
 
-static void setting_apply(const char *name, size_t name_length, const char *value, size_t value_length) {
+static void setting_apply(const char *name, size_t name_length, const char *value,
+                          size_t value_length) {
   uint64_t parsed;
   size_t index = option_find(name, name_length);
   if (index == OPTIONS) {
@@ -190,7 +196,8 @@ static void environment_apply(tsl_environment *environment) {
       if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
     }
     const char *value = environment(variable);
-    if (value != NULL) setting_apply(descriptions[i].name, strlen(descriptions[i].name), value, strlen(value));
+    if (value != NULL)
+      setting_apply(descriptions[i].name, strlen(descriptions[i].name), value, strlen(value));
   }
 }
 

@@ -1,5 +1,6 @@
-// stack: a lock-free stack of small numbers (Treiber 1986). The upper half of the head counts the changes, so that a pop
-// cannot mistake a head that came back for one that never left. Links must stay readable for ever.
+// stack: a lock-free stack of small numbers (Treiber 1986). The upper half of the head counts the
+// changes, so that a pop cannot mistake a head that came back for one that never left. Links must
+// stay readable for ever.
 #pragma once
 
 #include <stdint.h>

@@ -8,17 +8,18 @@
 #include "memory/unit_cache.h"
 
 enum {
-  COLLECT_BUDGET = 4,     // slabs that one refill looks at
-  TICK_REFILLS = 64,      // refills between two purge ticks
-  BIN_BYTES = 262144,     // a bin holds about so much,
-  BIN_LEAST = 16,         // but at least so many blocks
-  BIN_MOST = 64,          // and at most so many
+  COLLECT_BUDGET = 4,  // slabs that one refill looks at
+  TICK_REFILLS = 64,   // refills between two purge ticks
+  BIN_BYTES = 262144,  // a bin holds about so much,
+  BIN_LEAST = 16,      // but at least so many blocks
+  BIN_MOST = 64,       // and at most so many
 };
 #define NEVER UINT32_MAX
 
 uintptr_t tsl_bin_end = UINTPTR_MAX;
 
-#define EMPTY_BIN {.head = &tsl_bin_end}
+#define EMPTY_BIN \
+  { .head = &tsl_bin_end }
 #define EMPTY_BINS_5 EMPTY_BIN, EMPTY_BIN, EMPTY_BIN, EMPTY_BIN, EMPTY_BIN
 #define EMPTY_BINS_17 EMPTY_BINS_5, EMPTY_BINS_5, EMPTY_BINS_5, EMPTY_BIN, EMPTY_BIN
 _Static_assert(TSL_CLASSES == 5 * 17, "one initialiser a bin");
@@ -47,7 +48,7 @@ static void heap_init(struct tsl_heap *heap, uint32_t number) {
   heap->contained = tsl_region.span_bytes;
   heap->home = heap;
   heap->ticks = TICK_REFILLS;
-  for (unsigned class = 0; class < TSL_CLASSES; class++) {
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
     heap->bins[class] = (struct tsl_bin){&tsl_bin_end, NEVER, (int32_t)bin_limit(class)};
     heap->allocations[class] = NEVER;
     heap->stocks[class].block_bytes = tsl_sizeclasses[class].bytes;
@@ -206,14 +207,16 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   return true;
 }
 
-TSL_COLD static void report_twice(const void *block) { tsl_misuse("free(%p): the block is free already", block); }
+TSL_COLD static void report_twice(const void *block) {
+  tsl_misuse("free(%p): the block is free already", block);
+}
 
 TSL_COLD static void report_interior(const void *block) {
   tsl_misuse("free(%p): not the beginning of a block", block);
 }
 
-// A bin whose first link leads neither inside the region nor to its end was written to by somebody else. Its blocks are
-// given up.
+// A bin whose first link leads neither inside the region nor to its end was written to by somebody
+// else. Its blocks are given up.
 static void bin_check(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
   uintptr_t *block = bin->head;
@@ -280,7 +283,8 @@ static unsigned block_class(const void *block) {
 // Whether a block of the heap is free, or on its way there.
 static bool heap_holds(const struct tsl_heap *heap, struct tsl_place place, const void *block) {
   unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
-  if ((place.slab->free[word] | tsl_load_relaxed(&place.slab->remote[word])) >> bit & 1) return true;
+  if ((place.slab->free[word] | tsl_load_relaxed(&place.slab->remote[word])) >> bit & 1)
+    return true;
   for (unsigned i = 0; i < TSL_QUARANTINE_BLOCKS; i++) {
     if (heap->quarantine[i] == block) return true;
   }
@@ -348,7 +352,7 @@ static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
 
 void tsl_heap_collect(struct tsl_heap *heap) {
   heap_empty_quarantine(heap);
-  for (unsigned class = 0; class < TSL_CLASSES; class++) heap_empty_bin(heap, class);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) heap_empty_bin(heap, class);
   tsl_store_relaxed(&heap->home->inside, 1);
   heap_look_at_ready(heap, UINT32_MAX);
   heap_give_cache(heap, 0);
@@ -362,7 +366,8 @@ void tsl_heap_collect_pool(void) {
     tsl_heap_collect(heap);
     tsl_stack_push(&collected, heap->number, pool_link);
   }
-  for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;) pool_give(0, tsl_heap_at(number));
+  for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;)
+    pool_give(0, tsl_heap_at(number));
 }
 
 void tsl_heap_after_fork(struct tsl_heap *mine) {
@@ -394,7 +399,7 @@ static bool bin_valid(const struct tsl_heap *heap, unsigned class) {
 }
 
 bool tsl_heap_valid(const struct tsl_heap *heap) {
-  for (unsigned class = 0; class < TSL_CLASSES; class++) {
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
     if (!bin_valid(heap, class) || !stock_valid(&heap->stocks[class], class)) return false;
   }
   return true;

@@ -1,14 +1,18 @@
-// heap: one thread's part of one epoch. A thread's home heap is its part of the default epoch, which never closes.
+// heap: one thread's part of one epoch. A thread's home heap is its part of the default epoch,
+// which never closes.
 //
-// Per size class it has a bin (hot: the blocks freed last, linked through themselves) and a stock (cold: the rest of a
-// word of free blocks, and the slabs with room).
+// Per size class it has a bin (hot: the blocks freed last, linked through themselves) and a stock
+// (cold: the rest of a word of free blocks, and the slabs with room).
 //
-//  H1  everything but `ready` belongs to the heap's thread; a pooled heap belongs to whoever popped it
-//  H2  a bin's links are self XOR next; the last one leads to tsl_bin_end, outside the region, so that one comparison
-//      finds the end, the empty bin and a link that would leave the region
+//  H1  everything but `ready` belongs to the heap's thread; a pooled heap belongs to whoever popped
+//      it
+//  H2  a bin's links are self XOR next; the last one leads to tsl_bin_end, outside the region, so
+//      that one comparison finds the end, the empty bin and a link that would leave the region
 //  H3  length of a bin == its limit - room
-//  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in `free`
-//  H5  heaps are never unmapped, and a number is one heap for ever: a late remote free always finds a ready stack
+//  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in
+//      `free`
+//  H5  heaps are never unmapped, and a number is one heap for ever: a late remote free always finds
+//      a ready stack
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +23,8 @@
 #include "slab/secure.h"
 #include "slab/slab.h"
 
-// An entry of the address map: heap number << 8 | code. The codes of slabs are twice their class, which is also a bin's
-// place in words of 8 bytes.
+// An entry of the address map: heap number << 8 | code. The codes of slabs are twice their class,
+// which is also a bin's place in words of 8 bytes.
 enum { TSL_CODE_BITS = 8, TSL_CODES = 2 * TSL_CLASSES, TSL_CODE_LARGE = 0xfe };
 _Static_assert(TSL_CODES < TSL_CODE_LARGE, "a code fits its bits");
 
@@ -47,7 +51,8 @@ TSL_ALWAYS_INLINE void *tsl_stock_pop(struct tsl_stock *stock) {
 }
 
 struct tsl_heap {
-  struct tsl_bin bins[TSL_CLASSES];  // first, so that a bin's place is its distance from the heap's address
+  // First, so that a bin's place is its distance from the heap's address.
+  struct tsl_bin bins[TSL_CLASSES];
 
   uint32_t tag;           // [const] number << TSL_CODE_BITS
   uint32_t number;        // [const] 0 in the empty heap only
@@ -61,7 +66,7 @@ struct tsl_heap {
   uint8_t inside;         // [owner, read after fork] the thread is in the middle of a change
   uint8_t exit_rounds;    // [owner] how often the thread's destructor ran
   struct tsl_stock stocks[TSL_CLASSES];
-  uint64_t allocations[TSL_CLASSES];  // [owner] those until `until` was last set, plus what it was set to
+  uint64_t allocations[TSL_CLASSES];  // [owner] those before `until` was set, plus that number
   tsl_unit units[TSL_HEAP_UNITS];
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
   uint32_t quarantine_next;                 // [owner]
@@ -76,7 +81,8 @@ _Static_assert(sizeof(struct tsl_stock) == 32, "a bin's place times 2 is its sto
 // Where every bin's last link leads; reads as a link that is too large.
 TSL_HIDDEN extern uintptr_t tsl_bin_end;
 
-// The heap of threads that have none: all bins empty, no room, no tag that any entry has. Never written.
+// The heap of threads that have none: all bins empty, no room, no tag that any entry has. Never
+// written.
 TSL_HIDDEN extern struct tsl_heap tsl_heap_empty;
 
 TSL_HIDDEN extern TSL_TLS struct tsl_heap *tsl_heap_current;
@@ -85,7 +91,8 @@ TSL_ALWAYS_INLINE struct tsl_heap *tsl_heap_at(uint32_t number) {
   return (struct tsl_heap *)(tsl_region.heaps + (uintptr_t)number * TSL_HEAP_BYTES);
 }
 
-// A home heap for the calling thread: a pooled one, still warm, or a new one. NULL when memory is out.
+// A home heap for the calling thread: a pooled one, still warm, or a new one. NULL when memory is
+// out.
 TSL_HIDDEN struct tsl_heap *tsl_heap_take(void);
 
 // Puts the heap of a thread that ends into the pool, with all its blocks.
@@ -97,16 +104,19 @@ TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 // Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
-// Puts back a block of another thread's heap, or of one of this thread's that is neither current nor home.
+// Puts back a block of another thread's heap, or of one of this thread's that is neither current
+// nor home.
 TSL_HIDDEN void tsl_heap_put_remote(uint32_t number, unsigned class, void *block);
 
-// Moves every hot block to its slab and looks at all that came back: empty slabs are given away. Owner only.
+// Moves every hot block to its slab and looks at all that came back: empty slabs are given away.
+// Owner only.
 TSL_HIDDEN void tsl_heap_collect(struct tsl_heap *heap);
 
 // tsl_heap_collect for every heap that is in the pool. Any thread.
 TSL_HIDDEN void tsl_heap_collect_pool(void);
 
-// After fork, in the child: every heap but `mine` loses its thread; those inside a change are set aside for ever.
+// After fork, in the child: every heap but `mine` loses its thread; those inside a change are set
+// aside for ever.
 TSL_HIDDEN void tsl_heap_after_fork(struct tsl_heap *mine);
 
 // Called when `until` has reached zero; returns `block`, so that it can be a tail call.

@@ -42,7 +42,8 @@ bool tsl_large_resize(void *block, size_t bytes) {
   struct tsl_span *span = tsl_span_at(unit);
   bool clean;
   if (wanted > span->units) {
-    if (!tsl_units_take_at((tsl_unit)(unit + span->units), wanted - span->units, &clean)) return false;
+    if (!tsl_units_take_at((tsl_unit)(unit + span->units), wanted - span->units, &clean))
+      return false;
   } else if (wanted < span->units) {
     tsl_units_give((tsl_unit)(unit + wanted), span->units - wanted);
   }
@@ -54,7 +55,8 @@ bool tsl_large_resize(void *block, size_t bytes) {
 void *tsl_large_move(void *block, size_t bytes) {
   size_t unit = tsl_unit_of(block), old_bytes = tsl_large_bytes(block);
   bool clean;
-  if (old_bytes < MOVE_BYTES || bytes <= old_bytes || tsl_load_relaxed(&moves) >= MOST_MOVES) return NULL;
+  if (old_bytes < MOVE_BYTES || bytes <= old_bytes || tsl_load_relaxed(&moves) >= MOST_MOVES)
+    return NULL;
   void *moved = tsl_large_alloc(bytes, 1, tsl_load_relaxed(tsl_map_entry(unit)), &clean);
   if (moved == NULL) return NULL;
   if (!tsl_os_move(block, moved, old_bytes)) {

@@ -1,5 +1,5 @@
-// large: blocks of whole units, too large for a slab. The map names the first unit only; the rest of the map stays
-// zero, so that a pointer into the middle is known for what it is.
+// large: blocks of whole units, too large for a slab. The map names the first unit only; the rest
+// of the map stays zero, so that a pointer into the middle is known for what it is.
 #pragma once
 
 #include <stdbool.h>
@@ -8,8 +8,9 @@
 
 #include "memory/region.h"
 
-// A block of at least `bytes`, aligned to `alignment` (a power of two; unit alignment costs nothing). `entry` goes into
-// the map. NULL when memory is out. `*clean` tells whether it reads as zero.
+// A block of at least `bytes`, aligned to `alignment` (a power of two; unit alignment costs
+// nothing). `entry` goes into the map. NULL when memory is out. `*clean` tells whether it reads as
+// zero.
 TSL_HIDDEN void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean);
 
 // Usable bytes of a large block.
@@ -20,6 +21,7 @@ TSL_HIDDEN void tsl_large_free(void *block);
 // Grows or shrinks without moving. False, and nothing changed, when there is no room.
 TSL_HIDDEN bool tsl_large_resize(void *block, size_t bytes);
 
-// Moves the contents to a larger new block by moving pages, and frees the old one. NULL, and nothing changed, when the
-// block is too small for that to pay, memory is out, or the system cannot.
+// Moves the contents to a larger new block by moving pages, and frees the old one. NULL, and
+// nothing changed, when the block is too small for that to pay, memory is out, or the system
+// cannot.
 TSL_HIDDEN void *tsl_large_move(void *block, size_t bytes);

@@ -11,10 +11,11 @@
 
 enum { STEP_UNITS = 16, STEP_MS = 1 };  // 1 MiB a millisecond at most
 
-static uint64_t step_due_ms;    // [remote] whoever moves it on does the step
-static uint64_t window_end_ms;  // [due] written by the thread that does the step; so are the next three
-static size_t cached_surplus;   // units in the unit cache that the last window did not need
-static size_t dirty_surplus;    // units in the segments that it did not need
+static uint64_t step_due_ms;  // [remote] whoever moves it on does the step
+static uint64_t
+    window_end_ms;  // [due] written by the thread that does the step; so are the next three
+static size_t cached_surplus;  // units in the unit cache that the last window did not need
+static size_t dirty_surplus;   // units in the segments that it did not need
 static size_t cursor;
 
 // Only one thread at a time gets true: a step is due once a millisecond, and takes less.

@@ -1,6 +1,6 @@
-// record: what is known of each unit, in a dense array far from the blocks: 19 cache lines a unit, an odd number so that
-// the records of neighbouring units fall on different cache sets. The first 18 lines are the slab layer's; the last one
-// is the memory layer's and is declared here.
+// record: what is known of each unit, in a dense array far from the blocks: 19 cache lines a unit,
+// an odd number so that the records of neighbouring units fall on different cache sets. The first
+// 18 lines are the slab layer's; the last one is the memory layer's and is declared here.
 #pragma once
 
 #include <stddef.h>
@@ -16,7 +16,8 @@ struct tsl_span {
   size_t bytes;         // [owner of the block] usable bytes of a large block
 } TSL_ON_LINE;
 
-_Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES, "the last line");
+_Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES,
+               "the last line");
 
 TSL_ALWAYS_INLINE uintptr_t tsl_record_address(size_t unit) {
   return tsl_region.records + unit * TSL_RECORD_BYTES;

@@ -8,16 +8,21 @@
 #include "memory/segment.h"
 #include "os/os.h"
 
-enum { SMALLEST_RESERVE_LOG2 = 24, COMMIT_STEP_BYTES = 65536, HEAPS_SHARE_LOG2 = 4, MAP_ENTRY_LOG2 = 2 };
+enum {
+  SMALLEST_RESERVE_LOG2 = 24,
+  COMMIT_STEP_BYTES = 65536,
+  HEAPS_SHARE_LOG2 = 4,
+  MAP_ENTRY_LOG2 = 2
+};
 
 struct tsl_region tsl_region;
 
 static struct tsl_lock grow_lock;
-static uintptr_t map_end;      // [lock:grow] the map is committed up to here
-static uintptr_t records_end;  // [lock:grow]
-static uintptr_t segments_end; // [lock:grow]
-static uintptr_t heaps_end;    // [lock:grow]
-static size_t committed_units; // [lock:grow] heap units committed, counted from base
+static uintptr_t map_end;       // [lock:grow] the map is committed up to here
+static uintptr_t records_end;   // [lock:grow]
+static uintptr_t segments_end;  // [lock:grow]
+static uintptr_t heaps_end;     // [lock:grow]
+static size_t committed_units;  // [lock:grow] heap units committed, counted from base
 
 // Lays the parts out one behind the other; sizes follow from the number of units.
 static void region_lay_out(uintptr_t base, size_t span_bytes) {
@@ -63,7 +68,8 @@ bool tsl_region_init(void) {
   heaps_end = tsl_region.heaps;
   committed_units = tsl_region.first_unit;
   tsl_os_name(base, bytes, "tslab");
-  if (tsl_option(thp) != TSL_THP_AUTO) tsl_os_advise_huge(base, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
+  if (tsl_option(thp) != TSL_THP_AUTO)
+    tsl_os_advise_huge(base, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
   return true;
 }
 
@@ -81,7 +87,8 @@ static bool region_commit(size_t units) {
   size_t segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
   if (!commit_up_to(&map_end, tsl_region.base + units * sizeof(uint32_t), COMMIT_STEP_BYTES) ||
       !commit_up_to(&records_end, tsl_region.records + units * TSL_RECORD_BYTES, page) ||
-      !commit_up_to(&segments_end, tsl_region.segments + segments * sizeof(struct tsl_segment), page)) {
+      !commit_up_to(&segments_end, tsl_region.segments + segments * sizeof(struct tsl_segment),
+                    page)) {
     return false;
   }
   void *start = (void *)tsl_unit_address(committed_units);

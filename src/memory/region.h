@@ -1,11 +1,14 @@
-// region: the one stretch of address space in which everything of ours lies, and the map that tells whose each unit is.
+// region: the one stretch of address space in which everything of ours lies, and the map that tells
+// whose each unit is.
 //
 //   base                                  heap                                     base + span
 //   | address map | unit records | segments | heaps |  units ...   (grows) |  no access   |
 //
-//  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span only
+//  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span
+//      only
 //  R2  the map is readable from end to end; an entry is zero unless its unit belongs to a heap
-//  R3  what `units` counts is committed: its part of the map, the records, the units; what lies above is not
+//  R3  what `units` counts is committed: its part of the map, the records, the units; what lies
+//      above is not
 #pragma once
 
 #include <stdbool.h>
@@ -15,23 +18,29 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-enum { TSL_UNIT_LOG2 = 16, TSL_SEGMENT_UNITS = 2048, TSL_GROWTH_UNITS = 512, TSL_MOST_HEAPS = 1 << 20, TSL_HEAP_BYTES = (TSL_SECURE ? 91 : 83) * TSL_CACHE_LINE };
+enum {
+  TSL_UNIT_LOG2 = 16,
+  TSL_SEGMENT_UNITS = 2048,
+  TSL_GROWTH_UNITS = 512,
+  TSL_MOST_HEAPS = 1 << 20,
+  TSL_HEAP_BYTES = (TSL_SECURE ? 91 : 83) * TSL_CACHE_LINE
+};
 #define TSL_UNIT_BYTES ((size_t)1 << TSL_UNIT_LOG2)
 
 // A unit is named by its distance from the region's base; 0 is the map's own and means "none".
 typedef uint32_t tsl_unit;
 
 struct tsl_region {
-  uintptr_t base;       // [const] also the address of the map
-  size_t limit_units;   // [const] the region ends here, counted from base
-  size_t span_bytes;    // [const]
-  size_t first_unit;    // [const] first unit that can be taken
-  uintptr_t records;    // [const] address of unit 0's slab record
-  uintptr_t segments;   // [const] address of segment 0's record
-  uintptr_t heaps;      // [const] address of heap 0, which nobody uses
-  size_t limit_heaps;   // [const] heap numbers are below this
-  uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
-  size_t units;         // [lock:grow, read by any] units opened so far, counted from base
+  uintptr_t base;      // [const] also the address of the map
+  size_t limit_units;  // [const] the region ends here, counted from base
+  size_t span_bytes;   // [const]
+  size_t first_unit;   // [const] first unit that can be taken
+  uintptr_t records;   // [const] address of unit 0's slab record
+  uintptr_t segments;  // [const] address of segment 0's record
+  uintptr_t heaps;     // [const] address of heap 0, which nobody uses
+  size_t limit_heaps;  // [const] heap numbers are below this
+  uint32_t last_heap;  // [lock:grow, read by any] the highest heap number in use
+  size_t units;        // [lock:grow, read by any] units opened so far, counted from base
 };
 
 TSL_HIDDEN extern struct tsl_region tsl_region;
@@ -39,18 +48,21 @@ TSL_HIDDEN extern struct tsl_region tsl_region;
 // Reserves the region. False when the system gives no address space; may then be tried again.
 TSL_HIDDEN bool tsl_region_init(void);
 
-// Opens up to TSL_GROWTH_UNITS more units at the region's end. False when there is no more, or the system refuses. Any thread.
+// Opens up to TSL_GROWTH_UNITS more units at the region's end. False when there is no more, or the
+// system refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(void);
 
-// A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or the system refuses. Any
-// thread.
+// A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or
+// the system refuses. Any thread.
 TSL_HIDDEN uint32_t tsl_region_add_heap(void);
 
 // For fork: nobody grows the region between the two.
 TSL_HIDDEN void tsl_region_lock(void);
 TSL_HIDDEN void tsl_region_unlock(void);
 
-TSL_ALWAYS_INLINE uint32_t *tsl_map_entry(size_t unit) { return (uint32_t *)tsl_region.base + unit; }
+TSL_ALWAYS_INLINE uint32_t *tsl_map_entry(size_t unit) {
+  return (uint32_t *)tsl_region.base + unit;
+}
 
 TSL_ALWAYS_INLINE size_t tsl_unit_of(const void *address) {
   return ((uintptr_t)address - tsl_region.base) >> TSL_UNIT_LOG2;

@@ -4,7 +4,8 @@
 #include "base/check.h"
 #include "os/os.h"
 
-// The dirty units and the least of them since somebody asked. [remote], relaxed: they steer, they do not decide.
+// The dirty units and the least of them since somebody asked. [remote], relaxed: they steer, they
+// do not decide.
 static size_t dirty_units, dirty_low;
 
 // No segment below this one had a free unit when somebody last looked. [remote], relaxed: a hint.
@@ -85,7 +86,8 @@ static void segment_set(struct tsl_segment *segment, unsigned longest, unsigned 
   tsl_invariant(tsl_segment_valid(segment));
 }
 
-// Marks free units used; returns how many of them were dirty. `within` is the length of the free run they lie in.
+// Marks free units used; returns how many of them were dirty. `within` is the length of the free
+// run they lie in.
 static unsigned segment_use(struct tsl_segment *segment, struct run run, unsigned within) {
   unsigned dirty = 0, left = segment->free_units - run.count;
   for (struct part part; run_cut(&run, &part);) {
@@ -107,8 +109,10 @@ static void segment_free(struct tsl_segment *segment, struct run run, bool dirty
     segment->free[part.word] |= part.mask;
     if (dirty) segment->dirty[part.word] |= part.mask;
   }
-  unsigned merged = bits_find(segment->free, run.first, false) - bits_run_start(segment->free, run.first);
-  segment_set(segment, merged > segment->longest ? merged : segment->longest, segment->free_units + run.count);
+  unsigned merged =
+      bits_find(segment->free, run.first, false) - bits_run_start(segment->free, run.first);
+  segment_set(segment, merged > segment->longest ? merged : segment->longest,
+              segment->free_units + run.count);
 }
 
 void tsl_segment_open(size_t index, size_t first, size_t count) {
@@ -118,10 +122,10 @@ void tsl_segment_open(size_t index, size_t first, size_t count) {
   tsl_lock_release(&segment->lock);
 }
 
-// The smallest free run that holds `count` aligned units, and where in it they begin. One unit: the first run, so that
-// the low addresses fill up.
-static struct run segment_best_fit(const struct tsl_segment *segment, unsigned count, unsigned alignment,
-                                   unsigned *first) {
+// The smallest free run that holds `count` aligned units, and where in it they begin. One unit: the
+// first run, so that the low addresses fill up.
+static struct run segment_best_fit(const struct tsl_segment *segment, unsigned count,
+                                   unsigned alignment, unsigned *first) {
   struct run best = {0, 0};
   for (struct run run = run_next(segment->free, 0); run.count != 0;
        run = run_next(segment->free, run.first + run.count)) {
@@ -170,9 +174,11 @@ static size_t segments_open(void) {
 static tsl_unit segment_take(size_t index, size_t count, size_t alignment, bool *clean) {
   struct tsl_segment *segment = tsl_segment_at(index);
   unsigned first = 0;
-  if (tsl_load_relaxed(&segment->longest) < count || !tsl_lock_try_briefly(&segment->lock)) return 0;
+  if (tsl_load_relaxed(&segment->longest) < count || !tsl_lock_try_briefly(&segment->lock))
+    return 0;
   struct run run = segment_best_fit(segment, (unsigned)count, (unsigned)alignment, &first);
-  unsigned dirty = run.count == 0 ? 0 : segment_use(segment, (struct run){first, (unsigned)count}, run.count);
+  unsigned dirty =
+      run.count == 0 ? 0 : segment_use(segment, (struct run){first, (unsigned)count}, run.count);
   tsl_lock_release(&segment->lock);
   if (run.count == 0) return 0;
   dirty_remove(dirty);
@@ -213,7 +219,8 @@ bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean) {
   return true;
 }
 
-// Takes `count` whole neighbouring segments from `first` on; returns how many it got before one was missing.
+// Takes `count` whole neighbouring segments from `first` on; returns how many it got before one was
+// missing.
 static size_t segments_take(size_t first, size_t count, bool *clean) {
   size_t taken = 0;
   *clean = true;
@@ -233,7 +240,8 @@ static tsl_unit segments_find(size_t count, size_t alignment, bool *clean) {
   return 0;
 }
 
-// Aligned addresses need aligned segment numbers: R1 makes base a multiple of every alignment up to the span.
+// Aligned addresses need aligned segment numbers: R1 makes base a multiple of every alignment up to
+// the span.
 static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
   size_t count = tsl_divide_up(units, TSL_SEGMENT_UNITS);
   size_t segment_alignment = tsl_divide_up(alignment, TSL_SEGMENT_UNITS);
@@ -245,8 +253,10 @@ static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
   }
 }
 
-// Looks through the segments [*index, end); `*full` tells whether none before the one taken from had a free unit.
-static tsl_unit segments_search(size_t *index, size_t count, size_t alignment, bool *clean, bool *full) {
+// Looks through the segments [*index, end); `*full` tells whether none before the one taken from
+// had a free unit.
+static tsl_unit segments_search(size_t *index, size_t count, size_t alignment, bool *clean,
+                                bool *full) {
   for (; *index < segments_open(); ++*index) {
     tsl_unit found = segment_take(*index, count, alignment, clean);
     if (found != 0) return found;
@@ -271,7 +281,8 @@ tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
   return found;
 }
 
-// Takes the next run of dirty free units out of a segment, so that it can be purged without holding the lock.
+// Takes the next run of dirty free units out of a segment, so that it can be purged without holding
+// the lock.
 static struct run segment_take_dirty(struct tsl_segment *segment, size_t most) {
   struct run run = {0, 0};
   if (!tsl_lock_try(&segment->lock)) return run;
@@ -303,7 +314,8 @@ size_t tsl_units_open(void) { return tsl_load_relaxed(&tsl_region.units) - tsl_r
 
 size_t tsl_units_free(void) {
   size_t free = 0;
-  for (size_t i = 0; i < segments_open(); i++) free += tsl_load_relaxed(&tsl_segment_at(i)->free_units);
+  for (size_t i = 0; i < segments_open(); i++)
+    free += tsl_load_relaxed(&tsl_segment_at(i)->free_units);
   return free;
 }
 

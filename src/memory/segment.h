@@ -1,10 +1,12 @@
-// segment: 128 MiB of units and what is known of each: in use, or free and clean (reads as zero), or free and dirty.
-// Runs of units are taken and given back here; a run longer than a segment takes whole segments.
+// segment: 128 MiB of units and what is known of each: in use, or free and clean (reads as zero),
+// or free and dirty. Runs of units are taken and given back here; a run longer than a segment takes
+// whole segments.
 //
 //  G1  the fields of a segment change under its lock only
 //  G2  longest == the longest run of ones in `free`; free_units == the ones in it
 //  G3  a unit that is free and not dirty reads as zero; only free units are dirty
-//  G4  nobody waits for a segment's lock on the way to an allocation: it looks at the next segment instead
+//  G4  nobody waits for a segment's lock on the way to an allocation: it looks at the next segment
+//      instead
 #pragma once
 
 #include <stdbool.h>
@@ -27,11 +29,13 @@ TSL_ALWAYS_INLINE struct tsl_segment *tsl_segment_at(size_t index) {
   return (struct tsl_segment *)tsl_region.segments + index;
 }
 
-// Called by the region as it grows: units [first, first + count) of the segment become free and clean.
+// Called by the region as it grows: units [first, first + count) of the segment become free and
+// clean.
 TSL_HIDDEN void tsl_segment_open(size_t index, size_t first, size_t count);
 
-// Takes `count` neighbouring units whose first is a multiple of `alignment` units (a power of two) from the address 0.
-// 0 when neither the segments nor the system have them. `*clean` tells whether all of it reads as zero.
+// Takes `count` neighbouring units whose first is a multiple of `alignment` units (a power of two)
+// from the address 0. 0 when neither the segments nor the system have them. `*clean` tells whether
+// all of it reads as zero.
 TSL_HIDDEN tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean);
 
 // Takes the units [first, first + count) when all of them are free. No growth, no waiting.
@@ -40,8 +44,8 @@ TSL_HIDDEN bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean);
 // Gives units back, dirty.
 TSL_HIDDEN void tsl_units_give(tsl_unit first, size_t count);
 
-// Purges one run of at most `most` dirty free units, looking from segment `*cursor` on. Returns the units purged; 0 when
-// there were none or the system refused.
+// Purges one run of at most `most` dirty free units, looking from segment `*cursor` on. Returns the
+// units purged; 0 when there were none or the system refused.
 TSL_HIDDEN size_t tsl_units_purge(size_t *cursor, size_t most);
 
 // Free and dirty units everywhere; a moment's value.

@@ -2,8 +2,8 @@
 
 #include "base/atomic.h"
 #include "base/stack.h"
-#include "memory/segment.h"
 #include "memory/record.h"
+#include "memory/segment.h"
 
 static struct tsl_stack units TSL_ON_LINE;
 static size_t count TSL_ON_LINE, count_low;  // [remote], relaxed: they steer, they do not decide
@@ -33,4 +33,6 @@ size_t tsl_unit_cache_drain(size_t most) {
 
 size_t tsl_unit_cache_units(void) { return tsl_load_relaxed(&count); }
 
-size_t tsl_unit_cache_low(void) { return tsl_exchange_relaxed(&count_low, tsl_load_relaxed(&count)); }
+size_t tsl_unit_cache_low(void) {
+  return tsl_exchange_relaxed(&count_low, tsl_load_relaxed(&count));
+}

@@ -1,5 +1,6 @@
-// os: everything that the allocator asks of the operating system. Behind it stands Linux (os_linux.c) or, in unit
-// tests, a fake with a failure point at each call (test/unit/os_fake.c). Every call may come from any thread.
+// os: everything that the allocator asks of the operating system. Behind it stands Linux
+// (os_linux.c) or, in unit tests, a fake with a failure point at each call (test/unit/os_fake.c).
+// Every call may come from any thread.
 #pragma once
 
 #include <stdbool.h>
@@ -20,20 +21,24 @@ TSL_HIDDEN size_t tsl_os_reserve_limit_bytes(void);
 // Gives back a reservation.
 TSL_HIDDEN void tsl_os_unreserve(void *address, size_t bytes);
 
-// Makes reserved pages readable and writable; they read as zero. False (and no effect) when refused.
+// Makes reserved pages readable and writable; they read as zero. False (and no effect) when
+// refused.
 TSL_HIDDEN bool tsl_os_commit(void *address, size_t bytes);
 
-// Makes reserved pages readable; they read as zero and cost no memory. False (and no effect) when refused.
+// Makes reserved pages readable; they read as zero and cost no memory. False (and no effect) when
+// refused.
 TSL_HIDDEN bool tsl_os_make_readable(void *address, size_t bytes);
 
-// Drops the contents of committed pages: they read as zero and cost no memory until touched. False when refused.
+// Drops the contents of committed pages: they read as zero and cost no memory until touched. False
+// when refused.
 TSL_HIDDEN bool tsl_os_purge(void *address, size_t bytes);
 
-// Makes committed pages inaccessible, or accessible again. Advice: where the system refuses, the pages stay as they are.
+// Makes committed pages inaccessible, or accessible again. Advice: where the system refuses, the
+// pages stay as they are.
 TSL_HIDDEN void tsl_os_guard(void *address, size_t bytes, bool guarded);
 
-// Moves pages to `to` (committed, same size) without copying; the old place stays committed and reads as zero.
-// False, and nothing moved, when the system cannot.
+// Moves pages to `to` (committed, same size) without copying; the old place stays committed and
+// reads as zero. False, and nothing moved, when the system cannot.
 TSL_HIDDEN bool tsl_os_move(void *from, void *to, size_t bytes);
 
 // Tells the system how it may use huge pages in a range. Advice: no result.
@@ -51,5 +56,6 @@ TSL_HIDDEN uint64_t tsl_os_random(void);
 // Lets another thread run.
 TSL_HIDDEN void tsl_os_yield(void);
 
-// Value of an environment variable; NULL when it is not set or the program runs with raised privileges.
+// Value of an environment variable; NULL when it is not set or the program runs with raised
+// privileges.
 TSL_HIDDEN const char *tsl_os_environment(const char *name);

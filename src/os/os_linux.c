@@ -139,7 +139,8 @@ uint64_t tsl_os_now_ms(void) {
 uint64_t tsl_os_random(void) {
   static uint64_t drawn;
   const uint64_t *seed = (const uint64_t *)getauxval(AT_RANDOM);
-  uint64_t x = (seed != NULL ? seed[1] : 0) + (tsl_add_relaxed(&drawn, 1) + 1) * 0x9E3779B97F4A7C15u;
+  uint64_t x =
+      (seed != NULL ? seed[1] : 0) + (tsl_add_relaxed(&drawn, 1) + 1) * 0x9E3779B97F4A7C15u;
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
   return x ^ x >> 31;

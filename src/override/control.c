@@ -1,4 +1,5 @@
-// control: glibc's ways to ask and steer its allocator. What has no meaning here is accepted and has no effect.
+// control: glibc's ways to ask and steer its allocator. What has no meaning here is accepted and
+// has no effect.
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -10,10 +11,8 @@
 #include "override/override.h"
 
 // glibc's struct mallinfo2 and, with int, struct mallinfo.
-#define MALLINFO(number)                                                       \
-  {                                                                            \
-    number arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; \
-  }
+#define MALLINFO(number) \
+  { number arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost; }
 struct info2 MALLINFO(size_t);
 struct info MALLINFO(int);
 
@@ -50,8 +49,8 @@ FACE struct info mallinfo(void) {
 
 FACE void malloc_stats(void) {
   struct info2 info = mallinfo2();
-  tsl_warn("%zu bytes from the system, %zu in use, %zu free and not yet given back", info.arena, info.uordblks,
-           info.fordblks);
+  tsl_warn("%zu bytes from the system, %zu in use, %zu free and not yet given back", info.arena,
+           info.uordblks, info.fordblks);
 }
 
 FACE int malloc_info(int options, FILE *stream) {

@@ -1,4 +1,5 @@
-// cxx: every operator new and delete of C++17 by its Itanium name, in C, so that programs without a C++ runtime need none.
+// cxx: every operator new and delete of C++17 by its Itanium name, in C, so that programs without a
+// C++ runtime need none.
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,13 +21,14 @@ static void *runtime_symbol(void *linked, const char *name) {
 }
 
 static new_handler *current_handler(void) {
-  new_handler *(*get)(void) =
-      (new_handler * (*)(void)) runtime_symbol((void *)_ZSt15get_new_handlerv, "_ZSt15get_new_handlerv");
+  new_handler *(*get)(void) = (new_handler * (*)(void))
+      runtime_symbol((void *)_ZSt15get_new_handlerv, "_ZSt15get_new_handlerv");
   return get == NULL ? NULL : get();
 }
 
 static void throw_bad_alloc(void) {
-  void (*throw_)(void) = (void (*)(void))runtime_symbol((void *)_ZSt17__throw_bad_allocv, "_ZSt17__throw_bad_allocv");
+  void (*throw_)(void) =
+      (void (*)(void))runtime_symbol((void *)_ZSt17__throw_bad_allocv, "_ZSt17__throw_bad_allocv");
   if (throw_ != NULL) throw_();
   tsl_warn("operator new: out of memory, and no C++ runtime to throw std::bad_alloc");
   abort();
@@ -57,9 +59,14 @@ TSL_ALWAYS_INLINE void *new_aligned(size_t bytes, size_t alignment, bool throws)
 
 // new; arguments: size, std::align_val_t, const std::nothrow_t &
 FACE void *_Znwm(size_t bytes) { return new_plain(bytes, true); }
-FACE void *_ZnwmRKSt9nothrow_t(size_t bytes, const void *nothrow TSL_UNUSED) { return new_plain(bytes, false); }
-FACE void *_ZnwmSt11align_val_t(size_t bytes, size_t alignment) { return new_aligned(bytes, alignment, true); }
-FACE void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t bytes, size_t alignment, const void *nothrow TSL_UNUSED) {
+FACE void *_ZnwmRKSt9nothrow_t(size_t bytes, const void *nothrow TSL_UNUSED) {
+  return new_plain(bytes, false);
+}
+FACE void *_ZnwmSt11align_val_t(size_t bytes, size_t alignment) {
+  return new_aligned(bytes, alignment, true);
+}
+FACE void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t bytes, size_t alignment,
+                                              const void *nothrow TSL_UNUSED) {
   return new_aligned(bytes, alignment, false);
 }
 
@@ -71,11 +78,14 @@ ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, _ZnamSt11align_val_tRKSt9nothrow_t);
 // delete; only the secure build looks at the size.
 FACE void _ZdlPv(void *block) { tsl_fast_free(block); }
 FACE void _ZdlPvm(void *block, size_t bytes) { tsl_fast_free_sized(block, bytes); }
-FACE void _ZdlPvmSt11align_val_t(void *block, size_t bytes TSL_UNUSED, size_t alignment TSL_UNUSED) {
+FACE void _ZdlPvmSt11align_val_t(void *block, size_t bytes TSL_UNUSED,
+                                 size_t alignment TSL_UNUSED) {
   tsl_fast_free(block);
 }
 FACE void _ZdlPvSt11align_val_t(void *block, size_t alignment TSL_UNUSED) { tsl_fast_free(block); }
-FACE void _ZdlPvRKSt9nothrow_t(void *block, const void *nothrow TSL_UNUSED) { tsl_fast_free(block); }
+FACE void _ZdlPvRKSt9nothrow_t(void *block, const void *nothrow TSL_UNUSED) {
+  tsl_fast_free(block);
+}
 FACE void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t alignment TSL_UNUSED,
                                               const void *nothrow TSL_UNUSED) {
   tsl_fast_free(block);

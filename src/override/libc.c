@@ -1,4 +1,5 @@
-// libc: the C library's allocation functions by their names, with the semantics of ISO C23, POSIX, glibc and the BSDs.
+// libc: the C library's allocation functions by their names, with the semantics of ISO C23, POSIX,
+// glibc and the BSDs.
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -41,7 +42,9 @@ FACE int reallocarr(void *place, size_t count, size_t bytes) {
   return 0;
 }
 
-FACE void *aligned_alloc(size_t alignment, size_t bytes) { return tsl_entry_aligned(alignment, bytes); }
+FACE void *aligned_alloc(size_t alignment, size_t bytes) {
+  return tsl_entry_aligned(alignment, bytes);
+}
 
 FACE void *memalign(size_t alignment, size_t bytes) { return tsl_entry_aligned(alignment, bytes); }
 

@@ -3,8 +3,9 @@
 
 #include "base/compiler.h"
 
-// A symbol of another library that this one defines instead. It has no prototype of ours: the headers that declare these
-// names differ between C libraries in attributes and exception specifications.
+// A symbol of another library that this one defines instead. It has no prototype of ours: the
+// headers that declare these names differ between C libraries in attributes and exception
+// specifications.
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #define FACE TSL_EXPORT
 

@@ -1,7 +1,10 @@
-// secure: what the hardened build (TSL_SECURE) adds to slabs and heaps. In other builds the compiler drops all of it.
+// secure: what the hardened build (TSL_SECURE) adds to slabs and heaps. In other builds the compiler
+// drops all of it.
 //  - bins hold nothing, so that every free passes the slab's checks;
-//  - blocks of a word are handed out in random order, wait in a quarantine after their free, and are wiped before it;
-//  - the last page of each slab is a guard.
+//  - blocks of a word are handed out in random order, are wiped when they are freed, and wait in a
+//    quarantine;
+//  - the last page of each slab is a guard;
+//  - a free that says a size is checked.
 #pragma once
 
 #include <string.h>

@@ -1,5 +1,6 @@
-// sizeclass: which sizes share a slab. Class 0 serves size 0 with 16 bytes; class k up to 64 serves 16 k bytes; above,
-// four classes a doubling up to 32 KiB (sizeclass.def). Worst waste above 1 KiB: 20 %; up to 1 KiB: 15 bytes.
+// sizeclass: which sizes share a slab. Class 0 serves size 0 with 16 bytes; class k up to 64 serves
+// 16 k bytes; above, four classes a doubling up to 32 KiB (sizeclass.def). Worst waste above 1 KiB:
+// 20 %; up to 1 KiB: 15 bytes.
 #pragma once
 
 #include <stddef.h>

@@ -17,7 +17,7 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
   if (capacity % 64 != 0) slab->free[words - 1] = tsl_low_bits(capacity % 64);
   slab->summary = tsl_low_bits(words);
   slab->out = 0;
-  slab->class = (uint8_t)class;
+  slab->class = (uint8_t)(class);
   slab->listed = false;
   tsl_secure_guard(slab_end(slab), true);
   tsl_invariant(tsl_slab_valid(slab));
@@ -42,7 +42,8 @@ struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
 
 static void slab_report_twice(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
   size_t index = word * 64 + tsl_lowest_bit(blocks);
-  uintptr_t block = tsl_unit_address(tsl_slab_unit(slab)) + index * tsl_sizeclasses[slab->class].bytes;
+  uintptr_t block =
+      tsl_unit_address(tsl_slab_unit(slab)) + index * tsl_sizeclasses[slab->class].bytes;
   tsl_misuse("free(%p): the block was freed by two threads", (void *)block);
 }
 

@@ -1,15 +1,16 @@
-// slab: one or more units that hold blocks of one size class for one heap. Nothing of it lies in the units themselves.
+// slab: one or more units that hold blocks of one size class for one heap. Nothing of it lies in
+// the units themselves.
 //
-// A free block is one bit: in `free` when its heap's thread freed it, in `remote` when somebody else did. Everything else
-// is `out`: live, or among the hot blocks of the heap's bin.
+// A free block is one bit: in `free` when its heap's thread freed it, in `remote` when somebody
+// else did. Everything else is `out`: live, or among the hot blocks of the heap's bin.
 //
 //  S1  out + bits in free + bits in remote == capacity
 //  S2  [owner] fields are the owner's alone; anyone may set a bit in `remote`
 //  S3  bit w of `summary` is set exactly when free[w] != 0; words beyond the capacity mean nothing
-//  S4  whoever sets the first bit of remote[w] sets bit w of `remote_summary`; whoever sets the first bit of
-//      `remote_summary` pushes the slab on its heap's ready stack. The owner empties words only of slabs that it took
-//      from that stack, and only words whose summary bit it took: so a slab whose last block came back has no freer
-//      left that may still touch it.
+//  S4  whoever sets the first bit of remote[w] sets bit w of `remote_summary`; whoever sets the
+//      first bit of `remote_summary` pushes the slab on its heap's ready stack. The owner empties
+//      words only of slabs that it took from that stack, and only words whose summary bit it took:
+//      so a slab whose last block came back has no freer left that may still touch it.
 #pragma once
 
 #include <stdbool.h>
@@ -37,7 +38,8 @@ struct tsl_slab {
   TSL_ON_LINE uint64_t remote[TSL_SLAB_WORDS];  // [remote]
 };
 
-_Static_assert(sizeof(struct tsl_slab) == TSL_RECORD_SLAB_BYTES, "a slab fills its part of the record");
+_Static_assert(sizeof(struct tsl_slab) == TSL_RECORD_SLAB_BYTES,
+               "a slab fills its part of the record");
 
 // A word's worth of blocks.
 struct tsl_handful {
@@ -52,13 +54,15 @@ TSL_ALWAYS_INLINE size_t tsl_slab_unit(const struct tsl_slab *slab) {
   return ((uintptr_t)slab - tsl_region.records) / TSL_RECORD_BYTES;
 }
 
-// A block's place: its slab, and its index there. Index -1: the address is not the beginning of a block.
+// A block's place: its slab, and its index there. Index -1: the address is not the beginning of a
+// block.
 struct tsl_place {
   struct tsl_slab *slab;
   int index;
 };
 
-// Needs nothing but the address and the class, so that a free from another thread reads no line that the owner writes.
+// Needs nothing but the address and the class, so that a free from another thread reads no line
+// that the owner writes.
 TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *block) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   uintptr_t offset = (uintptr_t)block & (sizeclass->slab_bytes - 1);
@@ -77,8 +81,8 @@ TSL_HIDDEN void tsl_slab_close(struct tsl_slab *slab);
 // Takes the free blocks of one word out of a slab with room.
 TSL_HIDDEN struct tsl_handful tsl_slab_take(struct tsl_slab *slab);
 
-// Puts a block that is out back, by the owner. False, and no effect, when it is free already. (A block that another
-// thread freed meanwhile is found when the slab is collected.)
+// Puts a block that is out back, by the owner. False, and no effect, when it is free already. (A
+// block that another thread freed meanwhile is found when the slab is collected.)
 TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   unsigned word = index / 64;
   uint64_t bit = UINT64_C(1) << (index % 64), before = slab->free[word];
@@ -91,13 +95,15 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
 
 enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_TWICE };
 
-// Puts a block back from any thread. PUSH: the caller must push the slab on its heap's ready stack. TWICE: it was free.
+// Puts a block back from any thread. PUSH: the caller must push the slab on its heap's ready stack.
+// TWICE: it was free.
 TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index) {
   unsigned word = index / 64;
   uint64_t bit = UINT64_C(1) << (index % 64);
   uint64_t before = tsl_or_release(&slab->remote[word], bit);  // pairs: remote-free
   if (tsl_likely(before != 0)) return (before & bit) != 0 ? TSL_REMOTE_TWICE : TSL_REMOTE_DONE;
-  uint64_t words = tsl_or_release(&slab->remote_summary, UINT64_C(1) << word);  // pairs: remote-summary
+  uint64_t words =
+      tsl_or_release(&slab->remote_summary, UINT64_C(1) << word);  // pairs: remote-summary
   return words != 0 ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH;
 }
 
