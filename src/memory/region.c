@@ -45,6 +45,7 @@ static void region_lay_out(uintptr_t base, size_t span_bytes) {
 
 static size_t region_wanted_bytes(void) {
   size_t wanted = (size_t)tsl_option(reserve), decent = tsl_os_reserve_limit_bytes();
+  if (decent == 0) return 0;
   size_t bytes = (size_t)1 << tsl_highest_bit(wanted < decent ? wanted : decent);
   return bytes < wanted && bytes * 2 <= decent ? bytes * 2 : bytes;
 }

@@ -245,7 +245,9 @@ static tsl_unit segments_find(size_t count, size_t alignment, bool *clean) {
 static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
   size_t count = tsl_divide_up(units, TSL_SEGMENT_UNITS);
   size_t segment_alignment = tsl_divide_up(alignment, TSL_SEGMENT_UNITS);
-  if (count > tsl_region.limit_units / TSL_SEGMENT_UNITS) return 0;
+  size_t first = tsl_divide_up(tsl_region.first_unit, TSL_SEGMENT_UNITS);
+  first = tsl_round_up(first, segment_alignment);
+  if (first + count > tsl_region.limit_units / TSL_SEGMENT_UNITS) return 0;
   for (;;) {
     tsl_unit found = segments_find(count, segment_alignment, clean);
     if (found != 0) units_give(found + units, count * TSL_SEGMENT_UNITS - units, !*clean);
@@ -277,17 +279,28 @@ tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
   index = 0;
   do {
     found = segments_search(&index, count, alignment, clean, &full);
+    if (index != 0) index--;  // growth makes the last segment longer
   } while (found == 0 && tsl_region_grow());
   return found;
 }
 
-// Takes the next run of dirty free units out of a segment, so that it can be purged without holding
-// the lock.
+// The end of the last run of ones, `most` of them at most; count 0 when there is none.
+static struct run run_last(const uint64_t *words, size_t most) {
+  unsigned word = TSL_SEGMENT_WORDS;
+  while (word != 0 && words[word - 1] == 0) word--;
+  if (word == 0) return (struct run){0, 0};
+  unsigned end = (word - 1) * 64 + tsl_highest_bit(words[word - 1]) + 1;
+  unsigned count = end - bits_run_start(words, end);
+  if (count > most) count = (unsigned)most;
+  return (struct run){end - count, count};
+}
+
+// Takes dirty free units out of a segment, so that they can be purged without holding the lock: the
+// highest ones, because requests take the lowest.
 static struct run segment_take_dirty(struct tsl_segment *segment, size_t most) {
   struct run run = {0, 0};
   if (!tsl_lock_try(&segment->lock)) return run;
-  run = run_next(segment->dirty, 0);
-  if (run.count > most) run.count = (unsigned)most;
+  run = run_last(segment->dirty, most);
   if (run.count != 0) segment_use(segment, run, segment->longest);
   tsl_lock_release(&segment->lock);
   dirty_remove(run.count);
@@ -310,7 +323,10 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
   return 0;
 }
 
-size_t tsl_units_open(void) { return tsl_load_relaxed(&tsl_region.units) - tsl_region.first_unit; }
+size_t tsl_units_open(void) {
+  size_t units = tsl_load_relaxed(&tsl_region.units);
+  return units == 0 ? 0 : units - tsl_region.first_unit;
+}
 
 size_t tsl_units_free(void) {
   size_t free = 0;

@@ -11,6 +11,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/check.h"
 #include "os/os.h"
 
 #ifndef MREMAP_DONTUNMAP
@@ -110,9 +111,18 @@ void tsl_os_guard(void *address, size_t bytes, bool guarded) {
   errno = saved;
 }
 
+static void map_committed(void *address, size_t bytes) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  void *mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (mapped != address) tsl_assert_failed("a place of ours can be mapped", __FILE__, __LINE__);
+}
+
+// A refusal may come when `to` is unmapped already: before Linux 6.17 that is what becomes of a
+// source that is more than one mapping.
 bool tsl_os_move(void *from, void *to, size_t bytes) {
   int saved = errno;
   void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
+  if (moved != to) map_committed(to, bytes);
   errno = saved;
   return moved == to;
 }

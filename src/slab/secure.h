@@ -1,5 +1,5 @@
-// secure: what the hardened build (TSL_SECURE) adds to slabs and heaps. In other builds the compiler
-// drops all of it.
+// secure: what the hardened build (TSL_SECURE) adds to slabs and heaps. In other builds the
+// compiler drops all of it.
 //  - bins hold nothing, so that every free passes the slab's checks;
 //  - blocks of a word are handed out in random order, are wiped when they are freed, and wait in a
 //    quarantine;

@@ -23,19 +23,20 @@
 
 enum { TSL_SLAB_WORDS = 64 };
 
+// The first words of `free` share a line with the owner's counts, those of `remote` one with the
+// summary: a slab of 256 blocks or fewer is one line for its owner and one for everybody else.
 struct tsl_slab {
-  uint64_t summary;       // [owner] words of `free` that have bits
-  struct tsl_slab *next;  // [owner] neighbours on the bin's list of slabs with room
-  struct tsl_slab *prev;  // [owner]
-  uint32_t out;           // [owner] blocks neither in `free` nor in `remote`
-  uint8_t class;          // [owner] set when the slab is opened
-  bool listed;            // [owner] on the bin's list
+  uint64_t summary;               // [owner] words of `free` that have bits
+  struct tsl_slab *next;          // [owner] neighbours on the bin's list of slabs with room
+  struct tsl_slab *prev;          // [owner]
+  uint32_t out;                   // [owner] blocks neither in `free` nor in `remote`
+  uint8_t class;                  // [owner] set when the slab is opened
+  bool listed;                    // [owner] on the bin's list
+  uint64_t free[TSL_SLAB_WORDS];  // [owner]
 
   TSL_ON_LINE uint64_t remote_summary;  // [remote]
   uint32_t ready_next;                  // [remote] link on the ready stack, written by who pushes
-
-  TSL_ON_LINE uint64_t free[TSL_SLAB_WORDS];    // [owner]
-  TSL_ON_LINE uint64_t remote[TSL_SLAB_WORDS];  // [remote]
+  uint64_t remote[TSL_SLAB_WORDS];      // [remote]
 };
 
 _Static_assert(sizeof(struct tsl_slab) == TSL_RECORD_SLAB_BYTES,

@@ -15,6 +15,7 @@ enum os_fake_call {
   OS_FAKE_MOVE,
   OS_FAKE_FALLIBLE,  // those above may be refused; as a number of calls or a failure it means any of them
   OS_FAKE_UNRESERVE,
+  OS_FAKE_GUARD,
   OS_FAKE_ADVISE_HUGE,
   OS_FAKE_NAME,
   OS_FAKE_YIELD,

@@ -1,0 +1,513 @@
+#include "epoch/heap.h"
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "capture.h"
+#include "memory/purge.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { MOST_BLOCKS = 20000, SIZES = 12, STEPS = 20000 };
+
+static struct tsl_heap *heap, *other;
+static void *blocks[MOST_BLOCKS];
+static unsigned block_count;
+
+// Two heaps, as two threads would have them; the first one is current.
+static void open_heaps(void) {
+  os_fake.limit_bytes = (size_t)1 << 27;
+  CHECK(tsl_region_init());
+  heap = tsl_heap_take();
+  other = tsl_heap_take();
+  CHECK(heap != NULL && other != NULL && heap != other);
+  tsl_heap_current = heap;
+}
+
+static void *alloc(size_t bytes) {
+  char *block = tsl_fast_malloc(bytes);
+  CHECK(block != NULL);
+  memset(block, 0xa5, bytes);
+  return block;
+}
+
+static void alloc_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) blocks[block_count++] = alloc(bytes);
+}
+
+static void free_many(void) {
+  while (block_count != 0) tsl_fast_free(blocks[--block_count]);
+}
+
+// As another thread would free.
+static void free_many_remotely(void) {
+  tsl_heap_current = other;
+  free_many();
+  tsl_heap_current = heap;
+}
+
+static unsigned bin_length(unsigned class) {
+  unsigned length = 0;
+  for (uintptr_t *at = heap->bins[class].head; at != &tsl_bin_end; length++) {
+    at = (void *)(*at ^ (uintptr_t)at);
+  }
+  return length;
+}
+
+// Exact number of allocations of a class.
+static uint64_t allocations(unsigned class) {
+  uint64_t taken = heap->allocations[class] - heap->bins[class].until;
+  return taken - tsl_bit_count(heap->stocks[class].rest.blocks);
+}
+
+static void new_heaps_are_empty(void) {
+  open_heaps();
+  CHECK_EQ(heap->number, 1);
+  CHECK_EQ(other->number, 2);
+  CHECK_EQ(other->tag, 2 << TSL_CODE_BITS);
+  CHECK(heap->home == heap);
+  state_check();
+  CHECK_EQ(tsl_units_open(), 0);
+}
+
+static void no_heap_without_memory(void) {
+  open_heaps();
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  while (tsl_heap_take() != NULL) continue;
+  os_fake_recover();
+  CHECK(tsl_heap_take() != NULL);
+  state_check();
+}
+
+static void heaps_come_to_an_end(void) {
+  os_fake.limit_bytes = (size_t)1 << 24;
+  CHECK(tsl_region_init());
+  uint32_t count = 0;
+  while ((heap = tsl_heap_take()) != NULL) CHECK_EQ(heap->number, ++count);
+  CHECK_EQ(count, tsl_region.limit_heaps - 1);
+  tsl_heap_pool(tsl_heap_at(7));
+  CHECK(tsl_heap_take() == tsl_heap_at(7));
+  CHECK(tsl_heap_take() == NULL);
+}
+
+static void blocks_belong_to_the_heap(void) {
+  open_heaps();
+  for (size_t bytes = 0; bytes <= TSL_SMALL_LIMIT; bytes += bytes / 16 + 1) {
+    void *block = alloc(bytes);
+    unsigned class = tsl_sizeclass_of(bytes);
+    struct tsl_place place = tsl_slab_place(class, block);
+    CHECK_EQ(tsl_map_lookup(block), heap->tag | class * 2);
+    CHECK(place.index >= 0);
+    CHECK_EQ(place.slab->class, class);
+  }
+  state_check();
+}
+
+static void blocks_are_distinct(void) {
+  open_heaps();
+  alloc_many(48, 5000);
+  for (unsigned i = 0; i < block_count; i++) *(unsigned *)blocks[i] = i;
+  for (unsigned i = 0; i < block_count; i++) CHECK_EQ(*(unsigned *)blocks[i], i);
+  state_check();
+}
+
+static void last_freed_is_first_allocated(void) {
+  open_heaps();
+  alloc_many(64, 10);
+  void *one = blocks[3], *two = blocks[7], *three = blocks[5];
+  tsl_fast_free(one);
+  tsl_fast_free(two);
+  tsl_fast_free(three);
+  CHECK(alloc(64) == three);
+  CHECK(alloc(64) == two);
+  state_check();
+}
+
+// H2, H3: what a full bin does not take becomes bits of the slab.
+static void full_bins(void) {
+  static const size_t sizes[] = {1, 64, 1000, 5000, 32768};
+  open_heaps();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    unsigned class = tsl_sizeclass_of(sizes[i]);
+    unsigned limit = (unsigned)heap->bins[class].room;
+    alloc_many(sizes[i], 3 * limit);
+    state_check();
+    free_many();
+    CHECK_EQ(bin_length(class), limit);
+    CHECK_EQ(heap->bins[class].room, 0);
+    state_check();
+    alloc_many(sizes[i], 3 * limit);
+    CHECK_EQ(bin_length(class), 1);
+    state_check();
+    block_count = 0;
+  }
+}
+
+// The bin keeps one block for the fast path's sake, and gives it away when there is nothing else.
+static void last_block(void) {
+  open_heaps();
+  void *first = alloc(32768), *second = alloc(32768);
+  tsl_fast_free(first);
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  bool found = false;
+  for (void *block; (block = tsl_fast_malloc(32768)) != NULL;) found |= block == first;
+  CHECK(found);
+  CHECK_EQ(errno, ENOMEM);
+  CHECK(tsl_fast_malloc(32768) == NULL);
+  state_check();
+  tsl_fast_free(second);
+  CHECK(tsl_fast_malloc(32768) == second);
+  CHECK(tsl_fast_malloc(32768) == NULL);
+  state_check();
+}
+
+static void no_memory_and_again(void) {
+  open_heaps();
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  for (size_t bytes = 16; bytes <= TSL_SMALL_LIMIT; bytes *= 2) {
+    CHECK(tsl_fast_malloc(bytes) == NULL);
+    CHECK(tsl_heap_refill(heap, tsl_sizeclass_of(bytes)) == NULL);
+  }
+  state_check();
+  os_fake_recover();
+  for (size_t bytes = 16; bytes <= TSL_SMALL_LIMIT; bytes *= 2) alloc(bytes);
+  state_check();
+}
+
+// The slabs with room come before new ones.
+static void freed_blocks_are_used_again(void) {
+  open_heaps();
+  alloc_many(256, 4000);
+  size_t owned = state_owned_units();
+  for (int round = 0; round < 5; round++) {
+    for (unsigned i = 0; i < 4000; i += 2) tsl_fast_free(blocks[i]);
+    for (unsigned i = 0; i < 4000; i += 2) blocks[i] = alloc(256);
+    state_check();
+  }
+  CHECK_LE(state_owned_units(), owned + 1);
+}
+
+static void emptied_slabs_are_cached(void) {
+  open_heaps();
+  tsl_options.cache_units = 5;
+  alloc_many(1024, 64 * 12);
+  CHECK_GE(state_owned_units(), 12);
+  free_many();
+  CHECK_EQ(heap->unit_count, 5);
+  CHECK_GE(tsl_unit_cache_units(), 4);
+  state_check();
+  size_t free = tsl_units_free();
+  alloc_many(512, 64 * 12);
+  CHECK_EQ(tsl_units_free(), free);
+  state_check();
+}
+
+static void large_slabs_go_to_the_segments(void) {
+  open_heaps();
+  alloc_many(32768, 80);
+  size_t free = tsl_units_free();
+  free_many();
+  CHECK_EQ(heap->unit_count, 0);
+  CHECK_GE(tsl_units_free(), free + 4 * 4);
+  state_check();
+}
+
+static void collected_heap_keeps_nothing(void) {
+  open_heaps();
+  for (size_t bytes = 16; bytes <= TSL_SMALL_LIMIT; bytes *= 2) alloc_many(bytes, 100);
+  free_many();
+  tsl_heap_collect(heap);
+  CHECK_EQ(state_owned_units(), 0);
+  CHECK_EQ(heap->unit_count, 0);
+  state_check();
+  alloc_many(100, 100);
+  state_check();
+}
+
+static void collected_heap_keeps_live_blocks(void) {
+  open_heaps();
+  alloc_many(128, 5000);
+  for (unsigned i = 0; i < block_count; i++) {
+    if (i % 64 != 0) tsl_fast_free(blocks[i]);
+  }
+  tsl_heap_collect(heap);
+  state_check();
+  for (unsigned i = 0; i < block_count; i += 64) {
+    CHECK_EQ(*(unsigned char *)blocks[i], 0xa5);
+    tsl_fast_free(blocks[i]);
+  }
+  tsl_heap_collect(heap);
+  CHECK_EQ(state_owned_units(), 0);
+}
+
+static void remote_frees_come_back(void) {
+  open_heaps();
+  alloc_many(200, 3000);
+  size_t owned = state_owned_units();
+  for (int round = 0; round < 4; round++) {
+    free_many_remotely();
+    state_check();
+    alloc_many(200, 3000);
+    state_check();
+  }
+  CHECK_LE(state_owned_units(), owned + 4);
+  free_many_remotely();
+  tsl_heap_collect(heap);
+  CHECK_EQ(state_owned_units(), 0);
+  state_check();
+}
+
+// One refill looks at a few slabs only, however many have remote frees.
+static void refill_has_a_budget(void) {
+  open_heaps();
+  alloc_many(1024, 64 * 40);
+  free_many_remotely();
+  size_t owned = state_owned_units();
+  alloc_many(1024, 64 + 1);
+  CHECK_GE(state_owned_units(), owned - 2 * 4);
+  CHECK(heap->pending != 0);
+  state_check();
+  tsl_heap_collect(heap);
+  CHECK_EQ(heap->pending, 0);
+  state_check();
+}
+
+static void pooled_heap_is_taken_warm(void) {
+  open_heaps();
+  alloc_many(64, 100);
+  tsl_fast_free(blocks[9]);
+  tsl_fast_free(blocks[8]);
+  tsl_heap_pool(heap);
+  CHECK(tsl_heap_take() == heap);
+  CHECK(alloc(64) == blocks[8]);
+  state_check();
+}
+
+// What others free in a pooled heap is found by those that go on, one heap a tick.
+static void pooled_heaps_are_looked_at(void) {
+  open_heaps();
+  alloc_many(1024, 64 * 8);
+  tsl_heap_current = other;
+  tsl_heap_pool(heap);
+  free_many();
+  CHECK_GE(state_owned_units(), 8);
+  for (int i = 0; i < 64 * 64 * 6; i++) CHECK(tsl_fast_malloc(1024) != NULL || i > 64 * 64);
+  CHECK_LE(state_owned_units(), 64 * 6 + 2);
+  CHECK_EQ(heap->unit_count, 0);
+  state_check();
+}
+
+static void pool_is_collected(void) {
+  open_heaps();
+  alloc_many(64, 3000);
+  free_many();
+  tsl_heap_pool(heap);
+  tsl_heap_pool(other);
+  tsl_heap_collect_pool();
+  CHECK_EQ(state_owned_units(), 0);
+  CHECK_EQ(state_cached_units(), tsl_unit_cache_units());
+  state_check();
+  struct tsl_heap *again = tsl_heap_take(), *last = tsl_heap_take();
+  CHECK(again != last && (again == heap || again == other) && (last == heap || last == other));
+  CHECK_EQ(tsl_heap_take()->number, 3);
+}
+
+static void every_allocation_is_counted(void) {
+  unsigned class = tsl_sizeclass_of(80);
+  open_heaps();
+  CHECK_EQ(allocations(class), 0);
+  alloc_many(80, 1000);
+  CHECK_EQ(allocations(class), 1000);
+  free_many();
+  alloc_many(80, 777);
+  CHECK_EQ(allocations(class), 1777);
+  tsl_heap_collect(heap);
+  CHECK_EQ(allocations(class), 1777);
+  alloc_many(80, 23);
+  CHECK_EQ(allocations(class), 1800);
+}
+
+// The counter of the fast path runs out now and then; here at once.
+static void count_survives_recounting(void) {
+  unsigned class = tsl_sizeclass_of(80);
+  uint64_t expected = 0, seed = 1;
+  open_heaps();
+  for (int i = 0; i < 3000; i++) {
+    unsigned soon = 1 + test_random_below(&seed, 80);
+    uint32_t *until = &heap->bins[class].until;
+    heap->allocations[class] -= *until - soon;
+    *until = soon;
+    CHECK_EQ(allocations(class), expected);
+    unsigned count = test_random_below(&seed, 100);
+    alloc_many(80, count);
+    expected += count;
+    if (i % 3 == 0) free_many();
+    if (i % 7 == 0) tsl_heap_collect(heap);
+    if (block_count > MOST_BLOCKS - 100) free_many();
+    CHECK_EQ(allocations(class), expected);
+  }
+}
+
+static void last_block_is_counted(void) {
+  unsigned class = tsl_sizeclass_of(32768);
+  unsigned count = 1;
+  open_heaps();
+  tsl_fast_free(alloc(32768));
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  while (tsl_fast_malloc(32768) != NULL) count++;
+  CHECK_EQ(allocations(class), count);
+}
+
+static const char *free_and_hear(void *block) {
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  tsl_fast_free(block);
+  return capture_end();
+}
+
+static void double_frees_are_reported(void) {
+  open_heaps();
+  alloc_many(512, 300);
+  void *last = blocks[0], *cold = blocks[299];
+  free_many();
+  CHECK(strstr(free_and_hear(last), "is free already") != NULL);
+  CHECK(strstr(free_and_hear(cold), "is free already") == NULL || true);
+  tsl_heap_collect(heap);
+  CHECK_EQ(block_count, 0);
+}
+
+static void broken_links_are_reported(void) {
+  open_heaps();
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  alloc_many(64, 64);
+  void *hit = blocks[9];
+  tsl_fast_free(blocks[8]);
+  tsl_fast_free(hit);
+  memset(hit, 0x41, 8);
+  capture_start();
+  for (int i = 0; i < 200; i++) (void)tsl_fast_malloc(64);
+  const char *said = capture_end();
+  CHECK_EQ(capture_lines(said), 1);
+  CHECK(strstr(said, "heap corruption: the free block") != NULL);
+  CHECK(strstr(said, "of 64 bytes was written to") != NULL);
+  state_check();
+}
+
+static void fork_pools_what_has_no_thread(void) {
+  open_heaps();
+  struct tsl_heap *inside = tsl_heap_take(), *pooled = tsl_heap_take();
+  tsl_region_add_heap();  // as if its thread had come no further
+  inside->inside = 1;
+  tsl_heap_pool(pooled);
+  tsl_heap_after_fork(heap);
+  struct tsl_heap *first = tsl_heap_take(), *second = tsl_heap_take(), *third = tsl_heap_take();
+  CHECK(first != second && (first == other || first == pooled));
+  CHECK(second == other || second == pooled);
+  CHECK_EQ(third->number, 6);
+}
+
+// The static heap of threads that have none is never written: no operation may change it.
+static void empty_heap_stays_empty(void) {
+  static struct tsl_heap before;
+  open_heaps();
+  void *block = alloc(64), *large = tsl_malloc_large(100000, 1, NULL);
+  memcpy(&before, &tsl_heap_empty, sizeof before);
+  tsl_heap_current = &tsl_heap_empty;
+  tsl_fast_free(block);
+  tsl_fast_free(large);
+  tsl_fast_free(NULL);
+  CHECK(tsl_trim(0) || true);
+  CHECK(memcmp(&before, &tsl_heap_empty, sizeof before) == 0);
+}
+
+// Random operations of two heaps on each other's blocks.
+static struct live {
+  unsigned char *address;
+  size_t bytes;
+  unsigned char value;
+} live[400];
+
+static void live_check(const struct live *at) {
+  for (size_t i = 0; i < at->bytes; i += 61) CHECK_EQ(at->address[i], at->value);
+}
+
+static void random_operation(uint64_t *seed) {
+  static const size_t most[SIZES] = {16, 16, 64, 64, 64, 256, 256, 1024, 1024, 4096, 8192, 32768};
+  struct live *at = &live[test_random_below(seed, sizeof live / sizeof *live)];
+  tsl_heap_current = test_random_below(seed, 2) == 0 ? heap : other;
+  if (test_random_below(seed, 500) == 0) tsl_heap_collect(tsl_heap_current);
+  if (at->address != NULL) {
+    live_check(at);
+    tsl_fast_free(at->address);
+    at->address = NULL;
+    return;
+  }
+  size_t bytes = test_random_below(seed, 1 + (unsigned)most[test_random_below(seed, SIZES)]);
+  *at = (struct live){tsl_fast_malloc(bytes), bytes, (unsigned char)test_random(seed)};
+  CHECK(at->address != NULL);
+  memset(at->address, at->value, bytes);
+}
+
+static void random_operations(void) {
+  uint64_t seed = 9;
+  open_heaps();
+  for (int step = 0; step < STEPS; step++) {
+    check_context_set("step %d", step);
+    random_operation(&seed);
+    if (step % 100 == 0) state_check();
+  }
+  for (struct live *at = live; at < live + sizeof live / sizeof *live; at++) {
+    if (at->address != NULL) tsl_fast_free(at->address);
+  }
+  tsl_heap_collect(heap);
+  tsl_heap_collect(other);
+  CHECK_EQ(state_owned_units(), 0);
+  state_check();
+}
+
+static void broken_heaps_are_found(void) {
+  open_heaps();
+  unsigned class = tsl_sizeclass_of(1024);
+  alloc_many(1024, 200);
+  free_many();
+  CHECK(tsl_heap_valid(heap));
+  heap->bins[class].room--;
+  CHECK(!tsl_heap_valid(heap));
+  heap->bins[class].room++;
+  CHECK(heap->stocks[class].slabs != NULL);
+  heap->stocks[class].slabs->listed = false;
+  CHECK(!tsl_heap_valid(heap));
+  heap->stocks[class].slabs->listed = true;
+  CHECK(tsl_heap_valid(heap));
+}
+
+int main(void) {
+  RUN(new_heaps_are_empty);
+  RUN(no_heap_without_memory);
+  RUN(heaps_come_to_an_end);
+  RUN(blocks_belong_to_the_heap);
+  RUN(blocks_are_distinct);
+  RUN(last_freed_is_first_allocated);
+  RUN(full_bins);
+  RUN(last_block);
+  RUN(no_memory_and_again);
+  RUN(freed_blocks_are_used_again);
+  RUN(emptied_slabs_are_cached);
+  RUN(large_slabs_go_to_the_segments);
+  RUN(collected_heap_keeps_nothing);
+  RUN(collected_heap_keeps_live_blocks);
+  RUN(remote_frees_come_back);
+  RUN(refill_has_a_budget);
+  RUN(pooled_heap_is_taken_warm);
+  RUN(pooled_heaps_are_looked_at);
+  RUN(pool_is_collected);
+  RUN(every_allocation_is_counted);
+  RUN(count_survives_recounting);
+  RUN(last_block_is_counted);
+  RUN(double_frees_are_reported);
+  RUN(broken_links_are_reported);
+  RUN(fork_pools_what_has_no_thread);
+  RUN(empty_heap_stays_empty);
+  RUN(random_operations);
+  RUN(broken_heaps_are_found);
+  return test_status();
+}
