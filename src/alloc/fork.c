@@ -5,6 +5,7 @@
 // frees of their blocks stay harmless.
 #include <pthread.h>
 
+#include "alloc/helper.h"
 #include "alloc/thread.h"
 #include "memory/segment.h"
 
@@ -23,6 +24,7 @@ static void fork_parent(void) {
 static void fork_child(void) {
   fork_parent();
   tsl_heap_after_fork(tsl_heap_current->home);
+  tsl_helper_after_fork();
 }
 
 __attribute__((constructor)) static void fork_register(void) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "alloc/fast.h"
+#include "alloc/helper.h"
 #include "alloc/thread.h"
 #include "base/check.h"
 #include "memory/large.h"
@@ -27,6 +28,7 @@ static void *malloc_first(size_t bytes) {
 TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
   if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
   void *block = tsl_heap_refill(heap, class);
+  tsl_helper_ensure();
   return tsl_likely(block != NULL) ? block : out_of_memory();
 }
 

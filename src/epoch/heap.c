@@ -176,7 +176,7 @@ static void heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
 }
 
 // Looks at one heap without a thread; each comes to its turn.
-static void pool_look(void) {
+void tsl_heap_look_at_pool(void) {
   uint32_t from = tsl_load_relaxed(&turn);
   struct tsl_heap *heap = pool_take(from);
   if (heap == NULL) {
@@ -193,7 +193,7 @@ static void heap_tick(struct tsl_heap *home) {
   if (--home->ticks != 0) return;
   home->ticks = TICK_REFILLS;
   heap_give_cache(home, home->unit_count - home->unit_low);
-  pool_look();
+  tsl_heap_look_at_pool();
   tsl_purge_tick();
 }
 
@@ -228,11 +228,13 @@ static void bin_check(struct tsl_heap *heap, unsigned class) {
 }
 
 // The last block of a bin stays there for the fast path's sake, until nothing else is left.
-static void *bin_take_last(struct tsl_bin *bin) {
+static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
   uintptr_t *block = bin->head;
   if (block == &tsl_bin_end) return NULL;
   bin->head = &tsl_bin_end;
   bin->room++;
+  heap->allocations[class]++;
   return block;
 }
 
@@ -251,7 +253,7 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   bool filled = heap_refill_stock(heap, class);
   heap_tick(heap->home);
   tsl_store_relaxed(&heap->home->inside, 0);
-  if (!filled) return bin_take_last(&heap->bins[class]);
+  if (!filled) return bin_take_last(heap, class);
   stock_count(heap, class);
   return tsl_stock_pop(stock);
 }
@@ -344,7 +346,7 @@ static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
     heap_put(heap, class, block);
   }
   struct tsl_stock *stock = &heap->stocks[class];
-  heap->bins[class].until += tsl_bit_count(stock->rest.blocks);
+  heap->allocations[class] -= tsl_bit_count(stock->rest.blocks);
   while (stock->rest.blocks != 0) {
     heap_put(heap, class, tsl_stock_pop(stock));
   }

@@ -112,6 +112,9 @@ TSL_HIDDEN void tsl_heap_put_remote(uint32_t number, unsigned class, void *block
 // Owner only.
 TSL_HIDDEN void tsl_heap_collect(struct tsl_heap *heap);
 
+// Looks at what came back to one heap of the pool. Any thread; bounded.
+TSL_HIDDEN void tsl_heap_look_at_pool(void);
+
 // tsl_heap_collect for every heap that is in the pool. Any thread.
 TSL_HIDDEN void tsl_heap_collect_pool(void);
 

@@ -41,16 +41,26 @@ static size_t step_drain(void) {
   return drained;
 }
 
-void tsl_purge_tick(void) {
-  uint64_t now = tsl_os_now_ms();
-  if (!step_claim(now)) return;
-  window_turn(now);
-  size_t surplus = tsl_load_relaxed(&dirty_surplus) + step_drain();
+static bool surplus_left(void) {
+  return (tsl_load_relaxed(&dirty_surplus) | tsl_load_relaxed(&cached_surplus)) != 0;
+}
+
+static void purge_step(size_t surplus) {
   if (surplus == 0) return;
   size_t from = tsl_load_relaxed(&cursor);
   size_t purged = tsl_units_purge(&from, step_size(surplus));
   tsl_store_relaxed(&cursor, from);
   tsl_store_relaxed(&dirty_surplus, purged == 0 ? 0 : surplus - purged);
+}
+
+bool tsl_purge_tick(void) {
+  uint64_t now = tsl_os_now_ms();
+  if (step_claim(now)) {
+    window_turn(now);
+    size_t drained = step_drain();
+    purge_step(tsl_load_relaxed(&dirty_surplus) + drained);
+  }
+  return surplus_left();
 }
 
 size_t tsl_purge_all(size_t keep_bytes) {

@@ -4,12 +4,13 @@
 // whoever comes along a slow path.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
 
-// One step when one is due. Any thread; cheap when none is.
-TSL_HIDDEN void tsl_purge_tick(void);
+// One step when one is due. Any thread; cheap when none is. True when there is more to do.
+TSL_HIDDEN bool tsl_purge_tick(void);
 
 // Everything that is free goes back at once, but for `keep_bytes`. Returns the bytes given back.
 TSL_HIDDEN size_t tsl_purge_all(size_t keep_bytes);

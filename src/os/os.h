@@ -50,6 +50,9 @@ TSL_HIDDEN void tsl_os_name(void *address, size_t bytes, const char *name);
 // Milliseconds of a clock that never goes back; its grain is a few milliseconds.
 TSL_HIDDEN uint64_t tsl_os_now_ms(void);
 
+// Sleeps for about so long.
+TSL_HIDDEN void tsl_os_sleep_ms(uint64_t ms);
+
 // Random bits, different in each process; not for cryptography.
 TSL_HIDDEN uint64_t tsl_os_random(void);
 

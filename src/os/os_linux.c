@@ -145,6 +145,11 @@ uint64_t tsl_os_now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+void tsl_os_sleep_ms(uint64_t ms) {
+  struct timespec rest = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+  nanosleep(&rest, NULL);
+}
+
 // splitmix64 (Steele, Lea, Flood 2014) over the kernel's 16 random bytes and a counter.
 uint64_t tsl_os_random(void) {
   static uint64_t drawn;

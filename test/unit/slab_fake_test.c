@@ -225,7 +225,6 @@ static void random_operations(void) {
       random_operation(&seed);
       if (step % 64 == 0) check_slab();
     }
-    close_slab();
   }
 }
 
