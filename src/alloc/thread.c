@@ -30,9 +30,12 @@ static void thread_exit(void *value) {
 }
 
 static bool library_init_locked(void) {
-  tsl_options_init(tsl_os_environment);
-  if (!tsl_region_init()) return false;
-  if (pthread_key_create(&exit_key, thread_exit) != 0) return false;
+  static bool prepared;
+  if (!prepared) {
+    tsl_options_init(tsl_os_environment);
+    prepared = pthread_key_create(&exit_key, thread_exit) == 0;
+  }
+  if (!prepared || !tsl_region_init()) return false;
   tsl_store_release(&ready, true);  // pairs: library-init
   return true;
 }

@@ -13,6 +13,8 @@
 #define TSL_TLS __thread __attribute__((tls_model("initial-exec")))
 #define TSL_CACHE_LINE 64
 #define TSL_ON_LINE __attribute__((aligned(TSL_CACHE_LINE)))
+// Read-only once the program is linked: a write stops it.
+#define TSL_RELRO __attribute__((section(".data.rel.ro")))
 #define TSL_UNUSED __attribute__((unused))
 
 #ifndef TSL_DEBUG

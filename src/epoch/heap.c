@@ -16,7 +16,7 @@ enum {
 };
 #define NEVER UINT32_MAX
 
-uintptr_t tsl_bin_end = UINTPTR_MAX;
+TSL_RELRO uintptr_t tsl_bin_end = UINTPTR_MAX;
 
 #define EMPTY_BIN \
   { .head = &tsl_bin_end }
@@ -24,7 +24,7 @@ uintptr_t tsl_bin_end = UINTPTR_MAX;
 #define EMPTY_BINS_17 EMPTY_BINS_5, EMPTY_BINS_5, EMPTY_BINS_5, EMPTY_BIN, EMPTY_BIN
 _Static_assert(TSL_CLASSES == 5 * 17, "one initialiser a bin");
 
-struct tsl_heap tsl_heap_empty = {
+TSL_RELRO struct tsl_heap tsl_heap_empty = {
     .bins = {EMPTY_BINS_17, EMPTY_BINS_17, EMPTY_BINS_17, EMPTY_BINS_17, EMPTY_BINS_17},
 };
 
