@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ KERNEL_KEYS = (
     "steal_ticks",
 )  # fmt: skip
 
+BUSY_LOAD = 0.5
 EXTRA_KEYS = (
     "floor_ns", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns", "pair_ns",
 )  # fmt: skip
@@ -68,6 +70,15 @@ def plan(
             if number < work.most_rounds:
                 for allocator in chance.sample(allocators, len(allocators)):
                     yield number, work, allocator
+
+
+def warn_when_busy() -> None:
+    """Programs of several threads need the whole machine: beside others they measure the others."""
+    load = os.getloadavg()[0]
+    if load > BUSY_LOAD:
+        console.print(
+            f"the machine is busy (load {load:.1f}): figures will mislead", style="yellow"
+        )
 
 
 class RawFile:
@@ -208,6 +219,7 @@ def core(
     """The table that the core must reach; status 1 when a bar is missed or a run failed."""
     works = choose_works(only, quick)
     allocators = choose_allocators(places.build, allocator)
+    warn_when_busy()
     places.output.mkdir(parents=True, exist_ok=True)
     raw = RawFile(places.output / "core_runs.csv", works)
     runs, failures = run_all(places.build, list(plan(works, allocators, rounds)), raw)

@@ -32,9 +32,11 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
   return tsl_likely(block != NULL) ? block : out_of_memory();
 }
 
+// Programs that allocate many blocks before they free any live on this.
 void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place) {
   struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->stocks + 2 * place);
-  if (tsl_likely(stock->rest.blocks != 0)) return tsl_stock_pop(stock);
+  if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
+  if (tsl_stock_run(stock)) return tsl_stock_pop(stock);
   return malloc_beyond_stock(heap, (unsigned)(place / sizeof(struct tsl_bin)));
 }
 

@@ -15,6 +15,11 @@
 #define TSL_ON_LINE __attribute__((aligned(TSL_CACHE_LINE)))
 // Read-only once the program is linked: a write stops it.
 #define TSL_RELRO __attribute__((section(".data.rel.ro")))
+#if __has_attribute(copy)
+#define TSL_COPY(function) __attribute__((copy(function)))
+#else
+#define TSL_COPY(function)
+#endif
 #define TSL_UNUSED __attribute__((unused))
 
 #ifndef TSL_DEBUG

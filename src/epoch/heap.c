@@ -202,7 +202,9 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   heap_look_at_ready(heap, COLLECT_BUDGET);
   struct tsl_slab *slab = stock->slabs != NULL ? stock->slabs : heap_open_slab(heap, class);
   if (slab == NULL) return false;
-  stock->rest = tsl_slab_take(slab);
+  struct tsl_handful handful = tsl_slab_take(slab);
+  stock->next = handful.base;
+  stock->rest = handful.blocks;
   if (slab->summary == 0) stock_unlist(stock, slab);
   return true;
 }
@@ -241,7 +243,7 @@ static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
 // The handful's blocks count as allocated from here on; readers subtract what is left of it.
 static void stock_count(struct tsl_heap *heap, unsigned class) {
   uint32_t *until = &heap->bins[class].until;
-  uint32_t count = tsl_bit_count(heap->stocks[class].rest.blocks);
+  uint32_t count = tsl_stock_blocks(&heap->stocks[class]);
   if (*until <= count) tsl_heap_recount(heap, class, NULL);
   *until -= count;
 }
@@ -255,6 +257,7 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   tsl_store_relaxed(&heap->home->inside, 0);
   if (!filled) return bin_take_last(heap, class);
   stock_count(heap, class);
+  tsl_stock_run(stock);
   return tsl_stock_pop(stock);
 }
 
@@ -346,8 +349,8 @@ static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
     heap_put(heap, class, block);
   }
   struct tsl_stock *stock = &heap->stocks[class];
-  heap->allocations[class] -= tsl_bit_count(stock->rest.blocks);
-  while (stock->rest.blocks != 0) {
+  heap->allocations[class] -= tsl_stock_blocks(stock);
+  while (stock->run != 0 || tsl_stock_run(stock)) {
     heap_put(heap, class, tsl_stock_pop(stock));
   }
 }

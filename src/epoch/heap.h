@@ -36,18 +36,37 @@ struct tsl_bin {
   int32_t room;    // [owner] frees until the bin is full
 };
 
+// A word's worth of free blocks: a run of neighbours that are handed out by adding, and the rest as
+// bits. No block is touched before it is handed out.
 struct tsl_stock {
-  struct tsl_handful rest;  // [owner] free blocks taken from a slab
-  struct tsl_slab *slabs;   // [owner] slabs with room
-  uint32_t block_bytes;     // [const]
+  uintptr_t next;          // [owner] the run's first block
+  uint32_t run;            // [owner] blocks left in the run
+  uint32_t block_bytes;    // [const]
+  uint64_t rest;           // [owner] bit i: the block i places behind the run's end is free
+  struct tsl_slab *slabs;  // [owner] slabs with room
 };
 
-// The stock's rest must not be empty.
+// The run must not be empty.
 TSL_ALWAYS_INLINE void *tsl_stock_pop(struct tsl_stock *stock) {
-  uint64_t blocks = stock->rest.blocks;
-  unsigned block = tsl_secure_pick(blocks);
-  stock->rest.blocks = TSL_SECURE ? blocks & ~(UINT64_C(1) << block) : blocks & (blocks - 1);
-  return (void *)(stock->rest.base + (size_t)block * stock->block_bytes);
+  uintptr_t block = stock->next;
+  stock->run--;
+  stock->next = block + stock->block_bytes;
+  return (void *)block;
+}
+
+// Makes the next run out of `rest`; false when that is empty.
+static inline bool tsl_stock_run(struct tsl_stock *stock) {
+  if (stock->rest == 0) return false;
+  unsigned gap = tsl_lowest_bit(stock->rest);
+  uint64_t rest = stock->rest >> gap;
+  stock->next += gap * (size_t)stock->block_bytes;
+  stock->run = ~rest == 0 ? 64 : tsl_lowest_bit(~rest);
+  stock->rest = stock->run == 64 ? 0 : rest >> stock->run;
+  return true;
+}
+
+static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
+  return stock->run + tsl_bit_count(stock->rest);
 }
 
 struct tsl_heap {

@@ -13,7 +13,9 @@ enum { MOST_MOVES = 1000 };
 
 static uint32_t moves;  // [remote]
 
-static size_t units_for(size_t bytes) { return tsl_divide_up(bytes, TSL_UNIT_BYTES); }
+static size_t units_for(size_t bytes) {
+  return bytes == 0 ? 1 : tsl_divide_up(bytes, TSL_UNIT_BYTES);
+}
 
 void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean) {
   size_t units = units_for(bytes);

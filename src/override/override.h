@@ -10,4 +10,4 @@
 #define FACE TSL_EXPORT
 
 #define ALIAS(target, name) \
-  extern __typeof__(target) name TSL_EXPORT __attribute__((alias(#target), copy(target)))
+  extern __typeof__(target) name TSL_EXPORT __attribute__((alias(#target))) TSL_COPY(target)

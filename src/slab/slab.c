@@ -30,12 +30,13 @@ void tsl_slab_close(struct tsl_slab *slab) {
 }
 
 struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
-  unsigned word = tsl_lowest_bit(slab->summary);
+  unsigned word = tsl_secure_pick(slab->summary);
   struct tsl_handful handful = {slab->free[word], 0};
+  if (TSL_SECURE) handful.blocks = UINT64_C(1) << tsl_secure_pick(handful.blocks);
   size_t offset = (size_t)word * 64 * tsl_sizeclasses[slab->class].bytes;
   handful.base = tsl_unit_address(tsl_slab_unit(slab)) + offset;
-  slab->free[word] = 0;
-  slab->summary &= slab->summary - 1;
+  slab->free[word] &= ~handful.blocks;
+  if (slab->free[word] == 0) slab->summary &= ~(UINT64_C(1) << word);
   slab->out += tsl_bit_count(handful.blocks);
   return handful;
 }

@@ -13,8 +13,10 @@ enum {
   CHURN_BLOCKS = 60,
 };
 
-// What a thread may cost beside its blocks, and how much 16,000 further threads may leave behind.
+// What a thread may cost with its blocks, and how much may stay when all are gone and memory has been trimmed; the same
+// of 16,000 threads one after the other.
 #define CROWD_BYTES_PER_THREAD (192 * KIB)
+#define CROWD_BYTES_LEFT (32 * MIB)
 #define CHURN_BYTES_LEFT (16 * MIB)
 #define CHURN_MAPPED_LEFT (256 * MIB)
 
@@ -56,6 +58,9 @@ static void crowd_test(void) {
   CHECK_LE(during - before, CROWD * CROWD_BYTES_PER_THREAD);
   pthread_barrier_wait(&all_done);
   for (int i = 0; i < CROWD; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
+  allocator_trim(0);
+  printf("crowd gone: %zu KiB resident\n", process_resident_bytes() / KIB);
+  CHECK_LE(process_resident_bytes(), before + CROWD_BYTES_LEFT);
 }
 
 // Frees what the thread before it left, and leaves as much to the next.

@@ -56,7 +56,7 @@ static unsigned bin_length(unsigned class) {
 // Exact number of allocations of a class.
 static uint64_t allocations(unsigned class) {
   uint64_t taken = heap->allocations[class] - heap->bins[class].until;
-  return taken - tsl_bit_count(heap->stocks[class].rest.blocks);
+  return taken - tsl_stock_blocks(&heap->stocks[class]);
 }
 
 static void new_heaps_are_empty(void) {

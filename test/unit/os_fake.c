@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -13,7 +14,7 @@ enum { MOST_VARIABLES = 8, MOST_PAGES = OS_FAKE_MOST_BYTES / OS_FAKE_PAGE_BYTES 
 
 enum page { PAGE_RESERVED, PAGE_READABLE, PAGE_COMMITTED };
 
-struct os_fake os_fake = {.limit_bytes = (size_t)256 << 20};
+struct os_fake os_fake = {.limit_bytes = OS_FAKE_MOST_BYTES / 2};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char *arena;              // [lock] NULL while nothing is reserved
@@ -215,6 +216,13 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
 }
 
 uint64_t tsl_os_now_ms(void) { return tsl_load_relaxed(&os_fake.now_ms); }
+
+// Time passes for the sleeper as it asked; the others are kept waiting for a moment only.
+void tsl_os_sleep_ms(uint64_t ms) {
+  tsl_add_relaxed(&os_fake.calls[OS_FAKE_SLEEP], 1);
+  tsl_add_relaxed(&os_fake.now_ms, ms);
+  usleep(200);
+}
 
 uint64_t tsl_os_random(void) {
   return (tsl_add_relaxed(&drawn, 1) + 1) * UINT64_C(0x9E3779B97F4A7C15);

@@ -1,0 +1,74 @@
+#include "alloc/helper.h"
+
+#include "alloc/fast.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { MIB = 1 << 20, PATIENCE_MS = 5000 };
+
+static bool helper_naps(void) {
+  uint64_t before = tsl_load_relaxed(&os_fake.calls[OS_FAKE_SLEEP]);
+  usleep(20000);
+  return tsl_load_relaxed(&os_fake.calls[OS_FAKE_SLEEP]) != before;
+}
+
+// Waits until the helper has brought the dirty units down to `units`.
+static bool dirty_sinks_to(size_t units) {
+  for (int ms = 0; tsl_units_dirty() > units && ms < PATIENCE_MS; ms++) usleep(1000);
+  return tsl_units_dirty() <= units;
+}
+
+static void none_unless_asked_for(void) {
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
+  CHECK(!helper_naps());
+}
+
+static void gives_back_while_the_program_idles(void) {
+  tsl_options.helper = 1;
+  tsl_options.purge_delay_ms = 5;
+  void *block = tsl_fast_malloc(8 * MIB);
+  (void)tsl_fast_malloc(100);
+  tsl_fast_free(block);
+  CHECK(helper_naps());
+  CHECK(dirty_sinks_to(0));
+}
+
+static void ends_and_starts_by_option(void) {
+  tsl_options.helper = 1;
+  tsl_options.purge_delay_ms = 1;
+  (void)tsl_fast_malloc(100);
+  CHECK(helper_naps());
+  tsl_store_relaxed(&tsl_options.helper, 0);
+  usleep(20000);
+  CHECK(!helper_naps());
+  tsl_store_relaxed(&tsl_options.helper, 1);
+  tsl_helper_ensure();
+  tsl_helper_ensure();
+  CHECK(helper_naps());
+}
+
+static void starting_keeps_errno(void) {
+  tsl_options.helper = 1;
+  errno = EDOM;
+  (void)tsl_fast_malloc(100);
+  CHECK_EQ(errno, EDOM);
+}
+
+static void a_child_starts_its_own(void) {
+  tsl_options.helper = 1;
+  tsl_options.purge_delay_ms = 1;
+  (void)tsl_fast_malloc(100);
+  CHECK(helper_naps());
+  tsl_helper_after_fork();
+  tsl_helper_ensure();
+  CHECK(helper_naps());
+}
+
+int main(void) {
+  RUN(none_unless_asked_for);
+  RUN(gives_back_while_the_program_idles);
+  RUN(ends_and_starts_by_option);
+  RUN(starting_keeps_errno);
+  RUN(a_child_starts_its_own);
+  return test_status();
+}
