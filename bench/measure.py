@@ -38,9 +38,19 @@ def line_of(output: str, first_word: str) -> dict[str, str]:
     return {}
 
 
-def steal_ticks() -> int:
-    """Time that the hypervisor gave to others, over all processors since boot."""
-    return int(Path("/proc/stat").read_text().split("\n", 1)[0].split()[8])
+@dataclass(frozen=True)
+class Machine:
+    """What all processors did since boot, in seconds."""
+
+    busy_s: float
+    steal_s: float
+
+    @staticmethod
+    def now() -> "Machine":
+        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+        user, nice, system, _idle, _iowait, irq, softirq, steal = ticks[:8]
+        a_second = os.sysconf("SC_CLK_TCK")
+        return Machine((user + nice + system + irq + softirq) / a_second, steal / a_second)
 
 
 def numbers_of(pairs: dict[str, str]) -> dict[str, float]:
@@ -80,13 +90,17 @@ def check_allocator(work: Work, allocator: Allocator, result: dict[str, str]) ->
 
 
 def measure(build: Path, number: int, work: Work, allocator: Allocator) -> Run:
-    steal_before = steal_ticks()
+    """Besides its own figures a run keeps what others took: `others_s` and `steal_s`."""
+    before = Machine.now()
     done = start(build, work, allocator)
+    after = Machine.now()
     if done.returncode != 0 or done.stderr:
         raise RunError(f"status {done.returncode}: {done.stderr.strip()[:400]}")
     result = line_of(done.stdout, "result")
     check_allocator(work, allocator, result)
     values = numbers_of(line_of(done.stdout, "usage")) | numbers_of(result)
-    values["steal_ticks"] = steal_ticks() - steal_before
+    own_s = values["user_s"] + values["sys_s"]
+    values["others_s"] = max(0.0, after.busy_s - before.busy_s - own_s)
+    values["steal_s"] = after.steal_s - before.steal_s
     version = true_version(allocator, result.get("version", "unknown"))
     return Run(number, work.name, allocator.name, version, values)

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,10 +21,10 @@ from work import CORE, Work
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL_KEYS = (
     "wall_s", "user_s", "sys_s", "peak_kib", "minor_faults", "voluntary", "involuntary",
-    "steal_ticks",
+    "others_s", "steal_s",
 )  # fmt: skip
 
-BUSY_LOAD = 0.5
+DISTURBED_SHARE = 0.2
 EXTRA_KEYS = (
     "floor_ns", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns", "pair_ns",
 )  # fmt: skip
@@ -72,12 +71,20 @@ def plan(
                     yield number, work, allocator
 
 
-def warn_when_busy() -> None:
+def is_disturbed(run: Run) -> bool:
+    """Others, the runner among them, took more than a fifth of a processor's time."""
+    taken_s = run.values["others_s"] + run.values["steal_s"]
+    return taken_s > 0.05 + DISTURBED_SHARE * run.values["wall_s"]
+
+
+def warn_when_disturbed(runs: Sequence[Run]) -> None:
     """Programs of several threads need the whole machine: beside others they measure the others."""
-    load = os.getloadavg()[0]
-    if load > BUSY_LOAD:
+    disturbed = sum(is_disturbed(run) for run in runs)
+    if disturbed > 0:
         console.print(
-            f"the machine is busy (load {load:.1f}): figures will mislead", style="yellow"
+            f"{disturbed} of {len(runs)} runs shared the processors with others (column others_s):"
+            " figures may mislead",
+            style="yellow",
         )
 
 
@@ -219,7 +226,6 @@ def core(
     """The table that the core must reach; status 1 when a bar is missed or a run failed."""
     works = choose_works(only, quick)
     allocators = choose_allocators(places.build, allocator)
-    warn_when_busy()
     places.output.mkdir(parents=True, exist_ok=True)
     raw = RawFile(places.output / "core_runs.csv", works)
     runs, failures = run_all(places.build, list(plan(works, allocators, rounds)), raw)
@@ -229,6 +235,7 @@ def core(
     write_all(places, rounds, results, rows)
     print_medians(results, works)
     print_bars(rows)
+    warn_when_disturbed(runs)
     for failure in failures:
         console.print(failure, style="red", markup=False)
     sys.exit(1 if failures or any_missed(rows) else 0)

@@ -8,7 +8,7 @@ from statistics import median
 
 from measure import Run
 from peers import OURS
-from work import Bar, Metric, Work
+from work import SHAPES, Bar, Metric, Work
 
 RESAMPLES = 2000
 # Latencies are whole steps of the counter; two equal ones differ by each run's calibration.
@@ -182,9 +182,10 @@ def degradation_row(results: Results) -> Row:
 
 def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
     rows = [row_of(results, work, metric) for work in works for metric in work.metrics]
-    if any(work.is_shape for work in works):
+    chosen = {work.name for work in works}
+    if {shape.name for shape in SHAPES} <= chosen:
         rows.append(shapes_row(results, works))
-    if {"random_mixed_256", "random_mixed_8192"} <= {work.name for work in works}:
+    if {"random_mixed_256", "random_mixed_8192"} <= chosen:
         rows.append(degradation_row(results))
     sections = [work.section for work in works]
     return sorted(rows, key=lambda row: sections.index(row.section))

@@ -31,7 +31,7 @@
 TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   struct tsl_heap *heap = tsl_heap_current;
   if (tsl_unlikely(bytes > TSL_TINY_LIMIT)) return tsl_malloc_slow(bytes, heap);
-  size_t place = (bytes + TSL_GRANULE - 1) & ~(size_t)(TSL_GRANULE - 1);
+  size_t place = tsl_tiny_places[bytes];
   TSL_RETURN_POPPED(heap, place, tsl_malloc_beyond_bin(heap, place));
 }
 

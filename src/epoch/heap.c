@@ -18,14 +18,8 @@ enum {
 
 TSL_RELRO uintptr_t tsl_bin_end = UINTPTR_MAX;
 
-#define EMPTY_BIN \
-  { .head = &tsl_bin_end }
-#define EMPTY_BINS_5 EMPTY_BIN, EMPTY_BIN, EMPTY_BIN, EMPTY_BIN, EMPTY_BIN
-#define EMPTY_BINS_17 EMPTY_BINS_5, EMPTY_BINS_5, EMPTY_BINS_5, EMPTY_BIN, EMPTY_BIN
-_Static_assert(TSL_CLASSES == 5 * 17, "one initialiser a bin");
-
 TSL_RELRO struct tsl_heap tsl_heap_empty = {
-    .bins = {EMPTY_BINS_17, EMPTY_BINS_17, EMPTY_BINS_17, EMPTY_BINS_17, EMPTY_BINS_17},
+    .bins = {[0 ... TSL_CLASSES - 1] = {.head = &tsl_bin_end}},
 };
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_heap_empty;
@@ -44,7 +38,6 @@ static unsigned bin_limit(unsigned class) {
 
 static void heap_init(struct tsl_heap *heap, uint32_t number) {
   heap->tag = number << TSL_CODE_BITS;
-  heap->number = number;
   heap->contained = tsl_region.span_bytes;
   heap->home = heap;
   heap->ticks = TICK_REFILLS;
@@ -53,11 +46,32 @@ static void heap_init(struct tsl_heap *heap, uint32_t number) {
     heap->allocations[class] = NEVER;
     heap->stocks[class].block_bytes = tsl_sizeclasses[class].bytes;
   }
+  tsl_store_release(&heap->number, number);  // pairs: heap-init
+}
+
+static int32_t bin_length(const struct tsl_bin *bin) {
+  int32_t length = 0;
+  for (const uintptr_t *block = bin->head; block != &tsl_bin_end; length++)
+    block = (const uintptr_t *)(*block ^ (uintptr_t)block);
+  return length;
+}
+
+// Between two stores of a fast path a bin is whole but for its count, while a stock may name a
+// block that is in use: its blocks are given up.
+static void heap_mend(struct tsl_heap *heap) {
+  heap->torn = 0;
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    heap->bins[class].room = (int32_t)bin_limit(class) - bin_length(&heap->bins[class]);
+    heap->stocks[class].run = 0;
+    heap->stocks[class].rest = 0;
+  }
 }
 
 static struct tsl_heap *pool_take(uint32_t which) {
   uint32_t number = tsl_stack_pop(&pools[which], pool_link);
-  return number == 0 ? NULL : tsl_heap_at(number);
+  if (number == 0) return NULL;
+  if (tsl_unlikely(tsl_heap_at(number)->torn != 0)) heap_mend(tsl_heap_at(number));
+  return tsl_heap_at(number);
 }
 
 static void pool_give(uint32_t which, struct tsl_heap *heap) {
@@ -183,8 +197,10 @@ void tsl_heap_look_at_pool(void) {
     tsl_store_relaxed(&turn, 1 - from);
     return;
   }
+  tsl_store_relaxed(&heap->inside, 1);
   heap_look_at_ready(heap, COLLECT_BUDGET);
   heap_give_cache(heap, 0);
+  tsl_store_relaxed(&heap->inside, 0);
   pool_give(1 - from, heap);
 }
 
@@ -379,7 +395,9 @@ void tsl_heap_after_fork(struct tsl_heap *mine) {
   pools[0] = pools[1] = (struct tsl_stack){0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
-    if (heap == mine || heap->number == 0 || heap->inside != 0) continue;
+    uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
+    if (heap == mine || initialised == 0 || heap->inside != 0) continue;
+    heap->torn = 1;
     tsl_heap_pool(heap);
   }
 }

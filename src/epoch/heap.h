@@ -84,6 +84,7 @@ struct tsl_heap {
   uint32_t ticks;         // [owner] refills until the next purge tick
   uint8_t inside;         // [owner, read after fork] the thread is in the middle of a change
   uint8_t exit_rounds;    // [owner] how often the thread's destructor ran
+  uint8_t torn;           // [owner] a fork took the thread, perhaps in the middle of a fast path
   struct tsl_stock stocks[TSL_CLASSES];
   uint64_t allocations[TSL_CLASSES];  // [owner] those before `until` was set, plus that number
   tsl_unit units[TSL_HEAP_UNITS];
@@ -94,7 +95,7 @@ struct tsl_heap {
 };
 
 _Static_assert(sizeof(struct tsl_heap) <= TSL_HEAP_BYTES, "a heap fits its place");
-_Static_assert(sizeof(struct tsl_bin) == 16, "a code times 8 is a bin's place");
+_Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES, "a code times 8 is a bin's place");
 _Static_assert(sizeof(struct tsl_stock) == 32, "a bin's place times 2 is its stock's");
 
 // Where every bin's last link leads; reads as a link that is too large.

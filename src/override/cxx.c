@@ -49,7 +49,7 @@ TSL_NOINLINE static void *new_again(size_t alignment, size_t bytes, bool throws)
 
 TSL_ALWAYS_INLINE void *new_plain(size_t bytes, bool throws) {
   void *block = tsl_fast_malloc(bytes);
-  return tsl_likely(block != NULL) ? block : new_again(TSL_GRANULE, bytes, throws);
+  return tsl_likely(block != NULL) ? block : new_again(TSL_BLOCK_ALIGNMENT, bytes, throws);
 }
 
 TSL_ALWAYS_INLINE void *new_aligned(size_t bytes, size_t alignment, bool throws) {

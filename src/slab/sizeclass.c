@@ -8,12 +8,16 @@
    .slab_bytes = (slab_units)*TSL_UNIT_BYTES,                                        \
    .capacity = (uint16_t)(((slab_units)*TSL_UNIT_BYTES - TSL_GUARD_BYTES) / (size)), \
    .units = (slab_units)},
-#define TINY_4(k) \
-  CLASS(16 * (k), 1) CLASS(16 * (k) + 16, 1) CLASS(16 * (k) + 32, 1) CLASS(16 * (k) + 48, 1)
-#define TINY_16(k) TINY_4(k) TINY_4((k) + 4) TINY_4((k) + 8) TINY_4((k) + 12)
+const struct tsl_sizeclass tsl_sizeclasses[TSL_CLASSES] = {
+#define TINY(least, bytes) CLASS(bytes, 1)
+#define MEDIUM(bytes, units) CLASS(bytes, units)
+#include "slab/sizeclass.def"
+#undef TINY
+#undef MEDIUM
+};
 
-const struct tsl_sizeclass tsl_sizeclasses[TSL_CLASSES] = {CLASS(16, 1) TINY_16(1) TINY_16(17)
-                                                               TINY_16(33) TINY_16(49)
-#define SIZE_CLASS(bytes, units) CLASS(bytes, units)
+const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1] = {
+#define TINY(least, bytes) [least... bytes] = TSL_CLASS_OF_##bytes * TSL_BIN_BYTES,
+#define MEDIUM(bytes, units)
 #include "slab/sizeclass.def"
 };

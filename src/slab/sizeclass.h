@@ -1,6 +1,5 @@
-// sizeclass: which sizes share a slab. Class 0 serves size 0 with 16 bytes; class k up to 64 serves
-// 16 k bytes; above, four classes a doubling up to 32 KiB (sizeclass.def). Worst waste above 1 KiB:
-// 20 %; up to 1 KiB: 15 bytes.
+// sizeclass: which sizes share a slab (sizeclass.def). Size 0 gets 16 bytes. Worst waste: 15 bytes
+// up to 128, a fifth of the block above.
 #pragma once
 
 #include <stddef.h>
@@ -11,14 +10,19 @@
 #include "memory/region.h"
 
 enum {
-  TSL_GRANULE = 16,
-  TSL_TINY_LIMIT = 1024,    // largest size whose class is a multiple of the granule
+  TSL_TINY_LIMIT = 1024,    // largest size whose class a table tells
   TSL_SMALL_LIMIT = 32768,  // largest size that lives in a slab
-  TSL_TINY_CLASSES = TSL_TINY_LIMIT / TSL_GRANULE + 1,
-#define SIZE_CLASS(bytes, units) +1
-  TSL_CLASSES = TSL_TINY_CLASSES
+  TSL_BLOCK_ALIGNMENT = 16,
+  TSL_BIN_BYTES = 16,  // a bin's size: places are multiples of it
+};
+
+enum {
+#define TINY(least, bytes) TSL_CLASS_OF_##bytes,
+#define MEDIUM(bytes, units) TSL_CLASS_OF_##bytes,
 #include "slab/sizeclass.def"
-#undef SIZE_CLASS
+#undef TINY
+#undef MEDIUM
+  TSL_CLASSES
 };
 
 struct tsl_sizeclass {
@@ -31,15 +35,18 @@ struct tsl_sizeclass {
 
 TSL_HIDDEN extern const struct tsl_sizeclass tsl_sizeclasses[TSL_CLASSES];
 
+// By size, up to TSL_TINY_LIMIT: the place of the class's bin, class * TSL_BIN_BYTES.
+TSL_HIDDEN extern const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1];
+
 TSL_ALWAYS_INLINE unsigned tsl_sizeclass_of_tiny(size_t bytes) {
-  return (unsigned)((bytes + TSL_GRANULE - 1) / TSL_GRANULE);
+  return tsl_tiny_places[bytes] / (unsigned)TSL_BIN_BYTES;
 }
 
 // `bytes` from TSL_TINY_LIMIT + 1 to TSL_SMALL_LIMIT.
 TSL_ALWAYS_INLINE unsigned tsl_sizeclass_of_medium(size_t bytes) {
   unsigned doubling = tsl_highest_bit(bytes - 1);
   unsigned quarter = (unsigned)((bytes - 1) >> (doubling - 2)) & 3;
-  return TSL_TINY_CLASSES + (doubling - 10) * 4 + quarter;
+  return TSL_CLASS_OF_1280 + (doubling - 10) * 4 + quarter;
 }
 
 TSL_ALWAYS_INLINE unsigned tsl_sizeclass_of(size_t bytes) {

@@ -5,7 +5,7 @@
 #include "state.h"
 #include "threads.h"
 
-enum { BLOCKS = 200, FORKS = 60 };
+enum { BLOCKS = 200, FORKS = 12 };
 
 static void *blocks[BLOCKS];
 
@@ -117,7 +117,6 @@ static void *be_busy(void *unused) {
   for (int i = 0; i < 100; i++) tsl_fast_free(mine[i]);
   return unused;
 }
-
 
 static void fork_often(uint64_t helper) {
   pthread_t threads[THREADS];

@@ -5,11 +5,11 @@
 #include "test.h"
 
 // Formats with ours and with the C library's; both must agree.
-#define CHECK_SAME(...)                                               \
-  do {                                                                \
-    char ours[128], theirs[128];                                      \
-    size_t length = tsl_format(ours, sizeof ours, __VA_ARGS__);       \
-    CHECK_EQ(length, snprintf(theirs, sizeof theirs, __VA_ARGS__));   \
+#define CHECK_SAME(...)                                                \
+  do {                                                                 \
+    char ours[128], theirs[128];                                       \
+    size_t length = tsl_format(ours, sizeof ours, __VA_ARGS__);        \
+    CHECK_EQ(length, snprintf(theirs, sizeof theirs, __VA_ARGS__));    \
     CHECK_THAT(strcmp(ours, theirs) == 0, "`%s`, `%s`", ours, theirs); \
   } while (0)
 
@@ -62,8 +62,8 @@ static void short_buffers(void) {
   }
 }
 
-__attribute__((format(printf, 3, 4)))
-static size_t format_twice(char *first, char *second, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static size_t format_twice(char *first, char *second,
+                                                                 const char *format, ...) {
   va_list list;
   va_start(list, format);
   size_t length = tsl_format_list(first, 32, format, list);

@@ -6,7 +6,13 @@
 #include "os_fake.h"
 #include "state.h"
 
-enum { ENTRY = 1 << TSL_CODE_BITS | TSL_CODE_LARGE, KIB = 1 << 10, MIB = 1 << 20, STEP = 16 * KIB, BLOCKS = 40 };
+enum {
+  ENTRY = 1 << TSL_CODE_BITS | TSL_CODE_LARGE,
+  KIB = 1 << 10,
+  MIB = 1 << 20,
+  STEP = 16 * KIB,
+  BLOCKS = 40
+};
 
 static void open_region(void) {
   os_fake.limit_bytes = OS_FAKE_MOST_BYTES;

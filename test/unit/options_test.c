@@ -6,7 +6,7 @@
 extern const char *tslab_conf;
 const char *tslab_conf;
 
-static const char *conf;                          // TSLAB_CONF
+static const char *conf;                           // TSLAB_CONF
 static const char *variable_name, *variable_text;  // one more variable
 static unsigned asked;
 
@@ -32,8 +32,8 @@ static void check_value(const char *name, const char *expected) {
 
 static void defaults(void) {
   CHECK_EQ(strlen(apply(NULL)), 0);
-#define OPTION(name, kind, initial, lowest, highest, help)                \
-  CHECK_EQ(tsl_option(name), initial);                                    \
+#define OPTION(name, kind, initial, lowest, highest, help)                 \
+  CHECK_EQ(tsl_option(name), initial);                                     \
   CHECK(initial + UINT64_C(1) > lowest && (initial) <= UINT64_C(highest)); \
   CHECK(sizeof help > 1);
 #include "base/options.def"
@@ -64,9 +64,12 @@ static void sizes_take_suffixes(void) {
   static const struct {
     const char *text;
     uint64_t value;
-  } cases[] = {{"reserve:33554432", 1 << 25}, {"reserve:32768K", 1 << 25},
-               {"reserve:65536k", 1 << 26},   {"reserve:64M", 1 << 26},
-               {"reserve:33m", 33 << 20},     {"reserve:2G", UINT64_C(2) << 30},
+  } cases[] = {{"reserve:33554432", 1 << 25},
+               {"reserve:32768K", 1 << 25},
+               {"reserve:65536k", 1 << 26},
+               {"reserve:64M", 1 << 26},
+               {"reserve:33m", 33 << 20},
+               {"reserve:2G", UINT64_C(2) << 30},
                {"reserve:65536g", UINT64_C(1) << 46}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_context_set("%s", cases[i].text);
@@ -76,12 +79,30 @@ static void sizes_take_suffixes(void) {
 }
 
 static void wrong_values_change_nothing(void) {
-  static const char *const cases[] = {
-      "reserve:", "reserve:K", "reserve:32X", "reserve:64 M", "reserve:-1", "reserve:0x40000000",
-      "reserve:33554431", "reserve:70368744177665", "reserve:65537G", "reserve:9999999999999999999",
-      "reserve:99999999999999999G", "reserve", "cache_units:65", "cache_units:4K", "cache_units:",
-      "cache_units:1.5", "verbose:2", "verbose:yes", "verbose:", "on_error:Abort", "on_error:1",
-      "on_error:abor", "on_error:aborts", "thp:on"};
+  static const char *const cases[] = {"reserve:",
+                                      "reserve:K",
+                                      "reserve:32X",
+                                      "reserve:64 M",
+                                      "reserve:-1",
+                                      "reserve:0x40000000",
+                                      "reserve:33554431",
+                                      "reserve:70368744177665",
+                                      "reserve:65537G",
+                                      "reserve:9999999999999999999",
+                                      "reserve:99999999999999999G",
+                                      "reserve",
+                                      "cache_units:65",
+                                      "cache_units:4K",
+                                      "cache_units:",
+                                      "cache_units:1.5",
+                                      "verbose:2",
+                                      "verbose:yes",
+                                      "verbose:",
+                                      "on_error:Abort",
+                                      "on_error:1",
+                                      "on_error:abor",
+                                      "on_error:aborts",
+                                      "thp:on"};
   struct tsl_options before = tsl_options;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *said = apply(cases[i]);
@@ -173,11 +194,11 @@ static void get_and_set(void) {
 // What get says, set takes.
 static void values_survive_a_round(void) {
   char value[32];
-#define OPTION(name, kind, initial, lowest, highest, help)     \
-  tsl_options.name = highest;                                  \
-  CHECK_EQ(tsl_option_get(#name, value, sizeof value), 0);     \
-  tsl_options.name = lowest;                                   \
-  CHECK_EQ(tsl_option_set(#name, value), 0);                   \
+#define OPTION(name, kind, initial, lowest, highest, help) \
+  tsl_options.name = highest;                              \
+  CHECK_EQ(tsl_option_get(#name, value, sizeof value), 0); \
+  tsl_options.name = lowest;                               \
+  CHECK_EQ(tsl_option_set(#name, value), 0);               \
   CHECK_EQ(tsl_options.name, highest);
 #include "base/options.def"
 #undef OPTION

@@ -17,13 +17,11 @@ enum page { PAGE_RESERVED, PAGE_READABLE, PAGE_COMMITTED };
 struct os_fake os_fake = {.limit_bytes = OS_FAKE_MOST_BYTES / 2};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *arena;              // [lock] NULL while nothing is reserved
-static size_t arena_bytes;       // [lock]
+static char *arena;                // [lock] NULL while nothing is reserved
+static size_t arena_bytes;         // [lock]
 static uint8_t pages[MOST_PAGES];  // [lock] enum page, each
-static uint64_t drawn;           // [remote]
-static struct variable {
-  const char *name, *value;
-} variables[MOST_VARIABLES];
+static uint64_t drawn;             // [remote]
+static struct variable { const char *name, *value; } variables[MOST_VARIABLES];
 
 // The contract of os.h was broken by who called.
 static void expect(bool condition, const char *what) {
@@ -39,6 +37,7 @@ static bool call_fails(enum os_fake_call call) {
 // Counts a call; true when it must be refused.
 static bool refuses(enum os_fake_call call) {
   bool this_kind = call_fails(call), any_kind = call_fails(OS_FAKE_FALLIBLE);
+  os_fake.refused += this_kind || any_kind;
   return this_kind || any_kind;
 }
 
@@ -108,8 +107,8 @@ size_t tsl_os_page_bytes(void) { return OS_FAKE_PAGE_BYTES; }
 size_t tsl_os_reserve_limit_bytes(void) { return os_fake.limit_bytes; }
 
 static char *map_aligned(size_t bytes, size_t alignment) {
-  char *whole = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                     -1, 0);
+  char *whole =
+      mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   expect(whole != MAP_FAILED, "address space");
   char *start = (char *)tsl_round_up((uintptr_t)whole, alignment);
   if (start != whole) munmap(whole, (size_t)(start - whole));

@@ -32,6 +32,7 @@ struct os_fake_failure {
 struct os_fake {
   struct os_fake_failure failures[OS_FAKE_FALLIBLE + 1];
   uint64_t calls[OS_FAKE_CALLS];  // so far, refused ones included
+  uint64_t refused;               // calls so far
   uint64_t now_ms;
   size_t limit_bytes;      // what tsl_os_reserve_limit_bytes says
   size_t committed_bytes;  // at this time

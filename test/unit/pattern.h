@@ -3,7 +3,7 @@
 
 #include "test.h"
 
-enum { PATTERN_PLACES = 64 };
+enum { PATTERN_PLACES = 16 };
 
 static inline size_t pattern_step(size_t bytes) { return bytes / PATTERN_PLACES + 1; }
 

@@ -15,9 +15,9 @@ static void *alloc(size_t bytes, unsigned seed) {
 }
 
 static void from_any_size_to_any_other(void) {
-  static const size_t sizes[] = {1,         16,         17,          100,        1000,
-                                 1024,      1025,       5000,        32 * KIB,   32 * KIB + 1,
-                                 100 * KIB, 2 * MIB,    2 * MIB + 1, 5 * MIB,    130 * MIB};
+  static const size_t sizes[] = {1,         16,      17,          100,      1000,
+                                 1024,      1025,    5000,        32 * KIB, 32 * KIB + 1,
+                                 100 * KIB, 2 * MIB, 2 * MIB + 1, 5 * MIB,  130 * MIB};
   enum { COUNT = sizeof sizes / sizeof *sizes };
   for (size_t i = 0; i < COUNT * COUNT; i++) {
     size_t from = sizes[i / COUNT], to = sizes[i % COUNT];

@@ -52,10 +52,14 @@ static void map_is_readable_and_zero(void) {
 static void span_follows_option_and_limit(void) {
   static const struct {
     size_t option, limit, span;
-  } cases[] = {{64 << 20, SIZE_MAX, 64 << 20},        {64 << 20, 64 << 20, 64 << 20},
-               {(64 << 20) + 1, SIZE_MAX, 128 << 20}, {100 << 20, 127 << 20, 64 << 20},
-               {100 << 20, 128 << 20, 128 << 20},     {512 << 20, 100 << 20, 64 << 20},
-               {(size_t)1 << 46, SIZE_MAX, OS_FAKE_MOST_BYTES},  {1 << 30, 16 << 20, 16 << 20}};
+  } cases[] = {{64 << 20, SIZE_MAX, 64 << 20},
+               {64 << 20, 64 << 20, 64 << 20},
+               {(64 << 20) + 1, SIZE_MAX, 128 << 20},
+               {100 << 20, 127 << 20, 64 << 20},
+               {100 << 20, 128 << 20, 128 << 20},
+               {512 << 20, 100 << 20, 64 << 20},
+               {(size_t)1 << 46, SIZE_MAX, OS_FAKE_MOST_BYTES},
+               {1 << 30, 16 << 20, 16 << 20}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_context_set("case %zu", i);
     tsl_options.reserve = cases[i].option;

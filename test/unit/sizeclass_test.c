@@ -5,8 +5,8 @@
 
 // The class that a search from the smallest on finds.
 static unsigned class_by_search(size_t bytes) {
-  unsigned class = bytes == 0 ? 0 : 1;
-  while (tsl_sizeclasses[class].bytes < bytes) class++;
+  unsigned class = 0;
+  while (tsl_sizeclasses[class].bytes < bytes) class ++;
   return class;
 }
 
@@ -19,26 +19,25 @@ static void every_size_has_the_smallest_class(void) {
 }
 
 static void sizes_rise(void) {
-  CHECK_EQ(tsl_sizeclasses[0].bytes, TSL_GRANULE);
-  CHECK_EQ(tsl_sizeclasses[1].bytes, TSL_GRANULE);
-  for (unsigned class = 2; class < TSL_CLASSES; class++) {
+  CHECK_EQ(tsl_sizeclasses[0].bytes, TSL_BLOCK_ALIGNMENT);
+  for (unsigned class = 1; class < TSL_CLASSES; class ++) {
     CHECK(tsl_sizeclasses[class].bytes > tsl_sizeclasses[class - 1].bytes);
-    CHECK_EQ(tsl_sizeclasses[class].bytes % TSL_GRANULE, 0);
+    CHECK_EQ(tsl_sizeclasses[class].bytes % TSL_BLOCK_ALIGNMENT, 0);
   }
-  CHECK_EQ(tsl_sizeclasses[TSL_TINY_CLASSES - 1].bytes, TSL_TINY_LIMIT);
+  CHECK_EQ(tsl_sizeclasses[TSL_CLASS_OF_1024].bytes, TSL_TINY_LIMIT);
   CHECK_EQ(tsl_sizeclasses[TSL_CLASSES - 1].bytes, TSL_SMALL_LIMIT);
 }
 
-// What the header promises: 15 bytes up to the tiny limit, a fifth of the block above.
+// What the header promises: 15 bytes up to 128, a fifth of the block above.
 static void waste_is_bounded(void) {
   for (size_t bytes = 1; bytes <= TSL_SMALL_LIMIT; bytes++) {
     size_t block = tsl_sizeclasses[tsl_sizeclass_of(bytes)].bytes;
-    CHECK_LE(block - bytes, bytes <= TSL_TINY_LIMIT ? TSL_GRANULE - 1 : block / 5);
+    CHECK_LE(block - bytes, bytes <= 128 ? TSL_BLOCK_ALIGNMENT - 1 : block / 5);
   }
 }
 
 static void slabs_are_powers_of_two(void) {
-  for (unsigned class = 0; class < TSL_CLASSES; class++) {
+  for (unsigned class = 0; class < TSL_CLASSES; class ++) {
     const struct tsl_sizeclass *c = &tsl_sizeclasses[class];
     CHECK_EQ(c->slab_bytes, c->units * TSL_UNIT_BYTES);
     CHECK(tsl_is_power_of_two(c->slab_bytes));
@@ -49,7 +48,7 @@ static void slabs_are_powers_of_two(void) {
 }
 
 static void reciprocal_is_exact(void) {
-  for (unsigned class = 0; class < TSL_CLASSES; class++) {
+  for (unsigned class = 0; class < TSL_CLASSES; class ++) {
     const struct tsl_sizeclass *c = &tsl_sizeclasses[class];
     for (uint64_t offset = 0; offset < c->slab_bytes; offset++) {
       uint64_t index = offset * c->reciprocal >> 32;
@@ -60,7 +59,7 @@ static void reciprocal_is_exact(void) {
 }
 
 static void codes_fit_into_map_entries(void) {
-  for (unsigned class = 0; class < TSL_CLASSES; class++) {
+  for (unsigned class = 0; class < TSL_CLASSES; class ++) {
     CHECK(class * 2 < TSL_CODE_LARGE);
     CHECK(class * 2 < 1u << TSL_CODE_BITS);
   }

@@ -101,7 +101,7 @@ static void collect(void) {
 // All classes one after the other in the same units: nothing of the one before must be left.
 static void classes_in_turn(void) {
   open_region();
-  for (unsigned class = 0; class < TSL_CLASSES; class++) {
+  for (unsigned class = 0; class < TSL_CLASSES; class ++) {
     check_context_set("class %u", class);
     open_slab(class);
     check_slab();
@@ -131,7 +131,7 @@ static void handfuls_rise(void) {
 
 static void places(void) {
   open_region();
-  for (unsigned class = 0; class < TSL_CLASSES; class++) {
+  for (unsigned class = 0; class < TSL_CLASSES; class ++) {
     open_slab(class);
     uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
     size_t bytes = tsl_sizeclasses[class].bytes;

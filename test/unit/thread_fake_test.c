@@ -133,7 +133,7 @@ static struct item {
   size_t bytes;
   unsigned seed;
   unsigned char content[];
-} *slots[SLOTS];
+} * slots[SLOTS];
 static uint64_t seeds;
 
 static struct item *item_new(uint64_t *seed) {
