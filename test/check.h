@@ -15,7 +15,8 @@
 // ctest counts this exit status as skipped, not as passed.
 #define CHECK_SKIPPED 77
 
-#define CHECK_PRINTF(format_at, values_at) __attribute__((format(printf, format_at, values_at), unused))
+#define CHECK_PRINTF(format_at, values_at) \
+  __attribute__((format(printf, format_at, values_at), unused))
 
 // Checks made by this thread so far.
 __attribute__((unused)) static __thread unsigned long check_count;
@@ -60,20 +61,20 @@ __attribute__((unused)) static void check_skip(const char *reason) {
 #define CHECK(condition) CHECK_THAT(condition, "%s", "")
 
 // With words of its own: CHECK_THAT(p != NULL, "size %zu", size).
-#define CHECK_THAT(condition, ...)                                                         \
-  do {                                                                                     \
-    check_count++;                                                                         \
-    if (!(condition)) check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__);           \
+#define CHECK_THAT(condition, ...)                                               \
+  do {                                                                           \
+    check_count++;                                                               \
+    if (!(condition)) check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__); \
   } while (0)
 
-#define CHECK_COMPARE(left, operation, right)                                              \
-  do {                                                                                     \
-    check_count++;                                                                         \
-    long long check_left = (long long)(left), check_right = (long long)(right);            \
-    if (!(check_left operation check_right))                                               \
-      check_failed(__FILE__, __LINE__, #left " " #operation " " #right,                    \
-                   "%lld against %lld (0x%llx, 0x%llx)", check_left, check_right,          \
-                   (unsigned long long)check_left, (unsigned long long)check_right);       \
+#define CHECK_COMPARE(left, operation, right)                                        \
+  do {                                                                               \
+    check_count++;                                                                   \
+    long long check_left = (long long)(left), check_right = (long long)(right);      \
+    if (!(check_left operation check_right))                                         \
+      check_failed(__FILE__, __LINE__, #left " " #operation " " #right,              \
+                   "%lld against %lld (0x%llx, 0x%llx)", check_left, check_right,    \
+                   (unsigned long long)check_left, (unsigned long long)check_right); \
   } while (0)
 
 #define CHECK_EQ(left, right) CHECK_COMPARE(left, ==, right)
@@ -82,15 +83,15 @@ __attribute__((unused)) static void check_skip(const char *reason) {
 #define CHECK_GE(left, right) CHECK_COMPARE(left, >=, right)
 
 // A function's promise to fail: the result, and errno with it.
-#define CHECK_REFUSED(call, error)                                                         \
-  do {                                                                                     \
-    check_count++;                                                                         \
-    errno = 0;                                                                             \
-    void *check_result = (void *)(call);                                                   \
-    int check_errno = errno;                                                               \
-    if (check_result != NULL || check_errno != (error))                                    \
+#define CHECK_REFUSED(call, error)                                                          \
+  do {                                                                                      \
+    check_count++;                                                                          \
+    errno = 0;                                                                              \
+    void *check_result = (void *)(call);                                                    \
+    int check_errno = errno;                                                                \
+    if (check_result != NULL || check_errno != (error))                                     \
       check_failed(__FILE__, __LINE__, #call, "gave %p, errno %d; expected NULL, errno %d", \
-                   check_result, check_errno, (error));                                    \
+                   check_result, check_errno, (error));                                     \
   } while (0)
 
 #endif

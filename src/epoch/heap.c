@@ -9,7 +9,8 @@
 
 enum {
   COLLECT_BUDGET = 4,  // slabs that one refill looks at
-  TICK_REFILLS = 64,   // refills between two purge ticks
+  TICK_REFILLS = 16,   // refills between two looks at what is not needed
+  REST_LOOKS = 8,      // classes that one such look considers
   BIN_BYTES = 262144,  // a bin holds about so much,
   BIN_LEAST = 16,      // but at least so many blocks
   BIN_MOST = 64,       // and at most so many
@@ -204,15 +205,6 @@ void tsl_heap_look_at_pool(void) {
   pool_give(1 - from, heap);
 }
 
-// What the thread did not need of its unit cache since the last tick goes to the others.
-static void heap_tick(struct tsl_heap *home) {
-  if (--home->ticks != 0) return;
-  home->ticks = TICK_REFILLS;
-  heap_give_cache(home, home->unit_count - home->unit_low);
-  tsl_heap_look_at_pool();
-  tsl_purge_tick();
-}
-
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->stocks[class];
   heap_look_at_ready(heap, COLLECT_BUDGET);
@@ -254,27 +246,6 @@ static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
   bin->room++;
   heap->allocations[class]++;
   return block;
-}
-
-// The handful's blocks count as allocated from here on; readers subtract what is left of it.
-static void stock_count(struct tsl_heap *heap, unsigned class) {
-  uint32_t *until = &heap->bins[class].until;
-  uint32_t count = tsl_stock_blocks(&heap->stocks[class]);
-  if (*until <= count) tsl_heap_recount(heap, class, NULL);
-  *until -= count;
-}
-
-void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
-  struct tsl_stock *stock = &heap->stocks[class];
-  bin_check(heap, class);
-  tsl_store_relaxed(&heap->home->inside, 1);
-  bool filled = heap_refill_stock(heap, class);
-  heap_tick(heap->home);
-  tsl_store_relaxed(&heap->home->inside, 0);
-  if (!filled) return bin_take_last(heap, class);
-  stock_count(heap, class);
-  tsl_stock_run(stock);
-  return tsl_stock_pop(stock);
 }
 
 void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
@@ -337,6 +308,67 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   heap_put(heap, class, block);
 }
 
+static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  while (bin->head != &tsl_bin_end) {
+    uintptr_t *block = bin->head;
+    bin->head = (void *)(*block ^ (uintptr_t)block);
+    bin->room++;
+    heap_put(heap, class, block);
+  }
+  struct tsl_stock *stock = &heap->stocks[class];
+  heap->allocations[class] -= tsl_stock_blocks(stock);
+  while (stock->run != 0 || tsl_stock_run(stock)) {
+    heap_put(heap, class, tsl_stock_pop(stock));
+  }
+}
+
+// A class that the thread has not allocated from since the last look gives its free blocks back to
+// their slabs, so that these can empty. One class a call at most.
+static void heap_rest(struct tsl_heap *heap) {
+  for (unsigned looks = 0; looks < REST_LOOKS; looks++) {
+    unsigned class = heap->rest_next++ % TSL_CLASSES;
+    uint32_t until = heap->bins[class].until;
+    bool idle = until == heap->rest_until[class];
+    heap->rest_until[class] = until;
+    if (idle && (heap->bins[class].head != &tsl_bin_end || heap->stocks[class].run != 0)) {
+      heap_empty_bin(heap, class);
+      return;
+    }
+  }
+}
+
+// What the thread did not need of its unit cache since the last tick goes to the others.
+static void heap_tick(struct tsl_heap *home) {
+  if (--home->ticks != 0) return;
+  home->ticks = TICK_REFILLS;
+  heap_rest(home);
+  heap_give_cache(home, home->unit_count - home->unit_low);
+  tsl_heap_look_at_pool();
+  tsl_purge_tick();
+}
+
+// The handful's blocks count as allocated from here on; readers subtract what is left of it.
+static void stock_count(struct tsl_heap *heap, unsigned class) {
+  uint32_t *until = &heap->bins[class].until;
+  uint32_t count = tsl_stock_blocks(&heap->stocks[class]);
+  if (*until <= count) tsl_heap_recount(heap, class, NULL);
+  *until -= count;
+}
+
+void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
+  struct tsl_stock *stock = &heap->stocks[class];
+  heap_tick(heap->home);
+  bin_check(heap, class);
+  tsl_store_relaxed(&heap->home->inside, 1);
+  bool filled = heap_refill_stock(heap, class);
+  tsl_store_relaxed(&heap->home->inside, 0);
+  if (!filled) return bin_take_last(heap, class);
+  stock_count(heap, class);
+  tsl_stock_run(stock);
+  return tsl_stock_pop(stock);
+}
+
 TSL_NOINLINE static void heap_push_ready(uint32_t number, struct tsl_slab *slab) {
   struct tsl_heap *heap = tsl_heap_at(number);
   tsl_unit unit = (tsl_unit)tsl_slab_unit(slab);
@@ -354,21 +386,6 @@ void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
   if (result == TSL_REMOTE_TWICE) return report_twice(block);
   heap_push_ready(number, place.slab);
-}
-
-static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
-  struct tsl_bin *bin = &heap->bins[class];
-  while (bin->head != &tsl_bin_end) {
-    uintptr_t *block = bin->head;
-    bin->head = (void *)(*block ^ (uintptr_t)block);
-    bin->room++;
-    heap_put(heap, class, block);
-  }
-  struct tsl_stock *stock = &heap->stocks[class];
-  heap->allocations[class] -= tsl_stock_blocks(stock);
-  while (stock->run != 0 || tsl_stock_run(stock)) {
-    heap_put(heap, class, tsl_stock_pop(stock));
-  }
 }
 
 void tsl_heap_collect(struct tsl_heap *heap) {

@@ -81,13 +81,15 @@ struct tsl_heap {
   uint32_t pool_next;     // [remote] link while in the pool
   uint32_t unit_count;    // [owner] a home heap's cache of empty units,
   uint32_t unit_low;      // [owner] and the least of it since the last tick
-  uint32_t ticks;         // [owner] refills until the next purge tick
+  uint32_t ticks;         // [owner] refills until the next look at what is not needed
   uint8_t inside;         // [owner, read after fork] the thread is in the middle of a change
   uint8_t exit_rounds;    // [owner] how often the thread's destructor ran
   uint8_t torn;           // [owner] a fork took the thread, perhaps in the middle of a fast path
   struct tsl_stock stocks[TSL_CLASSES];
   uint64_t allocations[TSL_CLASSES];  // [owner] those before `until` was set, plus that number
   tsl_unit units[TSL_HEAP_UNITS];
+  uint32_t rest_until[TSL_CLASSES];         // [owner] each bin's `until` when it was last looked at
+  uint32_t rest_next;                       // [owner] the class to look at next
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
   uint32_t quarantine_next;                 // [owner]
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -150,12 +151,14 @@ void tsl_os_sleep_ms(uint64_t ms) {
   nanosleep(&rest, NULL);
 }
 
-// splitmix64 (Steele, Lea, Flood 2014) over the kernel's 16 random bytes and a counter.
+// splitmix64 (Steele, Lea, Flood 2014) over 8 of the kernel's 16 random bytes, which lie at any
+// address, and a counter.
 uint64_t tsl_os_random(void) {
   static uint64_t drawn;
-  const uint64_t *seed = (const uint64_t *)getauxval(AT_RANDOM);
-  uint64_t x =
-      (seed != NULL ? seed[1] : 0) + (tsl_add_relaxed(&drawn, 1) + 1) * 0x9E3779B97F4A7C15u;
+  const char *bytes = (const char *)getauxval(AT_RANDOM);
+  uint64_t seed = 0;
+  if (bytes != NULL) memcpy(&seed, bytes + 8, sizeof seed);
+  uint64_t x = seed + (tsl_add_relaxed(&drawn, 1) + 1) * 0x9E3779B97F4A7C15u;
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
   return x ^ x >> 31;

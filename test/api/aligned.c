@@ -31,8 +31,7 @@ static void three_ways_check(size_t alignment, size_t size) {
 static void powers_of_two_test(void) {
   static const size_t sizes[] = {0, 1, 16, 17, 100, 1000, 4096, 5000, 70000, MIB, 40 * MIB};
   for (size_t alignment = sizeof(void *); alignment <= GIB; alignment *= 2)
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-      three_ways_check(alignment, sizes[i]);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) three_ways_check(alignment, sizes[i]);
 }
 
 // Below the size of a pointer only aligned_alloc and memalign are asked.

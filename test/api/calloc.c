@@ -82,10 +82,15 @@ static void after_trim_test(void) {
 }
 
 static void overflow_test(void) {
-  static const size_t factors[][2] = {
-      {SIZE_MAX, SIZE_MAX},          {SIZE_MAX / 2 + 1, 2},      {2, SIZE_MAX / 2 + 1},
-      {(size_t)1 << 32, (size_t)1 << 32}, {SIZE_MAX / 16 + 1, 16}, {SIZE_MAX / 3 + 1, 3},
-      {((size_t)1 << 60) + 1, 16},   {PTRDIFF_MAX, 2},           {SIZE_MAX, 2}};
+  static const size_t factors[][2] = {{SIZE_MAX, SIZE_MAX},
+                                      {SIZE_MAX / 2 + 1, 2},
+                                      {2, SIZE_MAX / 2 + 1},
+                                      {(size_t)1 << 32, (size_t)1 << 32},
+                                      {SIZE_MAX / 16 + 1, 16},
+                                      {SIZE_MAX / 3 + 1, 3},
+                                      {((size_t)1 << 60) + 1, 16},
+                                      {PTRDIFF_MAX, 2},
+                                      {SIZE_MAX, 2}};
   for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
     CHECK_REFUSED(calloc(factors[i][0], factors[i][1]), ENOMEM);
     CHECK_REFUSED(reallocarray(NULL, factors[i][0], factors[i][1]), ENOMEM);

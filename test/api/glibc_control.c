@@ -2,9 +2,9 @@
 #include "blocks.h"
 
 static void mallopt_test(void) {
-  static const int parameters[] = {M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX,
-                                   M_ARENA_MAX,      M_CHECK_ACTION,   M_PERTURB, M_ARENA_TEST,
-                                   1,                -100,             12345};
+  static const int parameters[] = {
+      M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX, M_ARENA_MAX, M_CHECK_ACTION,
+      M_PERTURB,        M_ARENA_TEST,     1,         -100,       12345};
   for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++) {
     int value = parameters[i] == M_PERTURB || parameters[i] == M_CHECK_ACTION ? 0 : 1 << 20;
     int result = mallopt(parameters[i], value);

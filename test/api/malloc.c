@@ -49,9 +49,9 @@ static void content_test(void) {
 }
 
 static void impossible_size_test(void) {
-  const size_t sizes[] = {SIZE_REFUSED_BY_KERNEL, PTRDIFF_MAX,     SIZE_IMPOSSIBLE,
-                          SIZE_IMPOSSIBLE + 15,   SIZE_MAX - MIB,  SIZE_MAX - 4095,
-                          SIZE_MAX - 15,          SIZE_MAX - 1,    SIZE_MAX};
+  const size_t sizes[] = {SIZE_REFUSED_BY_KERNEL, PTRDIFF_MAX,    SIZE_IMPOSSIBLE,
+                          SIZE_IMPOSSIBLE + 15,   SIZE_MAX - MIB, SIZE_MAX - 4095,
+                          SIZE_MAX - 15,          SIZE_MAX - 1,   SIZE_MAX};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     check_context_set("size 0x%zx", sizes[i]);
     CHECK_REFUSED(malloc(sizes[i]), ENOMEM);

@@ -5,12 +5,10 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "blocks.h"
 #include "../child.h"
+#include "blocks.h"
 
-static void pointer_announce(const void *pointer) {
-  dprintf(STDOUT_FILENO, "%p\n", pointer);
-}
+static void pointer_announce(const void *pointer) { dprintf(STDOUT_FILENO, "%p\n", pointer); }
 
 static void mistaken_free(void *pointer) {
   pointer_announce(pointer);
@@ -160,9 +158,9 @@ static void interior_realloc(void) {
 
 // When a case is caught in the default build. A table to adjust: each row is a promise or an honest limit.
 enum when {
-  AT_ONCE,   // by the call itself
-  LATER,     // at the latest when the block leaves the caches
-  PERHAPS,   // not promised: the process may end cleanly or with the message, never by a fault
+  AT_ONCE,  // by the call itself
+  LATER,    // at the latest when the block leaves the caches
+  PERHAPS,  // not promised: the process may end cleanly or with the message, never by a fault
 };
 
 static const struct mistake {
@@ -261,8 +259,7 @@ static void mistake_try(const char *program, const struct mistake *mistake, cons
   if (is_as_promised(&child, mistake->caught, action)) return;
   failures++;
   check_print("%s, on_error:%s: status 0x%x, pointer %s, stderr: %.300s\n", mistake->name, action,
-              (unsigned)child.status, child.output,
-              child.errors[0] ? child.errors : "(nothing)\n");
+              (unsigned)child.status, child.output, child.errors[0] ? child.errors : "(nothing)\n");
 }
 
 int main(int argc, char **argv) {

@@ -5,8 +5,8 @@
 
 #include <new>
 
-#include "blocks.h"
 #include "../child.h"
+#include "blocks.h"
 
 namespace {
 

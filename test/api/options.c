@@ -4,8 +4,8 @@
 // of that option as the library sees it.
 #include <tslab.h>
 
-#include "blocks.h"
 #include "../child.h"
+#include "blocks.h"
 
 enum { ANY = -1 };
 
@@ -47,7 +47,13 @@ static const struct row rows[] = {
     {"nonsense", NULL, NULL, "on_error", "abort", 1, {"nonsense"}},
 
     // A value that does not fit: one line, with what is allowed; the default stays.
-    {"purge_delay_ms:soon", NULL, NULL, "purge_delay_ms", "100", 1, {"purge_delay_ms", "soon", "0"}},
+    {"purge_delay_ms:soon",
+     NULL,
+     NULL,
+     "purge_delay_ms",
+     "100",
+     1,
+     {"purge_delay_ms", "soon", "0"}},
     {"purge_delay_ms:-1", NULL, NULL, "purge_delay_ms", "100", 1, {"purge_delay_ms", "-1"}},
     {"purge_delay_ms:99999999999999999999", NULL, NULL, "purge_delay_ms", "100", 1, {"999"}},
     {"purge_delay_ms:", NULL, NULL, "purge_delay_ms", "100", 1, {"purge_delay_ms"}},
@@ -59,7 +65,12 @@ static const struct row rows[] = {
     {NULL, "TSLAB_THP", "sometimes", "thp", "never", 1, {"never", "auto", "always"}},
 
     // The effective configuration on request.
-    {"confirm:true,purge_delay_ms:42", NULL, NULL, "purge_delay_ms", "42", ANY,
+    {"confirm:true,purge_delay_ms:42",
+     NULL,
+     NULL,
+     "purge_delay_ms",
+     "42",
+     ANY,
      {"purge_delay_ms:42", "on_error:abort", "thp:never", "verbose:false"}},
 };
 enum { ROWS = sizeof rows / sizeof *rows };

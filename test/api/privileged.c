@@ -7,8 +7,8 @@
 #include <sys/statvfs.h>
 #include <tslab.h>
 
-#include "blocks.h"
 #include "../child.h"
+#include "blocks.h"
 
 enum { OWNER = 1, CALLER = 65534 };
 

@@ -98,6 +98,7 @@ static void failure_test(void) {
     pattern_fill(block, size, 3);
     size_t usable = malloc_usable_size(block);
     CHECK_REFUSED(realloc(block, SIZE_MAX), ENOMEM);
+    pattern_check(block, size, 3);
     CHECK_REFUSED(realloc(block, SIZE_IMPOSSIBLE), ENOMEM);
     CHECK_REFUSED(realloc(block, SIZE_REFUSED_BY_KERNEL), ENOMEM);
     CHECK_REFUSED(reallocarray(block, SIZE_MAX / 2 + 1, 2), ENOMEM);

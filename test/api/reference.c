@@ -59,14 +59,15 @@ REFERENCE void *calloc(size_t count, size_t size) {
 
 REFERENCE size_t malloc_usable_size(void *block) {
   if (block == NULL) return 0;
-  return usable(origin(block)) + (has_fault("usable-too-large") ? 16 : 0);
+  return usable(origin(block)) - (has_fault("usable-too-small") ? 16 : 0);
 }
 
 REFERENCE void *realloc(void *block, size_t size) {
   if (block == NULL) return malloc(size);
   size_t before = malloc_usable_size(block);
   if (size == 0) return has_fault("zero-leaks") ? NULL : (free(block), NULL);
-  if (size <= before && size > before / 2 && !has_fault("always-moves")) return block;
+  int fits = size <= before && (size > before / 2 || before < 100);
+  if (fits && !has_fault("always-moves")) return block;
   void *moved = malloc(size);
   if (moved == NULL) return has_fault("failure-frees") ? (free(block), NULL) : NULL;
   size_t kept = size < before ? size : before;
@@ -120,14 +121,6 @@ REFERENCE void vfree(void *block) { free(block); }
 REFERENCE void __libc_cfree(void *block) { free(block); }
 REFERENCE size_t malloc_size(const void *block) { return malloc_usable_size((void *)block); }
 
-REFERENCE size_t malloc_good_size(size_t size) {
-  if (has_fault("good-size-exact")) return size;
-  void *block = malloc(size);
-  size_t good = malloc_usable_size(block);
-  free(block);
-  return good;
-}
-
 REFERENCE void *reallocf(void *block, size_t size) {
   void *moved = realloc(block, size);
   if (moved == NULL && size != 0 && !has_fault("reallocf-leaks")) free(block);
@@ -149,12 +142,6 @@ REFERENCE int reallocarr(void *place, size_t count, size_t size) {
 
 REFERENCE int __posix_memalign(void **block, size_t alignment, size_t size) {
   return posix_memalign(block, alignment, size);
-}
-
-REFERENCE int malloc_trim(size_t keep_bytes) {
-  static int (*next)(size_t);
-  if (next == NULL) next = (int (*)(size_t))dlsym(RTLD_NEXT, "malloc_trim");
-  return has_fault("trim-keeps") ? 0 : next(keep_bytes);
 }
 
 REFERENCE void malloc_stats(void) {

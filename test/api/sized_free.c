@@ -3,7 +3,8 @@
 
 static void plain_test(void) {
   for (size_t size = 0; size <= 64 * MIB; size = size_next(size)) {
-    void *blocks[3] = {malloc(size), calloc(1, size), realloc(malloc(size / 2 + 1), size ? size : 1)};
+    void *blocks[3] = {malloc(size), calloc(1, size),
+                       realloc(malloc(size / 2 + 1), size ? size : 1)};
     for (int i = 0; i < 2; i++) SYMBOL(free_sized)(blocks[i], size);
     SYMBOL(free_sized)(blocks[2], size ? size : 1);
   }

@@ -8,12 +8,12 @@
 
 typedef void measured_loop(long count);
 
-#define PAIR(name, make, end)                                                    \
-  __attribute__((noinline)) static void measured_##name(long count) {            \
-    for (long i = 0; i < count; i++) {                                           \
-      void *block = make;                                                        \
-      end;                                                                       \
-    }                                                                            \
+#define PAIR(name, make, end)                                         \
+  __attribute__((noinline)) static void measured_##name(long count) { \
+    for (long i = 0; i < count; i++) {                                \
+      void *block = make;                                             \
+      end;                                                            \
+    }                                                                 \
   }
 
 extern void *_Znwm(size_t size) __attribute__((weak));
@@ -29,7 +29,7 @@ static const struct pair {
   const char *name;
   measured_loop *run;
 } pairs[] = {
-    {"malloc_16", measured_malloc_16}, {"malloc_64", measured_malloc_64},
+    {"malloc_16", measured_malloc_16},     {"malloc_64", measured_malloc_64},
     {"malloc_1024", measured_malloc_1024}, {"calloc_64", measured_calloc_64},
     {"new_64", measured_new_64},
 };

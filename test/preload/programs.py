@@ -198,8 +198,12 @@ def sqlite(run: Run) -> str:
     """Inserts, indices, joins and aggregates, in a file and in memory."""
     needed("sqlite3")
     script = (WORKLOADS / "tables.sql").read_bytes()
-    results = [run("sqlite3", "-batch", database, stdin=script) for database in (":memory:", "t.db")]
-    return b"".join([*results, run("sqlite3", "t.db", "pragma integrity_check; select count(*) from t;")]).decode()
+    results = [
+        run("sqlite3", "-batch", database, stdin=script) for database in (":memory:", "t.db")
+    ]
+    return b"".join(
+        [*results, run("sqlite3", "t.db", "pragma integrity_check; select count(*) from t;")]
+    ).decode()
 
 
 def perl(run: Run) -> str:
@@ -317,7 +321,9 @@ def check_preloading(library: Path) -> None:
     """The loader must take the library: otherwise every comparison would be empty."""
     environment = {"LD_PRELOAD": str(library), "LD_TRACE_LOADED_OBJECTS": "1"}
     true = shutil.which("true")
-    listing = subprocess.run(str(true), env=environment, capture_output=True, text=True, check=False)
+    listing = subprocess.run(
+        str(true), env=environment, capture_output=True, text=True, check=False
+    )
     if library.name.split(".")[0] not in listing.stdout or listing.stderr:
         raise ProgramError(f"{library} cannot be preloaded: {listing.stdout}{listing.stderr}")
 

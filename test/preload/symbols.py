@@ -47,7 +47,9 @@ def main() -> int:
 
     golden = arguments.list.read_text().splitlines()
     difference = list(difflib.unified_diff(golden, found, "expected", "exported", lineterm="", n=0))
-    unwanted = [name for name in dependencies(arguments.library) if not ALLOWED_DEPENDENCIES.match(name)]
+    unwanted = [
+        name for name in dependencies(arguments.library) if not ALLOWED_DEPENDENCIES.match(name)
+    ]
     for line in difference:
         print(line)
     if difference:

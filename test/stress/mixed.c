@@ -64,8 +64,8 @@ static void *aligned_allocate(struct random *random, size_t size) {
     block = allocator_aligned_alloc(alignment, size);
   else
     CHECK_EQ(allocator_posix_memalign(&block, alignment, size), 0);
-  CHECK_THAT(((uintptr_t)block & (alignment - 1)) == 0, "alignment %zu, size %zu gave %p", alignment,
-             size, block);
+  CHECK_THAT(((uintptr_t)block & (alignment - 1)) == 0, "alignment %zu, size %zu gave %p",
+             alignment, size, block);
   return block;
 }
 

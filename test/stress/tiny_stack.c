@@ -83,8 +83,8 @@ static size_t depth_of(void (*task)(void)) {
   size_t size = (size_t)PTHREAD_STACK_MIN, guard = 64 * KIB;
   pthread_attr_t attributes;
   pthread_t thread;
-  unsigned char *area = mmap(NULL, guard + size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char *area =
+      mmap(NULL, guard + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(area != MAP_FAILED);
   CHECK_EQ(mprotect(area, guard, PROT_NONE), 0);
   memset(area + guard, PAINT, size);
@@ -101,8 +101,8 @@ int main(void) {
   static const struct {
     const char *name;
     void (*run)(void);
-  } tasks[] = {{"small", small},   {"large", large}, {"aligned", aligned}, {"refused", refused},
-               {"many", many},     {"remote", remote}, {"trim", trim}};
+  } tasks[] = {{"small", small}, {"large", large},   {"aligned", aligned}, {"refused", refused},
+               {"many", many},   {"remote", remote}, {"trim", trim}};
   size_t base = depth_of(nothing);
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
     check_context_set("task %s", tasks[i].name);
