@@ -9,8 +9,9 @@ function(test_program name)
   target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
   # Misuse and impossible sizes are what these programs are about.
-  target_compile_options(${name} PRIVATE -fno-builtin $<$<C_COMPILER_ID:GNU>:
-    -Wno-alloc-size-larger-than -Wno-use-after-free -Wno-free-nonheap-object -Wno-stringop-overflow>)
+  target_compile_options(${name} PRIVATE -fno-builtin -Wno-free-nonheap-object
+    $<$<C_COMPILER_ID:GNU>:
+      -Wno-alloc-size-larger-than -Wno-use-after-free -Wno-stringop-overflow>)
   # Lazy binding would put the loader's frames on the smallest stacks.
   target_link_options(${name} PRIVATE LINKER:-z,now)
   target_link_libraries(${name} PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
@@ -25,9 +26,11 @@ function(test_entry name label seconds)
 endfunction()
 
 # TSLAB_TEST_PRELOAD names another allocator to hold to the same tests.
-set(TSLAB_TEST_PRELOAD "$<TARGET_FILE:tslab_preload>" CACHE STRING "Library that the tests preload")
+set(TSLAB_TEST_PRELOAD "$<TARGET_FILE:tslab_preload>"
+  CACHE STRING "Library that the tests preload")
 
-# test_entry_preloaded(NAME LABEL SECONDS PROGRAM [ARGUMENT...]): the entry runs with the library preloaded.
+# test_entry_preloaded(NAME LABEL SECONDS PROGRAM [ARGUMENT...]): the entry runs with the library
+# preloaded.
 function(test_entry_preloaded name label seconds)
   test_entry(${name} ${label} ${seconds} ${ARGN})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=${TSLAB_TEST_PRELOAD}")

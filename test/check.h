@@ -1,7 +1,8 @@
 // check: assertions for test programs, in C and C++.
 //
-// A failed check prints where it stands, its text and its values, then ends the process with status 1. It formats
-// into the stack and calls write(2), so that it works when the allocator under test does not.
+// A failed check prints where it stands, its text and its values, then ends the process with status
+// 1. It formats into the stack and calls write(2), so that it works when the allocator under test
+// does not.
 #ifndef TSLAB_TEST_CHECK_H
 #define TSLAB_TEST_CHECK_H
 

@@ -20,7 +20,7 @@ static TSL_TLS bool last_round_over;
 // system promises.
 static void thread_exit(void *value) {
   struct tsl_heap *heap = value;
-  if (++heap->exit_rounds < _POSIX_THREAD_DESTRUCTOR_ITERATIONS) {
+  if (++heap->exit_rounds < TSL_EXIT_ROUNDS) {
     pthread_setspecific(exit_key, heap);
     return;
   }

@@ -57,14 +57,16 @@ static int32_t bin_length(const struct tsl_bin *bin) {
   return length;
 }
 
-// Between two stores of a fast path a bin is whole but for its count, while a stock may name a
-// block that is in use: its blocks are given up.
+// Between two stores of a fast path bins and slabs are whole but for their counts, while a stock
+// may name a block that is in use: its blocks are given up.
 static void heap_mend(struct tsl_heap *heap) {
   heap->torn = 0;
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
     heap->bins[class].room = (int32_t)bin_limit(class) - bin_length(&heap->bins[class]);
     heap->stocks[class].run = 0;
     heap->stocks[class].rest = 0;
+    for (struct tsl_slab *slab = heap->stocks[class].slabs; slab != NULL; slab = slab->next)
+      tsl_slab_recount(slab);
   }
 }
 
@@ -261,11 +263,22 @@ TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *sla
   tsl_store_relaxed(&heap->home->inside, 0);
 }
 
+// The first block that comes back to a slab without room.
+TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_place place,
+                                           const void *block) {
+  tsl_store_relaxed(&heap->home->inside, 1);
+  bool done = tsl_slab_put(place.slab, (unsigned)place.index);
+  if (done) heap_settle_slab(heap, place.slab);
+  tsl_store_relaxed(&heap->home->inside, 0);
+  if (!done) report_twice(block);
+}
+
 TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return report_interior(block);
+  if (tsl_unlikely(!place.slab->listed)) return heap_put_unlisted(heap, place, block);
   if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index))) return report_twice(block);
-  if (tsl_unlikely(place.slab->out == 0 || !place.slab->listed)) heap_settle(heap, place.slab);
+  if (tsl_unlikely(place.slab->out == 0)) heap_settle(heap, place.slab);
 }
 
 static unsigned block_class(const void *block) {

@@ -12,7 +12,8 @@ enum {
   SMALLEST_RESERVE_LOG2 = 24,
   COMMIT_STEP_BYTES = 65536,
   HEAPS_SHARE_LOG2 = 4,
-  MAP_ENTRY_LOG2 = 2
+  MAP_ENTRY_LOG2 = 2,
+  HUGE_UNITS = 64
 };
 
 struct tsl_region tsl_region;
@@ -69,8 +70,7 @@ bool tsl_region_init(void) {
   heaps_end = tsl_region.heaps;
   committed_units = tsl_region.first_unit;
   tsl_os_name(base, bytes, "tslab");
-  if (tsl_option(thp) != TSL_THP_AUTO)
-    tsl_os_advise_huge(base, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
+  tsl_os_advise_huge(base, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
   return true;
 }
 
@@ -96,21 +96,23 @@ static bool region_commit(size_t units) {
   return tsl_os_commit(start, (units - committed_units) << TSL_UNIT_LOG2);
 }
 
-static bool region_grow_locked(void) {
+static bool region_grow_locked(size_t wanted_units) {
   size_t first = committed_units;
   if (first >= tsl_region.limit_units) return false;
   size_t end = tsl_round_up(first + 1, TSL_GROWTH_UNITS);
   if (end > tsl_region.limit_units) end = tsl_region.limit_units;
   if (!region_commit(end)) return false;
+  if (wanted_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO)
+    tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, true);
   tsl_segment_open(first / TSL_SEGMENT_UNITS, first % TSL_SEGMENT_UNITS, end - first);
   committed_units = end;
   tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
   return true;
 }
 
-bool tsl_region_grow(void) {
+bool tsl_region_grow(size_t wanted_units) {
   tsl_lock_acquire(&grow_lock);
-  bool grown = region_grow_locked();
+  bool grown = region_grow_locked(wanted_units);
   tsl_lock_release(&grow_lock);
   return grown;
 }

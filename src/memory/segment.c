@@ -251,7 +251,7 @@ static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
   for (;;) {
     tsl_unit found = segments_find(count, segment_alignment, clean);
     if (found != 0) units_give(found + units, count * TSL_SEGMENT_UNITS - units, !*clean);
-    if (found != 0 || !tsl_region_grow()) return found;
+    if (found != 0 || !tsl_region_grow(units)) return found;
   }
 }
 
@@ -280,7 +280,7 @@ tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
   do {
     found = segments_search(&index, count, alignment, clean, &full);
     if (index != 0) index--;  // growth makes the last segment longer
-  } while (found == 0 && tsl_region_grow());
+  } while (found == 0 && tsl_region_grow(count));
   return found;
 }
 

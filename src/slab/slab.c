@@ -58,9 +58,18 @@ static void slab_collect_word(struct tsl_slab *slab, unsigned word) {
 }
 
 void tsl_slab_collect(struct tsl_slab *slab) {
-  uint64_t words = tsl_exchange_acquire(&slab->remote_summary, 0);  // pairs: remote-summary
+  uint64_t words = tsl_exchange_acq_rel(&slab->remote_summary, 0);  // pairs: remote-summary
   for (; words != 0; words &= words - 1) slab_collect_word(slab, tsl_lowest_bit(words));
   tsl_invariant(tsl_slab_valid(slab));
+}
+
+void tsl_slab_recount(struct tsl_slab *slab) {
+  unsigned capacity = tsl_sizeclasses[slab->class].capacity;
+  slab->out = capacity;
+  for (unsigned w = 0; w * 64 < capacity; w++) {
+    slab->out -= tsl_bit_count(slab->free[w]);
+    if (slab->free[w] != 0) slab->summary |= UINT64_C(1) << w;
+  }
 }
 
 // Remote bits may be set meanwhile, but never of a block that is not out.

@@ -104,9 +104,12 @@ TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, uns
   uint64_t before = tsl_or_release(&slab->remote[word], bit);  // pairs: remote-free
   if (tsl_likely(before != 0)) return (before & bit) != 0 ? TSL_REMOTE_TWICE : TSL_REMOTE_DONE;
   uint64_t words =
-      tsl_or_release(&slab->remote_summary, UINT64_C(1) << word);  // pairs: remote-summary
+      tsl_or_acq_rel(&slab->remote_summary, UINT64_C(1) << word);  // pairs: remote-summary
   return words != 0 ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH;
 }
+
+// Makes the counts true to the free bits, after a fork took the owner in the middle of a put.
+TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);
 
 // Moves the remote bits to the free ones; only after the slab was popped from the ready stack.
 TSL_HIDDEN void tsl_slab_collect(struct tsl_slab *slab);

@@ -1,4 +1,5 @@
-// aligned_alloc, memalign, posix_memalign, valloc, pvalloc: every power of two to 1 GiB, and every refusal.
+// aligned_alloc, memalign, posix_memalign, valloc, pvalloc: every power of two to 1 GiB, and every
+// refusal.
 #include "blocks.h"
 
 static void aligned_check(void *block, size_t alignment, size_t size) {

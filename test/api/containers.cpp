@@ -1,4 +1,5 @@
-// What C++ programs do all day: containers, strings, threads, exceptions, memory resources, thread_local objects.
+// What C++ programs do all day: containers, strings, threads, exceptions, memory resources,
+// thread_local objects.
 #include <atomic>
 #include <deque>
 #include <future>

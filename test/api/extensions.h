@@ -1,6 +1,7 @@
 // extensions: what the library exports and the C library's headers do not declare.
 //
-// A program run with the preload library finds these at run time, a program linked with the archive at link time.
+// A program run with the preload library finds these at run time, a program linked with the archive
+// at link time.
 #ifndef TSLAB_TEST_EXTENSIONS_H
 #define TSLAB_TEST_EXTENSIONS_H
 

@@ -1,7 +1,9 @@
-// Mistakes of the program that the allocator catches: foreign pointers, double frees, pointers into a block.
+// Mistakes of the program that the allocator catches: foreign pointers, double frees, pointers into
+// a block.
 //
-// Run without arguments, the program starts itself once for each case and each setting of on_error. With the name of a
-// case it makes that mistake, having printed the pointer that the message must name.
+// Run without arguments, the program starts itself once for each case and each setting of on_error.
+// With the name of a case it makes that mistake, having printed the pointer that the message must
+// name.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -72,7 +74,8 @@ static void twice_realloced(void) {
   mistaken_free(block);
 }
 
-// Takes what is free of a size and gives it back, in both orders: blocks leave every cache that could hide a mistake.
+// Takes what is free of a size and gives it back, in both orders: blocks leave every cache that
+// could hide a mistake.
 static void blocks_cycle(size_t size) {
   enum { COUNT = 20000 };
   static void *blocks[COUNT];
@@ -156,7 +159,8 @@ static void interior_realloc(void) {
   CHECK(realloc(block + MIB, 100) == NULL);
 }
 
-// When a case is caught in the default build. A table to adjust: each row is a promise or an honest limit.
+// When a case is caught in the default build. A table to adjust: each row is a promise or an honest
+// limit.
 enum when {
   AT_ONCE,  // by the call itself
   LATER,    // at the latest when the block leaves the caches

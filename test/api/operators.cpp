@@ -49,7 +49,8 @@ void release_wide(int form, void *block, size_t size) {
 
 constexpr int kReleaseForms = 6;
 
-// Every form with every partner that the standard allows, in whole rounds: a form that does not free would leak.
+// Every form with every partner that the standard allows, in whole rounds: a form that does not
+// free would leak.
 void pairs_test() {
   size_t before = process_resident_bytes();
   for (int round = 0; round < 200; round++) {

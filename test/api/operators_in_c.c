@@ -1,4 +1,5 @@
-// operator new by its mangled names, in a program without a C++ runtime: it loads, runs, and fails as it can.
+// operator new by its mangled names, in a program without a C++ runtime: it loads, runs, and fails
+// as it can.
 #include <link.h>
 #include <sys/wait.h>
 

@@ -1,7 +1,8 @@
-// Options as users set them: TSLAB_CONF, TSLAB_<NAME>, tslab_option_set; and what is said of those that do not fit.
+// Options as users set them: TSLAB_CONF, TSLAB_<NAME>, tslab_option_set; and what is said of those
+// that do not fit.
 //
-// Run without arguments, the program starts itself once for each row of the table. With an argument it prints the value
-// of that option as the library sees it.
+// Run without arguments, the program starts itself once for each row of the table. With an argument
+// it prints the value of that option as the library sees it.
 #include <tslab.h>
 
 #include "../child.h"

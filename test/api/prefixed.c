@@ -1,6 +1,8 @@
-// The tslab_* interface of libtslab.so, in a program whose malloc stays the C library's, or is ours by preload.
+// The tslab_* interface of libtslab.so, in a program whose malloc stays the C library's, or is ours
+// by preload.
 //
-// With the argument "alone" it must leave malloc alone; with "preloaded" both names must be one allocator.
+// With the argument "alone" it must leave malloc alone; with "preloaded" both names must be one
+// allocator.
 #include <tslab.h>
 
 #include "blocks.h"

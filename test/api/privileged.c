@@ -1,7 +1,8 @@
 // A program that runs with raised privileges (AT_SECURE) takes no settings from its caller.
 //
-// The program copies itself, makes the copy set-user-ID, and starts it as another user: that needs root and a file
-// system that honours the bit. It is linked with the archive, since the loader ignores LD_PRELOAD for such programs.
+// The program copies itself, makes the copy set-user-ID, and starts it as another user: that needs
+// root and a file system that honours the bit. It is linked with the archive, since the loader
+// ignores LD_PRELOAD for such programs.
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>

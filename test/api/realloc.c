@@ -9,7 +9,8 @@ static void null_test(void) {
   }
 }
 
-// As the C library has it: a size of zero frees. Otherwise this loop would hold more than a gigabyte.
+// As the C library has it: a size of zero frees. Otherwise this loop would hold more than a
+// gigabyte.
 static void zero_test(void) {
   size_t resident_before = process_resident_bytes();
   for (int i = 0; i < 20000; i++) {

@@ -1,6 +1,8 @@
-// reference: the promises kept by glibc's own allocator, for preloading, and one of them broken on request.
+// reference: the promises kept by glibc's own allocator, for preloading, and one of them broken on
+// request.
 //
-// It proves the tests: they pass without REFERENCE_FAULT, and each fault makes the test that guards the promise fail.
+// It proves the tests: they pass without REFERENCE_FAULT, and each fault makes the test that guards
+// the promise fail.
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>

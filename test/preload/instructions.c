@@ -1,5 +1,5 @@
-// One pair of an allocation and its free, repeated, for a tool that counts instructions: the function `measured` holds
-// nothing else but its loop.
+// One pair of an allocation and its free, repeated, for a tool that counts instructions: the
+// function `measured` holds nothing else but its loop.
 //
 //   preload_instructions PAIR COUNT
 #include <stddef.h>

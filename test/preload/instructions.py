@@ -3,8 +3,8 @@
     instructions.py --preload LIBRARY --program PROGRAM LIST            fails when one is larger
     instructions.py --preload LIBRARY --program PROGRAM LIST --update   writes the list anew
 
-A line of the list names a pair of instructions.c and how many instructions it may take, warm. Two runs
-of different length cancel what happens once; the loop's own instructions are not counted.
+A line of the list names a pair of instructions.c and how many instructions it may take, warm. Two
+runs of different length cancel what happens once; the loop's own instructions are not counted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def total_instructions(profile: str) -> int:
 
 
 def own_instructions(profile: str, pair: str) -> int:
-    """Self cost of the measured function: its cost lines, but not those that follow a calls= line."""
+    """Self cost of the measured function: its cost lines, without those that follow calls=."""
     own, inside, is_call = 0, False, False
     for line in profile.splitlines():
         if line.startswith("fn="):

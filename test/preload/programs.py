@@ -2,8 +2,8 @@
 
     programs.py --preload LIBRARY NAME [ARGUMENT...]
 
-NAME is one of the programs below. Exit status 77 means that the program is not installed, or that it
-fails without the library too: then the test says nothing about the library.
+NAME is one of the programs below. Exit status 77 means that the program is not installed, or that
+it fails without the library too: then the test says nothing about the library.
 """
 
 from __future__ import annotations
@@ -35,10 +35,32 @@ COMPLAINTS = ("tslab: ", "cannot be preloaded")
 REDIS_ITEMS = 20000
 REDIS_REQUESTS = 40000
 
-PYTHON_TESTS = (
-    "test_dict test_list test_set test_json test_re test_threading test_queue test_bytes test_pickle"
-    " test_zlib test_weakref test_gc test_struct test_memoryview test_sqlite3"
-).split()
+PYTHON_TESTS = [
+    "test_dict",
+    "test_list",
+    "test_set",
+    "test_json",
+    "test_re",
+    "test_threading",
+    "test_queue",
+    "test_bytes",
+    "test_pickle",
+    "test_zlib",
+    "test_weakref",
+    "test_gc",
+    "test_struct",
+    "test_memoryview",
+    "test_sqlite3",
+]
+
+NO_VARIABLES: dict[str, str] = {}
+PERL_ORDER = {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+
+# Prints those of the arguments that are modules of the package `test`.
+FIND_TESTS = """
+import importlib.util, sys
+print(*(name for name in sys.argv[1:] if importlib.util.find_spec("test." + name)))
+"""
 
 # Fails wherever a .pth file of the installation imports threading first.
 PYTHON_TEST_OF_STARTUP = "test_import_from_another_thread"
@@ -69,13 +91,15 @@ class Run:
             environment["LD_PRELOAD"] = str(self.library)
         return environment | extra
 
-    def __call__(self, *command: str | Path, stdin: bytes = b"", **extra: str) -> bytes:
+    def __call__(
+        self, *command: str | Path, stdin: bytes = b"", variables: dict[str, str] = NO_VARIABLES
+    ) -> bytes:
         """Standard output of a command that must succeed without a complaint."""
         words = [str(word) for word in command]
         done = subprocess.run(
             words,
             cwd=self.folder,
-            env=self.environment(extra),
+            env=self.environment(variables),
             input=stdin,
             capture_output=True,
             timeout=SECONDS,
@@ -120,11 +144,18 @@ def python(run: Run) -> str:
     present = run(
         interpreter,
         "-c",
-        "import sys, importlib.util as u; print(*[n for n in sys.argv[1:] if u.find_spec('test.' + n)])",
+        FIND_TESTS,
         *PYTHON_TESTS,
     )
     options = ["-j2", "--ignore", PYTHON_TEST_OF_STARTUP]
-    run(interpreter, "-m", "test", *options, *present.decode().split(), PYTHONMALLOC="malloc")
+    run(
+        interpreter,
+        "-m",
+        "test",
+        *options,
+        *present.decode().split(),
+        variables={"PYTHONMALLOC": "malloc"},
+    )
     return "passed"
 
 
@@ -138,7 +169,8 @@ def git(run: Run) -> str:
     }
 
     def command(*words: str) -> bytes:
-        return run("git", "-c", "pack.threads=2", "-c", "gc.auto=0", *words, **identity)
+        settings = ["-c", "pack.threads=2", "-c", "gc.auto=0"]
+        return run("git", *settings, *words, variables=identity)
 
     command("init", "-q", "-b", "main")
     for commit in range(15):
@@ -166,7 +198,7 @@ def gcc(run: Run) -> str:
     """Templates compiled to the same object, byte by byte, and run."""
     needed("g++")
     shutil.copy(WORKLOADS / "templates.cpp", run.folder)
-    options = "-std=c++17 -O2 -g -frandom-seed=1".split()
+    options = ["-std=c++17", "-O2", "-g", "-frandom-seed=1"]
     run("g++", *options, "-c", "templates.cpp", "-o", "templates.o")
     run("g++", "templates.o", "-o", "templates")
     return run.digest("templates.o") + run("./templates").decode()
@@ -209,7 +241,7 @@ def sqlite(run: Run) -> str:
 def perl(run: Run) -> str:
     """Hashes, sorting, regular expressions."""
     needed("perl")
-    return run("perl", WORKLOADS / "words.pl", PERL_HASH_SEED="0", PERL_PERTURB_KEYS="0").decode()
+    return run("perl", WORKLOADS / "words.pl", variables=PERL_ORDER).decode()
 
 
 def node(run: Run) -> str:
@@ -219,7 +251,7 @@ def node(run: Run) -> str:
 
 
 def java(run: Run) -> str:
-    """The virtual machine's start, and if there is a compiler a program with threads and buffers."""
+    """The virtual machine's start; where there is a compiler, threads and buffers too."""
     needed("java")
     run("java", "-version")
     if shutil.which("javac") is None:
@@ -329,7 +361,7 @@ def check_preloading(library: Path) -> None:
 
 
 def result_of(name: str, arguments: list[str], library: Path | None) -> str:
-    """The result of one run. Both runs use the same path, since programs write it into what they make."""
+    """The result of one run, at a path that both share: programs write it into their output."""
     folder = Path(tempfile.gettempdir()) / f"tslab-{name}-{os.getpid()}"
     folder.mkdir()
     try:

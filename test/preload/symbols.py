@@ -1,4 +1,4 @@
-"""Holds a library's dynamic symbols against a golden list, and its dependencies against the C library.
+"""Holds a library's dynamic symbols against a golden list, and looks at its dependencies.
 
     symbols.py LIBRARY LIST            fails when they differ
     symbols.py LIBRARY LIST --update   writes the list anew, for a change that is meant

@@ -1,7 +1,8 @@
-// address_limit: programs under `ulimit -v`, from 64 MiB up. They get memory or NULL with ENOMEM, never a crash, and what
-// they free they can have again.
+// address_limit: programs under `ulimit -v`, from 64 MiB up. They get memory or NULL with ENOMEM,
+// never a crash, and what they free they can have again.
 //
-// Run without arguments, the program starts itself once for each limit, so that start-up happens under it too.
+// Run without arguments, the program starts itself once for each limit, so that start-up happens
+// under it too.
 #include <pthread.h>
 #include <sys/resource.h>
 
@@ -10,7 +11,8 @@
 
 enum { THREADS = 4 };
 
-// At least this part of the limit must be usable: the rest is for the program, its libraries, and our own needs.
+// At least this part of the limit must be usable: the rest is for the program, its libraries, and
+// our own needs.
 #define USABLE_PART 4
 
 // Under a high limit the test runs in this much of it, and untouched blocks hold the rest.

@@ -1,7 +1,7 @@
 // allocator: which functions the stress programs allocate by.
 //
-// Preloaded or linked as users do, they call malloc. Built with STRESS_TSLAB_API they call tslab_* alone: a sanitizer
-// keeps malloc for itself and watches ours.
+// Preloaded or linked as users do, they call malloc. Built with STRESS_TSLAB_API they call tslab_*
+// alone: a sanitizer keeps malloc for itself and watches ours.
 #ifndef TSLAB_TEST_ALLOCATOR_H
 #define TSLAB_TEST_ALLOCATOR_H
 

@@ -1,4 +1,5 @@
-// dlopen_cycle: the library loaded into a running program and unloaded again, while threads that used it live on.
+// dlopen_cycle: the library loaded into a running program and unloaded again, while threads that
+// used it live on.
 //
 //   stress_dlopen_cycle LIBRARY...
 #include <dlfcn.h>

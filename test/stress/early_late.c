@@ -1,5 +1,5 @@
-// early_late: allocation before any constructor, in constructors, in exit handlers, in destructors, and by threads that
-// still run while the process ends.
+// early_late: allocation before any constructor, in constructors, in exit handlers, in destructors,
+// and by threads that still run while the process ends.
 #include <pthread.h>
 #include <sys/wait.h>
 

@@ -1,5 +1,6 @@
-// fork_storm: threads allocate without pause while others fork. Each child allocates, frees what it inherited, starts a
-// thread of its own, forks again, and ends; a child that hangs has inherited a lock that nobody will release.
+// fork_storm: threads allocate without pause while others fork. Each child allocates, frees what it
+// inherited, starts a thread of its own, forks again, and ends; a child that hangs has inherited a
+// lock that nobody will release.
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,9 +1,11 @@
-// mixed: a seeded run of many threads that allocate by every function, hand blocks to each other, start and end.
+// mixed: a seeded run of many threads that allocate by every function, hand blocks to each other,
+// start and end.
 //
 //   stress_mixed [--seed N] [--seconds N] [--operations N] [--threads N] [--signals]
 //
-// Each thread sits at a desk with blocks of its own; when it ends, another one takes the desk over, blocks and all. A
-// mailbox holds one block: whoever comes by leaves his and takes what is there. Every block is verified before its end.
+// Each thread sits at a desk with blocks of its own; when it ends, another one takes the desk over,
+// blocks and all. A mailbox holds one block: whoever comes by leaves his and takes what is there.
+// Every block is verified before its end.
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -151,7 +153,8 @@ static void all_blocks_drop(void) {
 
 static void on_alarm(int number) { (void)number; }
 
-// Interrupts every system call and every instruction in turn: no handler of ours runs, and none is needed.
+// Interrupts every system call and every instruction in turn: no handler of ours runs, and none is
+// needed.
 static void signals_start(void) {
   struct sigaction action = {.sa_handler = on_alarm};
   struct itimerval every = {{0, 200}, {0, 200}};

@@ -1,8 +1,10 @@
-// refusal: the kernel refuses memory for a while, as it does when it will not overcommit, then grants it again. Nothing
-// may crash, nothing may be lost, and every refusal must reach the caller as NULL and ENOMEM.
+// refusal: the kernel refuses memory for a while, as it does when it will not overcommit, then
+// grants it again. Nothing may crash, nothing may be lost, and every refusal must reach the caller
+// as NULL and ENOMEM.
 //
-// A seccomp filter turns each memory call into a signal; its handler refuses the call, or makes it from the one address
-// that the filter lets through. Threads start before the filter: the C library makes such calls with signals blocked.
+// A seccomp filter turns each memory call into a signal; its handler refuses the call, or makes it
+// from the one address that the filter lets through. Threads start before the filter: the C library
+// makes such calls with signals blocked.
 #include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -188,7 +190,8 @@ static void life(void) {
 
 enum { LIFE_UNHURT = 100 };
 
-// One life in a process of its own, whose calls from `from` to `to` fail; says whether any of them was made.
+// One life in a process of its own, whose calls from `from` to `to` fail; says whether any of them
+// was made.
 static int life_is_hurt(long from, long to) {
   int status;
   pid_t child = fork();
@@ -207,7 +210,8 @@ static int life_is_hurt(long from, long to) {
   return WEXITSTATUS(status) == 0;
 }
 
-// Each call in turn fails; then each call and the ten after it; then each call and all later ones of that life.
+// Each call in turn fails; then each call and the ten after it; then each call and all later ones
+// of that life.
 static void each_in_turn_test(void) {
   static const long lengths[] = {1, 10, LONG_MAX / 2};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {

@@ -1,7 +1,9 @@
-// shadow: blocks with a record kept outside them, so that damage, overlap and loss show at the next look.
+// shadow: blocks with a record kept outside them, so that damage, overlap and loss show at the next
+// look.
 //
-// A block's content follows from its seed. Blocks to 16 KiB are filled and verified whole, larger ones at both ends and
-// once a page, so that a stress run is about the allocator and not about memset.
+// A block's content follows from its seed. Blocks to 16 KiB are filled and verified whole, larger
+// ones at both ends and once a page, so that a stress run is about the allocator and not about
+// memset.
 #ifndef TSLAB_TEST_SHADOW_H
 #define TSLAB_TEST_SHADOW_H
 

@@ -1,4 +1,5 @@
-// thread_crowd: 2,000 threads at once, then 20,000 one after the other; memory stays in proportion to those alive.
+// thread_crowd: 2,000 threads at once, then 20,000 one after the other; memory stays in proportion
+// to those alive.
 #include <limits.h>
 #include <pthread.h>
 
@@ -13,8 +14,8 @@ enum {
   CHURN_BLOCKS = 60,
 };
 
-// What a thread may cost with its blocks, and how much may stay when all are gone and memory has been trimmed; the same
-// of 16,000 threads one after the other.
+// What a thread may cost with its blocks, and how much may stay when all are gone and memory has
+// been trimmed; the same of 16,000 threads one after the other.
 #define CROWD_BYTES_PER_THREAD (192 * KIB)
 #define CROWD_BYTES_LEFT (32 * MIB)
 #define CHURN_BYTES_LEFT (16 * MIB)

@@ -1,4 +1,5 @@
-// thread_exit: threads that end in every way: destructors that allocate, blocks that others free meanwhile, no join.
+// thread_exit: threads that end in every way: destructors that allocate, blocks that others free
+// meanwhile, no join.
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-// thread_local: C++ objects of a thread whose destructors allocate, free, and touch each other as the thread ends.
+// thread_local: C++ objects of a thread whose destructors allocate, free, and touch each other as
+// the thread ends.
 #include <memory>
 #include <string>
 #include <thread>

@@ -1,4 +1,5 @@
-// tiny_stack: every path of the allocator on the smallest stack that a thread may have, and how much of it is used.
+// tiny_stack: every path of the allocator on the smallest stack that a thread may have, and how
+// much of it is used.
 //
 // The stack is painted before the thread starts; what paint is left tells how deep it went.
 #include <limits.h>

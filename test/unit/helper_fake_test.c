@@ -18,6 +18,12 @@ static bool dirty_sinks_to(size_t units) {
   return tsl_units_dirty() <= units;
 }
 
+// Waits for the helper's end: a program that ends with threads is waited for by sanitizers.
+static void end_helper(void) {
+  tsl_store_relaxed(&tsl_options.helper, 0);
+  while (helper_naps()) continue;
+}
+
 static void none_unless_asked_for(void) {
   tsl_fast_free(tsl_fast_malloc(3 * MIB));
   CHECK(!helper_naps());
@@ -31,6 +37,7 @@ static void gives_back_while_the_program_idles(void) {
   tsl_fast_free(block);
   CHECK(helper_naps());
   CHECK(dirty_sinks_to(0));
+  end_helper();
 }
 
 static void ends_and_starts_by_option(void) {
@@ -38,13 +45,12 @@ static void ends_and_starts_by_option(void) {
   tsl_options.purge_delay_ms = 1;
   (void)tsl_fast_malloc(100);
   CHECK(helper_naps());
-  tsl_store_relaxed(&tsl_options.helper, 0);
-  usleep(20000);
-  CHECK(!helper_naps());
+  end_helper();
   tsl_store_relaxed(&tsl_options.helper, 1);
   tsl_helper_ensure();
   tsl_helper_ensure();
   CHECK(helper_naps());
+  end_helper();
 }
 
 static void starting_keeps_errno(void) {
@@ -52,6 +58,7 @@ static void starting_keeps_errno(void) {
   errno = EDOM;
   (void)tsl_fast_malloc(100);
   CHECK_EQ(errno, EDOM);
+  end_helper();
 }
 
 static void a_child_starts_its_own(void) {
@@ -62,6 +69,7 @@ static void a_child_starts_its_own(void) {
   tsl_helper_after_fork();
   tsl_helper_ensure();
   CHECK(helper_naps());
+  end_helper();
 }
 
 int main(void) {

@@ -17,7 +17,7 @@ enum {
 static void open_region(void) {
   os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
   CHECK(tsl_region_init());
-  CHECK(tsl_region_grow());
+  CHECK(tsl_region_grow(1));
   CHECK_EQ(tsl_region_add_heap(), 1);  // whose name the entries bear
 }
 
@@ -120,7 +120,7 @@ static void resized_over_segments(void) {
   open_region();
   char *block = alloc(4 * MIB);
   fill(block, 4 * MIB, 3);
-  while (tsl_units_open() < 3 * TSL_SEGMENT_UNITS) CHECK(tsl_region_grow());
+  while (tsl_units_open() < 3 * TSL_SEGMENT_UNITS) CHECK(tsl_region_grow(1));
   CHECK(tsl_large_resize(block, 2 * segment));
   CHECK(is_filled(block, 4 * MIB, 3));
   fill(block, 2 * segment, 3);

@@ -157,7 +157,7 @@ static void later_sources_win(void) {
 static void variable_with_wrong_value(void) {
   variable_name = "TSLAB_THP", variable_text = "sometimes";
   CHECK(strstr(apply(NULL), "`thp` cannot be `sometimes`; it takes never, auto, always") != NULL);
-  CHECK_EQ(tsl_option(thp), TSL_THP_NEVER);
+  CHECK_EQ(tsl_option(thp), TSL_THP_AUTO);
 }
 
 static void confirm_prints_every_option(void) {

@@ -13,7 +13,7 @@ static void open_region(void) {
   os_fake.now_ms = 1000;
   tsl_options.purge_delay_ms = DELAY_MS;
   CHECK(tsl_region_init());
-  CHECK(tsl_region_grow());
+  CHECK(tsl_region_grow(1));
 }
 
 // Turns that many units into dirty free ones, in one run.

@@ -119,8 +119,13 @@ static void refused_map_gives_the_space_back(void) {
 
 static void huge_page_advice(void) {
   tsl_options.thp = TSL_THP_AUTO;
-  open_region((size_t)1 << 25);
-  CHECK_EQ(os_fake.calls[OS_FAKE_ADVISE_HUGE], 0);
+  open_region((size_t)1 << 28);
+  CHECK_EQ(os_fake.calls[OS_FAKE_ADVISE_HUGE], 1);
+  CHECK(!os_fake.huge_wanted);
+  CHECK(tsl_region_grow(63));
+  CHECK_EQ(os_fake.calls[OS_FAKE_ADVISE_HUGE], 1);
+  CHECK(tsl_region_grow(64));
+  CHECK(os_fake.huge_wanted);
   tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
   tsl_options.thp = TSL_THP_ALWAYS;
   open_region((size_t)1 << 25);
@@ -128,7 +133,7 @@ static void huge_page_advice(void) {
   tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
   tsl_options.thp = TSL_THP_NEVER;
   open_region((size_t)1 << 25);
-  CHECK_EQ(os_fake.calls[OS_FAKE_ADVISE_HUGE], 2);
+  CHECK_EQ(os_fake.calls[OS_FAKE_ADVISE_HUGE], 4);
   CHECK(!os_fake.huge_wanted);
 }
 
@@ -154,24 +159,24 @@ static void grows_to_its_end(void) {
   open_region((size_t)1 << 28);
   while (tsl_region.units < tsl_region.limit_units) {
     size_t end = next_end(tsl_region.units);
-    CHECK(tsl_region_grow());
+    CHECK(tsl_region_grow(1));
     check_grown(end);
     CHECK_EQ(tsl_units_open(), end - tsl_region.first_unit);
     CHECK_EQ(tsl_units_free(), tsl_units_open());
     state_check();
   }
   uint64_t commits = os_fake.calls[OS_FAKE_COMMIT];
-  CHECK(!tsl_region_grow());
-  CHECK(!tsl_region_grow());
+  CHECK(!tsl_region_grow(1));
+  CHECK(!tsl_region_grow(1));
   CHECK_EQ(os_fake.calls[OS_FAKE_COMMIT], commits);
 }
 
 static void smallest_region_grows_once(void) {
   open_region((size_t)1 << 24);
-  CHECK(tsl_region_grow());
+  CHECK(tsl_region_grow(1));
   check_grown(256);
   CHECK_EQ(tsl_units_free(), 256 - tsl_region.first_unit);
-  CHECK(!tsl_region_grow());
+  CHECK(!tsl_region_grow(1));
   state_check();
 }
 
@@ -179,13 +184,13 @@ static void smallest_region_grows_once(void) {
 static void growth_refused_at(unsigned commit, bool second) {
   check_context_set("commit %u of growth %u", commit, second + 1);
   open_region((size_t)1 << 27);
-  if (second) CHECK(tsl_region_grow());
+  if (second) CHECK(tsl_region_grow(1));
   size_t units = tsl_region.units, end = next_end(units);
   os_fake.failures[OS_FAKE_COMMIT].at = os_fake.calls[OS_FAKE_COMMIT] + commit;
-  bool grown = tsl_region_grow();
+  bool grown = tsl_region_grow(1);
   CHECK(!grown || commit > 1);
   if (!grown) CHECK_EQ(tsl_region.units, units);
-  if (!grown) CHECK(tsl_region_grow());
+  if (!grown) CHECK(tsl_region_grow(1));
   check_grown(end);
   state_check();
 }
@@ -243,7 +248,7 @@ static void refused_heap(void) {
 static void lookup_of_any_address(void) {
   int local = 0;
   open_region((size_t)1 << 24);
-  CHECK(tsl_region_grow());
+  CHECK(tsl_region_grow(1));
   *tsl_map_entry(tsl_region.first_unit) = 77;
   *tsl_map_entry(tsl_region.limit_units - 1) = 78;
   char *base = (char *)tsl_region.base, *end = base + tsl_region.span_bytes;

@@ -15,13 +15,13 @@ _Static_assert(LARGE >> TSL_UNIT_LOG2 >= 8 * SEGMENT, "a large region has many s
 static void open_region(size_t bytes) {
   os_fake.limit_bytes = bytes;
   CHECK(tsl_region_init());
-  CHECK(tsl_region_grow());
+  CHECK(tsl_region_grow(1));
 }
 
 static size_t first_segment(void) { return tsl_region.first_unit / SEGMENT; }
 
 static void open_whole_segments(unsigned count) {
-  while (tsl_region.units < (first_segment() + count) * SEGMENT) CHECK(tsl_region_grow());
+  while (tsl_region.units < (first_segment() + count) * SEGMENT) CHECK(tsl_region_grow(1));
 }
 
 static tsl_unit take(size_t count, size_t alignment) {
@@ -127,7 +127,7 @@ static void best_fit(void) {
 static void runs_cross_words(void) {
   open_region(SMALL);
   take_all_open();
-  CHECK(tsl_region_grow());
+  CHECK(tsl_region_grow(1));
   size_t base = tsl_region.units - TSL_GROWTH_UNITS;
   for (unsigned first = 0; first < 130; first += 13) {
     for (unsigned count = 1; first + count <= 256; count += 31) {
@@ -216,7 +216,7 @@ static void no_room_at_all(void) {
   CHECK_EQ(tsl_units_take(tsl_region.limit_units, 1, &clean), 0);
   CHECK_EQ(tsl_units_take(SIZE_MAX >> TSL_UNIT_LOG2, 1, &clean), 0);
   CHECK_EQ(tsl_units_free(), tsl_units_open());
-  while (tsl_region_grow()) continue;
+  while (tsl_region_grow(1)) continue;
   take_all_open();
   CHECK_EQ(tsl_units_take(1, 1, &clean), 0);
   CHECK_EQ(tsl_units_take(256, 256, &clean), 0);
@@ -292,7 +292,7 @@ static void take_at_needs_open_units(void) {
   CHECK(!tsl_units_take_at(end - 3, SIZE_MAX >> TSL_UNIT_LOG2, &clean));
   CHECK_EQ(tsl_units_free(), free);
   CHECK_EQ(tsl_units_dirty(), 0);
-  CHECK(tsl_region_grow());
+  CHECK(tsl_region_grow(1));
   CHECK(tsl_units_take_at(end - 3, 4 + 300, &clean));
   CHECK(clean);
   CHECK_EQ(tsl_units_free(), free + TSL_GROWTH_UNITS - 304);

@@ -106,7 +106,8 @@ static void destructor(void *value) {
   tsl_fast_free(block);
   tsl_fast_free(large);
   tsl_fast_free(value);
-  if (++destructor_calls < DESTRUCTOR_ROUNDS) pthread_setspecific(key, alloc(200));
+  int calls = tsl_add_relaxed(&destructor_calls, 1) + 1;
+  if (calls < DESTRUCTOR_ROUNDS) pthread_setspecific(key, alloc(200));
 }
 
 static void *leave_to_destructors(void *unused) {
@@ -118,9 +119,9 @@ static void destructors_allocate(void) {
   alloc(1);  // our own key comes first, so that the other one's last call comes after ours
   CHECK_EQ(pthread_key_create(&key, destructor), 0);
   for (int i = 0; i < 20; i++) {
-    destructor_calls = 0;
+    tsl_store_relaxed(&destructor_calls, 0);
     threads_run_one(leave_to_destructors, NULL);
-    CHECK_EQ(destructor_calls, DESTRUCTOR_ROUNDS);
+    CHECK_EQ(tsl_load_relaxed(&destructor_calls), DESTRUCTOR_ROUNDS);
   }
   CHECK_LE(tsl_region.last_heap, 3);
   tsl_trim(0);
