@@ -11,9 +11,9 @@ enum {
   COLLECT_BUDGET = 4,  // slabs that one refill looks at
   TICK_REFILLS = 16,   // refills between two looks at what is not needed
   REST_LOOKS = 8,      // classes that one such look considers
-  BIN_BYTES = 262144,  // a bin holds about so much,
-  BIN_LEAST = 16,      // but at least so many blocks
-  BIN_MOST = 64,       // and at most so many
+  REST_BLOCKS = 64,    // and blocks that it gives back
+  TINY_BIN_BYTES = 65536,
+  MEDIUM_BIN_BYTES = 262144,
 };
 #define NEVER UINT32_MAX
 
@@ -31,10 +31,16 @@ static uint32_t turn;  // [remote], relaxed: either pool serves
 
 static uint32_t *pool_link(uint32_t number) { return &tsl_heap_at(number)->pool_next; }
 
+static unsigned clamp(unsigned n, unsigned least, unsigned most) {
+  return n < least ? least : n > most ? most : n;
+}
+
+// Small blocks are many at a time, and large ones are dear to keep.
 static unsigned bin_limit(unsigned class) {
+  unsigned bytes = tsl_sizeclasses[class].bytes;
   if (TSL_SECURE) return 0;
-  unsigned blocks = BIN_BYTES / tsl_sizeclasses[class].bytes;
-  return blocks > BIN_MOST ? BIN_MOST : blocks < BIN_LEAST ? BIN_LEAST : blocks;
+  if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
+  return clamp(MEDIUM_BIN_BYTES / bytes, 16, 64);
 }
 
 static void heap_init(struct tsl_heap *heap, uint32_t number) {
@@ -232,7 +238,8 @@ TSL_COLD static void report_interior(const void *block) {
 static void bin_check(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
   uintptr_t *block = bin->head;
-  if (block == &tsl_bin_end || (*block ^ (uintptr_t)block) == (uintptr_t)&tsl_bin_end) return;
+  if (block == &tsl_bin_end || *block < heap->contained) return;
+  if ((*block ^ (uintptr_t)block) == (uintptr_t)&tsl_bin_end) return;
   tsl_misuse("heap corruption: the free block %p of %u bytes was written to", (void *)block,
              tsl_sizeclasses[class].bytes);
   bin->head = &tsl_bin_end;
@@ -321,22 +328,26 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   heap_put(heap, class, block);
 }
 
-static void heap_empty_bin(struct tsl_heap *heap, unsigned class) {
+// Puts up to `most` hot blocks of a class back into their slabs.
+static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
   struct tsl_bin *bin = &heap->bins[class];
-  while (bin->head != &tsl_bin_end) {
+  for (; most != 0; most--) {
+    bin_check(heap, class);
     uintptr_t *block = bin->head;
+    if (block == &tsl_bin_end) return;
     bin->head = (void *)(*block ^ (uintptr_t)block);
     bin->room++;
     heap_put(heap, class, block);
   }
-  struct tsl_stock *stock = &heap->stocks[class];
-  heap->allocations[class] -= tsl_stock_blocks(stock);
-  while (stock->run != 0 || tsl_stock_run(stock)) {
-    heap_put(heap, class, tsl_stock_pop(stock));
-  }
 }
 
-// A class that the thread has not allocated from since the last look gives its free blocks back to
+static void stock_drain(struct tsl_heap *heap, unsigned class) {
+  struct tsl_stock *stock = &heap->stocks[class];
+  heap->allocations[class] -= tsl_stock_blocks(stock);
+  while (stock->run != 0 || tsl_stock_run(stock)) heap_put(heap, class, tsl_stock_pop(stock));
+}
+
+// A class that the thread has not allocated from since the last look gives free blocks back to
 // their slabs, so that these can empty. One class a call at most.
 static void heap_rest(struct tsl_heap *heap) {
   for (unsigned looks = 0; looks < REST_LOOKS; looks++) {
@@ -345,7 +356,8 @@ static void heap_rest(struct tsl_heap *heap) {
     bool idle = until == heap->rest_until[class];
     heap->rest_until[class] = until;
     if (idle && (heap->bins[class].head != &tsl_bin_end || heap->stocks[class].run != 0)) {
-      heap_empty_bin(heap, class);
+      bin_drain(heap, class, REST_BLOCKS);
+      stock_drain(heap, class);
       return;
     }
   }
@@ -403,7 +415,10 @@ void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
 
 void tsl_heap_collect(struct tsl_heap *heap) {
   heap_empty_quarantine(heap);
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) heap_empty_bin(heap, class);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    bin_drain(heap, class, UINT32_MAX);
+    stock_drain(heap, class);
+  }
   tsl_store_relaxed(&heap->home->inside, 1);
   heap_look_at_ready(heap, UINT32_MAX);
   heap_give_cache(heap, 0);

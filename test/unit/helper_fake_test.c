@@ -6,10 +6,12 @@
 
 enum { MIB = 1 << 20, PATIENCE_MS = 5000 };
 
+static uint64_t naps(void) { return tsl_load_relaxed(&os_fake.calls[OS_FAKE_SLEEP]); }
+
 static bool helper_naps(void) {
-  uint64_t before = tsl_load_relaxed(&os_fake.calls[OS_FAKE_SLEEP]);
-  usleep(20000);
-  return tsl_load_relaxed(&os_fake.calls[OS_FAKE_SLEEP]) != before;
+  uint64_t before = naps();
+  for (int ms = 0; naps() == before && ms < PATIENCE_MS; ms++) usleep(1000);
+  return naps() != before;
 }
 
 // Waits until the helper has brought the dirty units down to `units`.
@@ -21,12 +23,17 @@ static bool dirty_sinks_to(size_t units) {
 // Waits for the helper's end: a program that ends with threads is waited for by sanitizers.
 static void end_helper(void) {
   tsl_store_relaxed(&tsl_options.helper, 0);
-  while (helper_naps()) continue;
+  uint64_t before;
+  do {
+    before = naps();
+    usleep(20000);
+  } while (naps() != before);
 }
 
 static void none_unless_asked_for(void) {
   tsl_fast_free(tsl_fast_malloc(3 * MIB));
-  CHECK(!helper_naps());
+  usleep(20000);
+  CHECK_EQ(naps(), 0);
 }
 
 static void gives_back_while_the_program_idles(void) {
