@@ -8,7 +8,12 @@
 
 enum { KEYS = 8, THREADS = 3000, WARM = 500, AT_ONCE = 4, HANDED = 20000, ROUNDS = 60 };
 
+// A sanitizer keeps a record of every thread that ever was.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BYTES_LEFT (96 * MIB)
+#else
 #define BYTES_LEFT (8 * MIB)
+#endif
 
 // ThreadSanitizer takes its own leave of a thread in the last round: no watched code may run then.
 #ifdef __SANITIZE_THREAD__
