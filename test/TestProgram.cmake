@@ -6,10 +6,12 @@ function(test_program name)
   set_target_properties(${name} PROPERTIES
     C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON
     CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS ON)
-  target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+  target_compile_definitions(${name} PRIVATE
+    _GNU_SOURCE TSL_SECURE=$<BOOL:${TSLAB_SECURE}>)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
   # Misuse and impossible sizes are what these programs are about.
   target_compile_options(${name} PRIVATE -fno-builtin -Wno-free-nonheap-object
+    $<$<COMPILE_LANGUAGE:CXX>:-fsized-deallocation>
     $<$<C_COMPILER_ID:GNU>:
       -Wno-alloc-size-larger-than -Wno-use-after-free -Wno-stringop-overflow>)
   # Lazy binding would put the loader's frames on the smallest stacks.

@@ -135,7 +135,7 @@ def python_with_tests() -> str:
         found = subprocess.run(probe, capture_output=True, text=True, check=False)
         if found.returncode == 0:
             return found.stdout.strip()
-    raise MissingError("no Python here has its test suite (libpython3-testsuite)")
+    raise MissingError("no Python here has its test suite (in Debian: libpython3.N-testsuite)")
 
 
 def python(run: Run) -> str:

@@ -87,8 +87,7 @@ static void leak_check(void *(*function)(void *), void *data) {
 // Keys made before the allocator's own and after it, so that its turn comes in the middle.
 static void destructors_test(void) {
   leak_check(visitor_run, NULL);
-  CHECK_EQ(atomic_load(&destructions),
-           (long)(THREADS + WARM) * KEYS * VISITS);
+  CHECK_EQ(atomic_load(&destructions), (long)(THREADS + WARM) * KEYS * VISITS);
   pthread_key_t late;
   CHECK_EQ(pthread_key_create(&late, late_destructor), 0);
   leak_check(late_visitor_run, &late);

@@ -108,7 +108,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
     check_context_set("task %s", tasks[i].name);
     size_t depth = depth_of(tasks[i].run) - base;
-    printf("%s: %zu bytes of stack\n", tasks[i].name, depth);
+    dprintf(STDOUT_FILENO, "%s: %zu bytes of stack\n", tasks[i].name, depth);
     CHECK_LE(depth, DEPTH_ALLOWED);
   }
   return 0;
