@@ -10,10 +10,19 @@
 #include "alloc/thread.h"
 #include "base/check.h"
 #include "memory/large.h"
+#include "memory/unit_cache.h"
 
 static void *out_of_memory(void) {
   errno = ENOMEM;
   return NULL;
+}
+
+// The last resort before an allocation fails: what caches hold becomes free units, which serve any
+// size.
+TSL_COLD static void memory_regain(struct tsl_heap *heap) {
+  tsl_heap_collect(heap->home);
+  tsl_heap_collect_pool();
+  tsl_unit_cache_drain(SIZE_MAX);
 }
 
 // The calling thread has no heap yet, or no more.
@@ -28,6 +37,10 @@ static void *malloc_first(size_t bytes) {
 TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
   if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
   void *block = tsl_heap_refill(heap, class);
+  if (tsl_unlikely(block == NULL)) {
+    memory_regain(heap);
+    block = tsl_heap_refill(heap, class);
+  }
   tsl_helper_ensure();
   return tsl_likely(block != NULL) ? block : out_of_memory();
 }
@@ -53,7 +66,12 @@ void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
   if (!fits || (tsl_heap_current == &tsl_heap_empty && !tsl_thread_enter(&lease)))
     return out_of_memory();
   uint32_t entry = tsl_heap_current->tag | TSL_CODE_LARGE;
-  void *block = tsl_large_alloc(bytes, alignment, entry, clean == NULL ? &ignored : clean);
+  if (clean == NULL) clean = &ignored;
+  void *block = tsl_large_alloc(bytes, alignment, entry, clean);
+  if (tsl_unlikely(block == NULL)) {
+    memory_regain(tsl_heap_current);
+    block = tsl_large_alloc(bytes, alignment, entry, clean);
+  }
   tsl_thread_leave(&lease);
   return block == NULL ? out_of_memory() : block;
 }

@@ -26,12 +26,12 @@ size_t tsl_good_size(size_t bytes) {
 
 // A block stays where it is while it wastes less than half of itself.
 static bool fits_in_place(size_t usable, size_t bytes) {
-  return bytes <= usable && bytes >= usable / 2;
+  return bytes <= usable && (bytes >= usable / 2 || tsl_good_size(bytes) == usable);
 }
 
 void tsl_check_size(const void *block, size_t bytes) {
   size_t usable = tsl_usable(block);
-  if (block == NULL || tsl_good_size(bytes) == usable || fits_in_place(usable, bytes)) return;
+  if (block == NULL || fits_in_place(usable, bytes)) return;
   tsl_misuse("free(%p): its size is given as %zu, but it has %zu bytes", block, bytes, usable);
 }
 

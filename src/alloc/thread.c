@@ -1,7 +1,6 @@
 #include "alloc/thread.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 
 #include "base/check.h"
@@ -13,19 +12,14 @@ static struct tsl_lock init_lock;
 static bool ready;  // [lock:init, read by any]
 static pthread_key_t exit_key;
 
-// After the last round of destructors nobody tells us of the thread's end any more.
-static TSL_TLS bool last_round_over;
+// Set once the thread's destructor ran: from then on nobody may tell us of the thread's end.
+static TSL_TLS bool exiting;
 
-// Other destructors may still allocate and free: the heap stays until the last round that the
-// system promises.
-static void thread_exit(void *value) {
-  struct tsl_heap *heap = value;
-  if (++heap->exit_rounds < TSL_EXIT_ROUNDS) {
-    pthread_setspecific(exit_key, heap);
-    return;
-  }
+// Later destructors may still allocate and free: allocations then borrow a heap for one call, and
+// frees are those of any other thread.
+static void thread_exit(void *heap) {
+  exiting = true;
   tsl_heap_current = &tsl_heap_empty;
-  last_round_over = true;
   tsl_heap_pool(heap);
 }
 
@@ -52,9 +46,9 @@ bool tsl_thread_enter(struct tsl_lease *lease) {
   int saved = errno;
   struct tsl_heap *heap = library_init() ? tsl_heap_take() : NULL;
   if (heap == NULL) return false;
-  lease->heap = last_round_over ? heap : NULL;
+  lease->heap = exiting ? heap : NULL;
   tsl_heap_current = heap;
-  if (!last_round_over) pthread_setspecific(exit_key, heap);
+  if (!exiting) pthread_setspecific(exit_key, heap);
   errno = saved;
   return true;
 }

@@ -29,14 +29,6 @@
 #define TSL_SECURE 0
 #endif
 
-// Rounds of a thread's destructors after which ours is the last that matters: all that POSIX
-// promises; but ThreadSanitizer forgets the thread at the beginning of the last one.
-#if defined(__SANITIZE_THREAD__)
-#define TSL_EXIT_ROUNDS (_POSIX_THREAD_DESTRUCTOR_ITERATIONS - 1)
-#else
-#define TSL_EXIT_ROUNDS _POSIX_THREAD_DESTRUCTOR_ITERATIONS
-#endif
-
 // The rest shapes the code of the two fast paths, where each instruction is counted. What it says
 // is what the plain C behind #else says.
 

@@ -25,9 +25,9 @@ TSL_RELRO struct tsl_heap tsl_heap_empty = {
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_heap_empty;
 
-// Heaps without a thread. Those in pools[turn] have not been looked at since the turn changed.
-static struct tsl_stack pools[2];
-static uint32_t turn;  // [remote], relaxed: either pool serves
+// Heaps without a thread, the warmest on top.
+static struct tsl_stack pool;
+static uint32_t look_next;  // [remote], relaxed: the heap to look at next, modulo their number
 
 static uint32_t *pool_link(uint32_t number) { return &tsl_heap_at(number)->pool_next; }
 
@@ -76,20 +76,35 @@ static void heap_mend(struct tsl_heap *heap) {
   }
 }
 
-static struct tsl_heap *pool_take(uint32_t which) {
-  uint32_t number = tsl_stack_pop(&pools[which], pool_link);
-  if (number == 0) return NULL;
-  if (tsl_unlikely(tsl_heap_at(number)->torn != 0)) heap_mend(tsl_heap_at(number));
-  return tsl_heap_at(number);
+// A pooled heap belongs to whoever moves its `hold` away from POOLED.
+static bool heap_claim(struct tsl_heap *heap, uint32_t hold) {
+  uint32_t pooled = TSL_HEAP_POOLED;
+  if (!tsl_cas_acquire(&heap->hold, &pooled, hold)) return false;  // pairs: heap-hold
+  if (tsl_unlikely(heap->torn != 0)) heap_mend(heap);
+  return true;
 }
 
-static void pool_give(uint32_t which, struct tsl_heap *heap) {
-  tsl_stack_push(&pools[which], heap->number, pool_link);
+static void heap_unclaim(struct tsl_heap *heap) {
+  tsl_store_release(&heap->hold, TSL_HEAP_POOLED);  // pairs: heap-hold
+}
+
+static struct tsl_heap *pool_take(void) {
+  uint32_t number = tsl_stack_pop(&pool, pool_link);
+  if (number == 0) return NULL;
+  if (heap_claim(tsl_heap_at(number), TSL_HEAP_OWNED)) return tsl_heap_at(number);
+  // Somebody looks at it for a moment: the one below will do.
+  struct tsl_heap *below = pool_take();
+  tsl_stack_push(&pool, number, pool_link);
+  return below;
+}
+
+static void pool_give(struct tsl_heap *heap) {
+  heap_unclaim(heap);
+  tsl_stack_push(&pool, heap->number, pool_link);
 }
 
 struct tsl_heap *tsl_heap_take(void) {
-  struct tsl_heap *heap = pool_take(0);
-  if (heap == NULL) heap = pool_take(1);
+  struct tsl_heap *heap = pool_take();
   if (heap != NULL) return heap;
   uint32_t number = tsl_region_add_heap();
   if (number == 0) return NULL;
@@ -103,9 +118,8 @@ static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
 }
 
 void tsl_heap_pool(struct tsl_heap *heap) {
-  heap->exit_rounds = 0;
   heap_give_cache(heap, 0);
-  pool_give(tsl_load_relaxed(&turn), heap);
+  pool_give(heap);
 }
 
 static void stock_list(struct tsl_stock *stock, struct tsl_slab *slab) {
@@ -198,19 +212,17 @@ static void heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
   }
 }
 
-// Looks at one heap without a thread; each comes to its turn.
+// Looks at the next heap, when it has no thread; each comes to its turn, and none is moved.
 void tsl_heap_look_at_pool(void) {
-  uint32_t from = tsl_load_relaxed(&turn);
-  struct tsl_heap *heap = pool_take(from);
-  if (heap == NULL) {
-    tsl_store_relaxed(&turn, 1 - from);
-    return;
-  }
+  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
+  if (heaps == 0) return;
+  struct tsl_heap *heap = tsl_heap_at(tsl_add_relaxed(&look_next, 1) % heaps + 1);
+  if (!heap_claim(heap, TSL_HEAP_LOOKED_AT)) return;
   tsl_store_relaxed(&heap->inside, 1);
   heap_look_at_ready(heap, COLLECT_BUDGET);
   heap_give_cache(heap, 0);
   tsl_store_relaxed(&heap->inside, 0);
-  pool_give(1 - from, heap);
+  heap_unclaim(heap);
 }
 
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
@@ -428,16 +440,16 @@ void tsl_heap_collect(struct tsl_heap *heap) {
 
 void tsl_heap_collect_pool(void) {
   struct tsl_stack collected = {0};
-  for (struct tsl_heap *heap; (heap = pool_take(0)) != NULL || (heap = pool_take(1)) != NULL;) {
+  for (struct tsl_heap *heap; (heap = pool_take()) != NULL;) {
     tsl_heap_collect(heap);
     tsl_stack_push(&collected, heap->number, pool_link);
   }
   for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;)
-    pool_give(0, tsl_heap_at(number));
+    pool_give(tsl_heap_at(number));
 }
 
 void tsl_heap_after_fork(struct tsl_heap *mine) {
-  pools[0] = pools[1] = (struct tsl_stack){0};
+  pool = (struct tsl_stack){0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init

@@ -69,6 +69,8 @@ static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
   return stock->run + tsl_bit_count(stock->rest);
 }
 
+enum tsl_heap_hold { TSL_HEAP_OWNED, TSL_HEAP_POOLED, TSL_HEAP_LOOKED_AT };
+
 struct tsl_heap {
   // First, so that a bin's place is its distance from the heap's address.
   struct tsl_bin bins[TSL_CLASSES];
@@ -79,11 +81,11 @@ struct tsl_heap {
   struct tsl_heap *home;  // [const] the home heap of the thread whose heap this is
   tsl_unit pending;       // [owner] slabs taken from `ready` and not looked at yet
   uint32_t pool_next;     // [remote] link while in the pool
+  uint32_t hold;          // [remote] one of enum tsl_heap_hold
   uint32_t unit_count;    // [owner] a home heap's cache of empty units,
   uint32_t unit_low;      // [owner] and the least of it since the last tick
   uint32_t ticks;         // [owner] refills until the next look at what is not needed
   uint8_t inside;         // [owner, read after fork] the thread is in the middle of a change
-  uint8_t exit_rounds;    // [owner] how often the thread's destructor ran
   uint8_t torn;           // [owner] a fork took the thread, perhaps in the middle of a fast path
   struct tsl_stock stocks[TSL_CLASSES];
   uint64_t allocations[TSL_CLASSES];  // [owner] those before `until` was set, plus that number

@@ -61,10 +61,10 @@ void *tsl_large_move(void *block, size_t bytes) {
     return NULL;
   void *moved = tsl_large_alloc(bytes, 1, tsl_load_relaxed(tsl_map_entry(unit)), &clean);
   if (moved == NULL) return NULL;
-  if (!tsl_os_move(block, moved, old_bytes)) {
-    tsl_large_free(moved);
-    return NULL;
-  }
+  enum tsl_os_moved result = tsl_os_move(block, moved, old_bytes);
+  if (result == TSL_OS_NOT_MOVED) tsl_large_free(moved);
+  if (result == TSL_OS_PLACE_LOST) tsl_store_relaxed(tsl_map_entry(tsl_unit_of(moved)), 0);
+  if (result != TSL_OS_MOVED) return NULL;
   tsl_add_relaxed(&moves, 1);
   tsl_large_free(block);
   return moved;

@@ -25,9 +25,12 @@ static uintptr_t segments_end;  // [lock:grow]
 static uintptr_t heaps_end;     // [lock:grow]
 static size_t committed_units;  // [lock:grow] heap units committed, counted from base
 
+// The least power of two that is not below n.
+static size_t power_of_two_from(size_t n) { return (size_t)2 << tsl_highest_bit(n - 1); }
+
 // Lays the parts out one behind the other; sizes follow from the number of units.
-static void region_lay_out(uintptr_t base, size_t span_bytes) {
-  size_t units = span_bytes >> TSL_UNIT_LOG2;
+static void region_lay_out(uintptr_t base, size_t bytes) {
+  size_t units = bytes >> TSL_UNIT_LOG2;
   size_t segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
   uintptr_t at = base + tsl_round_up(units * sizeof(uint32_t), TSL_UNIT_BYTES);
   tsl_region.records = at;
@@ -35,31 +38,30 @@ static void region_lay_out(uintptr_t base, size_t span_bytes) {
   tsl_region.segments = at;
   at += tsl_round_up(segments * sizeof(struct tsl_segment), TSL_UNIT_BYTES);
   tsl_region.heaps = at;
-  tsl_region.limit_heaps = (span_bytes >> HEAPS_SHARE_LOG2) / TSL_HEAP_BYTES;
+  tsl_region.limit_heaps = (bytes >> HEAPS_SHARE_LOG2) / TSL_HEAP_BYTES;
   if (tsl_region.limit_heaps > TSL_MOST_HEAPS) tsl_region.limit_heaps = TSL_MOST_HEAPS;
   at += tsl_round_up(tsl_region.limit_heaps * TSL_HEAP_BYTES, TSL_UNIT_BYTES);
   tsl_region.first_unit = (at - base) >> TSL_UNIT_LOG2;
-  tsl_region.span_bytes = span_bytes;
+  tsl_region.span_bytes = power_of_two_from(bytes);
   tsl_region.limit_units = units;
   tsl_region.base = base;
 }
 
 static size_t region_wanted_bytes(void) {
   size_t wanted = (size_t)tsl_option(reserve), decent = tsl_os_reserve_limit_bytes();
-  if (decent == 0) return 0;
-  size_t bytes = (size_t)1 << tsl_highest_bit(wanted < decent ? wanted : decent);
-  return bytes < wanted && bytes * 2 <= decent ? bytes * 2 : bytes;
+  return tsl_round_down(wanted < decent ? wanted : decent, TSL_UNIT_BYTES);
 }
 
 bool tsl_region_init(void) {
   void *base = NULL;
   size_t bytes = region_wanted_bytes();
-  for (; base == NULL && bytes >> SMALLEST_RESERVE_LOG2 != 0; bytes /= 2) {
-    base = tsl_os_reserve(bytes, bytes);
+  for (; bytes >> SMALLEST_RESERVE_LOG2 != 0; bytes = tsl_round_down(bytes / 2, TSL_UNIT_BYTES)) {
+    base = tsl_os_reserve(bytes, power_of_two_from(bytes));
     if (base != NULL) break;
   }
   if (base == NULL) return false;
-  if (!tsl_os_make_readable(base, bytes >> TSL_UNIT_LOG2 << MAP_ENTRY_LOG2)) {
+  size_t map_bytes = tsl_round_up(bytes >> TSL_UNIT_LOG2 << MAP_ENTRY_LOG2, tsl_os_page_bytes());
+  if (!tsl_os_make_readable(base, map_bytes)) {
     tsl_os_unreserve(base, bytes);
     return false;
   }
@@ -96,15 +98,27 @@ static bool region_commit(size_t units) {
   return tsl_os_commit(start, (units - committed_units) << TSL_UNIT_LOG2);
 }
 
+// The newly committed units [first, end) become free, segment by segment.
+static void region_open(size_t first, size_t end) {
+  while (first < end) {
+    size_t next = tsl_round_up(first + 1, TSL_SEGMENT_UNITS);
+    if (next > end) next = end;
+    tsl_segment_open(first / TSL_SEGMENT_UNITS, first % TSL_SEGMENT_UNITS, next - first);
+    first = next;
+  }
+}
+
+// A large want is committed in one call, so that the system can refuse what it does not have.
 static bool region_grow_locked(size_t wanted_units) {
-  size_t first = committed_units;
-  if (first >= tsl_region.limit_units) return false;
-  size_t end = tsl_round_up(first + 1, TSL_GROWTH_UNITS);
+  size_t first = committed_units, most = tsl_region.limit_units - first;
+  if (most == 0) return false;
+  size_t end = first + (wanted_units < most ? wanted_units : most);
+  end = tsl_round_up(end, TSL_GROWTH_UNITS);
   if (end > tsl_region.limit_units) end = tsl_region.limit_units;
   if (!region_commit(end)) return false;
   if (wanted_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO)
     tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, true);
-  tsl_segment_open(first / TSL_SEGMENT_UNITS, first % TSL_SEGMENT_UNITS, end - first);
+  region_open(first, end);
   committed_units = end;
   tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
   return true;

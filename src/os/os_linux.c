@@ -33,7 +33,7 @@ enum { HINT_TRIES = 4 };
 size_t tsl_os_page_bytes(void) { return (size_t)getauxval(AT_PAGESZ); }
 
 static void *map_reserved(void *hint, size_t bytes) {
-  void *address = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *address = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return address == MAP_FAILED ? NULL : address;
 }
 
@@ -112,20 +112,19 @@ void tsl_os_guard(void *address, size_t bytes, bool guarded) {
   errno = saved;
 }
 
-static void map_committed(void *address, size_t bytes) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-  void *mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (mapped != address) tsl_assert_failed("a place of ours can be mapped", __FILE__, __LINE__);
+static bool map_committed(void *address, size_t bytes) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  return mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == address;
 }
 
 // A refusal may come when `to` is unmapped already: before Linux 6.17 that is what becomes of a
 // source that is more than one mapping.
-bool tsl_os_move(void *from, void *to, size_t bytes) {
+enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   int saved = errno;
   void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
-  if (moved != to) map_committed(to, bytes);
+  bool whole = moved == to || map_committed(to, bytes);
   errno = saved;
-  return moved == to;
+  return moved == to ? TSL_OS_MOVED : whole ? TSL_OS_NOT_MOVED : TSL_OS_PLACE_LOST;
 }
 
 void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {

@@ -15,6 +15,9 @@ extern new_handler *_ZSt15get_new_handlerv(void) __attribute__((weak));
 extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
 extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 
+// nothrow.cc, or nothrow.c where there is no C++ compiler: false when the handler threw.
+extern bool tsl_call_new_handler(new_handler *handler);
+
 static void *runtime_symbol(void *linked, const char *name) {
   if (linked != NULL || dlsym == NULL) return linked;
   return dlsym(NULL, name);
@@ -39,7 +42,11 @@ TSL_NOINLINE static void *new_again(size_t alignment, size_t bytes, bool throws)
   for (;;) {
     new_handler *handler = current_handler();
     if (handler == NULL) break;
-    handler();
+    if (throws) {
+      handler();
+    } else if (!tsl_call_new_handler(handler)) {
+      return NULL;
+    }
     void *block = tsl_entry_aligned(alignment, bytes);
     if (block != NULL) return block;
   }

@@ -35,7 +35,12 @@ FACE int reallocarr(void *place, size_t count, size_t bytes) {
   if (__builtin_mul_overflow(count, bytes, &total)) return EOVERFLOW;
   memcpy(&block, place, sizeof block);
   int saved = errno;
-  void *moved = tsl_entry_realloc(block, total);
+  void *moved = NULL;
+  if (total == 0) {
+    tsl_fast_free(block);
+  } else {
+    moved = tsl_realloc(block, total);
+  }
   errno = saved;
   if (moved == NULL && total != 0) return ENOMEM;
   memcpy(place, &moved, sizeof moved);

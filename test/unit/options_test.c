@@ -176,10 +176,10 @@ static void get_and_set(void) {
   CHECK_EQ(tsl_option_get("nothing", value, sizeof value), ENOENT);
   CHECK_EQ(tsl_option_get("", value, sizeof value), ENOENT);
   CHECK_EQ(tsl_option_get("thp", value, 0), ERANGE);
-  CHECK_EQ(tsl_option_get("thp", value, 5), ERANGE);
+  CHECK_EQ(tsl_option_get("thp", value, 4), ERANGE);
   CHECK(strcmp(value, "kept") == 0);
-  CHECK_EQ(tsl_option_get("thp", value, 6), 0);
-  CHECK(strcmp(value, "never") == 0);
+  CHECK_EQ(tsl_option_get("thp", value, 5), 0);
+  CHECK(strcmp(value, "auto") == 0);
   CHECK_EQ(tsl_option_set("nothing", "1"), ENOENT);
   CHECK_EQ(tsl_option_set("thp", "2"), EINVAL);
   CHECK_EQ(tsl_option_set("reserve", ""), EINVAL);

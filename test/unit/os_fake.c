@@ -184,7 +184,7 @@ void tsl_os_guard(void *address, size_t bytes, bool guarded) {
   pthread_mutex_unlock(&lock);
 }
 
-bool tsl_os_move(void *from, void *to, size_t bytes) {
+enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct page_range source = page_range(from, bytes), target = page_range(to, bytes);
   expect(bytes % OS_FAKE_PAGE_BYTES == 0, "move: whole pages");
@@ -195,7 +195,7 @@ bool tsl_os_move(void *from, void *to, size_t bytes) {
   if (done) memcpy(to, from, bytes);
   if (done) expect(madvise(from, bytes, MADV_DONTNEED) == 0, "move: zero pages");
   pthread_mutex_unlock(&lock);
-  return done;
+  return done ? TSL_OS_MOVED : TSL_OS_NOT_MOVED;
 }
 
 void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {

@@ -127,7 +127,7 @@ static void purged_is_zero_and_not_resident(void) {
 static void moved_content(void) {
   char *from = reserve_committed(), *to = reserve_committed();
   memset(from, 1, BYTES);
-  bool moved = tsl_os_move(from, to, BYTES / 2);
+  bool moved = tsl_os_move(from, to, BYTES / 2) == TSL_OS_MOVED;
   check_filled(to, BYTES / 2, moved ? 1 : 0);
   check_filled(from, BYTES / 2, moved ? 0 : 1);
   check_filled(from + BYTES / 2, BYTES / 2, 1);
@@ -140,7 +140,7 @@ static void refused_move_leaves_both_places(void) {
   memset(from, 1, BYTES);
   move_fails = true;
   errno = EDOM;
-  CHECK(!tsl_os_move(from, to, BYTES / 2));
+  CHECK_EQ(tsl_os_move(from, to, BYTES / 2), TSL_OS_NOT_MOVED);
   CHECK_EQ(errno, EDOM);
   check_filled(from, BYTES, 1);
   CHECK(may_touch(to, true) && may_touch(to + BYTES / 2 - 1, true));
