@@ -11,6 +11,9 @@ static size_t dirty_units, dirty_low;
 // No segment below this one had a free unit when somebody last looked. [remote], relaxed: a hint.
 static size_t search_from;
 
+// Runs longer than this may lie across two segments.
+enum { ACROSS_UNITS = TSL_SEGMENT_UNITS / 4 };
+
 struct run {
   unsigned first, count;
 };
@@ -255,6 +258,32 @@ static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
   }
 }
 
+// Free units at a segment's beginning and at its end; a moment's value.
+struct ends {
+  unsigned head, tail;
+};
+
+static struct ends segment_ends(size_t index) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  struct ends ends = {0, 0};
+  if (!tsl_lock_try_briefly(&segment->lock)) return ends;
+  ends.head = bits_find(segment->free, 0, false);
+  ends.tail = TSL_SEGMENT_UNITS - bits_run_start(segment->free, TSL_SEGMENT_UNITS);
+  tsl_lock_release(&segment->lock);
+  return ends;
+}
+
+// Units that begin in one segment and end in the next.
+static tsl_unit segments_take_across(size_t count, bool *clean) {
+  for (size_t i = tsl_region.first_unit / TSL_SEGMENT_UNITS; i + 1 < segments_open(); i++) {
+    size_t tail = segment_ends(i).tail;
+    if (tail == 0 || tail + segment_ends(i + 1).head < count) continue;
+    tsl_unit first = (tsl_unit)((i + 1) * TSL_SEGMENT_UNITS - tail);
+    if (tsl_units_take_at(first, count, clean)) return first;
+  }
+  return 0;
+}
+
 // Looks through the segments [*index, end); `*full` tells whether none before the one taken from
 // had a free unit.
 static tsl_unit segments_search(size_t *index, size_t count, size_t alignment, bool *clean,
@@ -279,6 +308,8 @@ tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
   index = 0;
   do {
     found = segments_search(&index, count, alignment, clean, &full);
+    if (found == 0 && count > ACROSS_UNITS && alignment == 1)
+      found = segments_take_across(count, clean);
     if (index != 0) index--;  // growth makes the last segment longer
   } while (found == 0 && tsl_region_grow(count));
   return found;

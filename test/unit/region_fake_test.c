@@ -20,7 +20,7 @@ static void check_layout(void) {
   const struct tsl_region *r = &tsl_region;
   size_t segments = tsl_divide_up(r->limit_units, TSL_SEGMENT_UNITS);
   CHECK_EQ(r->base & (r->span_bytes - 1), 0);
-  CHECK_EQ(r->limit_units << TSL_UNIT_LOG2, r->span_bytes);
+  CHECK_LE(r->limit_units << TSL_UNIT_LOG2, r->span_bytes);
   CHECK_GE(r->records, r->base + r->limit_units * sizeof(uint32_t));
   CHECK_GE(r->segments, r->records + r->limit_units * TSL_RECORD_BYTES);
   CHECK_GE(r->heaps, r->segments + segments * sizeof(struct tsl_segment));
@@ -36,7 +36,7 @@ static void every_span_has_room(void) {
     open_region((size_t)1 << log2);
     check_layout();
     CHECK_EQ(os_fake.committed_bytes, 0);
-    tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
+    tsl_os_unreserve((void *)tsl_region.base, tsl_region.limit_units << TSL_UNIT_LOG2);
   }
 }
 
@@ -51,22 +51,23 @@ static void map_is_readable_and_zero(void) {
 
 static void span_follows_option_and_limit(void) {
   static const struct {
-    size_t option, limit, span;
-  } cases[] = {{64 << 20, SIZE_MAX, 64 << 20},
-               {64 << 20, 64 << 20, 64 << 20},
-               {(64 << 20) + 1, SIZE_MAX, 128 << 20},
-               {100 << 20, 127 << 20, 64 << 20},
-               {100 << 20, 128 << 20, 128 << 20},
-               {512 << 20, 100 << 20, 64 << 20},
-               {(size_t)1 << 46, SIZE_MAX, OS_FAKE_MOST_BYTES},
-               {1 << 30, 16 << 20, 16 << 20}};
+    size_t option, limit, bytes, span;
+  } cases[] = {{64 << 20, SIZE_MAX, 64 << 20, 64 << 20},
+               {64 << 20, 64 << 20, 64 << 20, 64 << 20},
+               {(64 << 20) + 1, SIZE_MAX, 64 << 20, 64 << 20},
+               {100 << 20, 99 << 20, 99 << 20, 128 << 20},
+               {100 << 20, 128 << 20, 100 << 20, 128 << 20},
+               {512 << 20, 65 << 20, 65 << 20, 128 << 20},
+               {(size_t)1 << 46, SIZE_MAX, OS_FAKE_MOST_BYTES, OS_FAKE_MOST_BYTES},
+               {1 << 30, 16 << 20, 16 << 20, 16 << 20}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_context_set("case %zu", i);
     tsl_options.reserve = cases[i].option;
     os_fake.limit_bytes = cases[i].limit;
     CHECK(tsl_region_init());
+    CHECK_EQ(tsl_region.limit_units, cases[i].bytes >> TSL_UNIT_LOG2);
     CHECK_EQ(tsl_region.span_bytes, cases[i].span);
-    tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
+    tsl_os_unreserve((void *)tsl_region.base, tsl_region.limit_units << TSL_UNIT_LOG2);
   }
 }
 
@@ -126,11 +127,11 @@ static void huge_page_advice(void) {
   CHECK_EQ(os_fake.calls[OS_FAKE_ADVISE_HUGE], 1);
   CHECK(tsl_region_grow(64));
   CHECK(os_fake.huge_wanted);
-  tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
+  tsl_os_unreserve((void *)tsl_region.base, tsl_region.limit_units << TSL_UNIT_LOG2);
   tsl_options.thp = TSL_THP_ALWAYS;
   open_region((size_t)1 << 25);
   CHECK(os_fake.huge_wanted);
-  tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
+  tsl_os_unreserve((void *)tsl_region.base, tsl_region.limit_units << TSL_UNIT_LOG2);
   tsl_options.thp = TSL_THP_NEVER;
   open_region((size_t)1 << 25);
   CHECK_EQ(os_fake.calls[OS_FAKE_ADVISE_HUGE], 4);
@@ -200,7 +201,7 @@ static void growth_refused(void) {
     for (int second = 0; second <= 1; second++) {
       growth_refused_at(commit, second != 0);
       os_fake_recover();
-      tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
+      tsl_os_unreserve((void *)tsl_region.base, tsl_region.limit_units << TSL_UNIT_LOG2);
       tsl_region.units = 0;
     }
   }
