@@ -53,7 +53,7 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t link = (uintptr_t)TSL_BIN(heap, code * 8)->head;
   if (tsl_unlikely(TSL_XOR_IS_ZERO(link, (uintptr_t)block)))
     return tsl_free_twice(heap, block, code);
-  *(uintptr_t *)block = link;
+  *(uintptr_t *)block = link;  // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
   TSL_OPAQUE(code);
   TSL_BIN(heap, code * 8)->head = block;
 }

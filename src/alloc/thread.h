@@ -10,7 +10,8 @@ struct tsl_lease {
   struct tsl_heap *heap;  // to give back when the stay ends; NULL when the thread keeps it
 };
 
-// Gives the calling thread a home heap: for good, or, once its destructor ran, for this stay. False when memory is out.
+// Gives the calling thread a home heap: for good, or, once its destructor ran, for this stay. False
+// when memory is out.
 TSL_HIDDEN bool tsl_thread_enter(struct tsl_lease *lease);
 TSL_HIDDEN void tsl_thread_leave(struct tsl_lease *lease);
 

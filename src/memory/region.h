@@ -48,9 +48,9 @@ TSL_HIDDEN extern struct tsl_region tsl_region;
 // Reserves the region. False when the system gives no address space; may then be tried again.
 TSL_HIDDEN bool tsl_region_init(void);
 
-// Opens up to TSL_GROWTH_UNITS more units at the region's end, for somebody who wants so many: large
-// wants get huge pages where option `thp` allows. False when there is no more, or the
-// system refuses. Any thread.
+// Opens up to TSL_GROWTH_UNITS more units at the region's end, for somebody who wants so many:
+// large wants get huge pages where option `thp` allows. False when there is no more, or the system
+// refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(size_t wanted_units);
 
 // A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or

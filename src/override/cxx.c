@@ -15,7 +15,7 @@ extern new_handler *_ZSt15get_new_handlerv(void) __attribute__((weak));
 extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
 extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 
-// nothrow.cc, or nothrow.c where there is no C++ compiler: false when the handler threw.
+// nothrow.cpp, or nothrow.c where there is no C++ compiler: false when the handler threw.
 extern bool tsl_call_new_handler(new_handler *handler);
 
 static void *runtime_symbol(void *linked, const char *name) {

@@ -1,4 +1,4 @@
-// nothrow: stands for nothrow.cc where there is no C++ compiler. What a new-handler throws then
+// nothrow: stands for nothrow.cpp where there is no C++ compiler. What a new-handler throws then
 // goes through a nothrow new, and ends the program.
 #include <stdbool.h>
 

@@ -1,7 +1,8 @@
 // secure: what the hardened build (TSL_SECURE) adds to slabs and heaps. In other builds the
 // compiler drops all of it.
 //  - bins hold nothing, so that every free passes the slab's checks;
-//  - blocks are handed out in random order, are wiped when they are freed, and wait in a quarantine;
+//  - blocks are handed out in random order, are wiped when they are freed, and then wait in a
+//    quarantine;
 //  - the last page of each slab is a guard;
 //  - a free that says a size is checked.
 #pragma once

@@ -37,7 +37,8 @@ static inline const char *capture_end(void) {
   return capture_read();
 }
 
-// Runs the function in a child; returns its status as waitpid gives it. Its stderr is in capture_text.
+// Runs the function in a child; returns its status as waitpid gives it. Its stderr is in
+// capture_text.
 static inline int capture_child(void (*function)(void)) {
   int status;
   CHECK(pipe(capture_pipe) == 0);

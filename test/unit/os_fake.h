@@ -1,6 +1,7 @@
-// os_fake: an operating system for tests behind os/os.h, which refuses what the test wants refused, and stops the program
-// when it is asked for something that the contract excludes: pages outside the reservation, committed twice, or purged
-// and moved without having been committed. Access is enforced by the real system, page by page.
+// os_fake: an operating system for tests behind os/os.h, which refuses what the test wants refused,
+// and stops the program when it is asked for something that the contract excludes: pages outside
+// the reservation, committed twice, or purged and moved without having been committed. Access is
+// enforced by the real system, page by page.
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +14,8 @@ enum os_fake_call {
   OS_FAKE_COMMIT,
   OS_FAKE_PURGE,
   OS_FAKE_MOVE,
-  OS_FAKE_FALLIBLE,  // those above may be refused; as a number of calls or a failure it means any of them
+  // those above may be refused; as a number of calls or a failure it means any of them
+  OS_FAKE_FALLIBLE,
   OS_FAKE_UNRESERVE,
   OS_FAKE_GUARD,
   OS_FAKE_ADVISE_HUGE,

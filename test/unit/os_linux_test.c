@@ -12,8 +12,9 @@ enum { BYTES = 1 << 22 };
 
 static bool move_fails;
 
-// In place of the C library's: what Linux before 6.17 does with a source that is more than one mapping. It refuses, and
-// has unmapped the target by then.
+// In place of the C library's: what Linux before 6.17 does with a source that is more than one
+// mapping. It refuses, and has unmapped the target by then.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved
 void *mremap(void *from, size_t old_bytes, size_t bytes, int flags, ...) {
   va_list list;
   va_start(list, flags);

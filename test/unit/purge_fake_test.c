@@ -27,7 +27,8 @@ static void make_dirty(size_t units) {
 
 static size_t purged_units(void) { return os_fake.purged_bytes >> TSL_UNIT_LOG2; }
 
-// Time passes with somebody on a slow path every millisecond; no millisecond sees more than one step.
+// Time passes with somebody on a slow path every millisecond; no millisecond sees more than one
+// step.
 static void pass_ms(unsigned ms) {
   for (unsigned i = 0; i < ms; i++) {
     size_t before = os_fake.purged_bytes;

@@ -228,7 +228,8 @@ static void random_operations(void) {
   }
 }
 
-// Threads free the blocks that were taken, each its share, while the owner looks whenever it was told to.
+// Threads free the blocks that were taken, each its share, while the owner looks whenever it was
+// told to.
 static uint32_t pushes, joined;
 
 static void *put_share(void *unused) {

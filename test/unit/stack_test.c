@@ -21,7 +21,8 @@ static void last_in_first_out(void) {
   CHECK_EQ(tsl_stack_pop(&stack, number_link), 0);
 }
 
-// A pop that looked before the others came must fail afterwards, though the same number is on top again.
+// A pop that looked before the others came must fail afterwards, though the same number is on top
+// again.
 static void head_never_comes_back(void) {
   push_all();
   uint64_t seen = stack.head;

@@ -1,4 +1,5 @@
-// state: the whole allocator at rest, checked from outside: every structure is valid, and every unit has one owner.
+// state: the whole allocator at rest, checked from outside: every structure is valid, and every
+// unit has one owner.
 #pragma once
 
 #include "base/bits.h"

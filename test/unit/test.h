@@ -1,8 +1,10 @@
-// test: what a unit test is made of: the checks of ../check.h, and RUN. (Neither cmocka nor greatest: both allocate through
-// the allocator's own kind, and neither gives each test a fresh process.)
+// test: what a unit test is made of: the checks of ../check.h, and RUN. (Neither cmocka nor
+// greatest: both allocate through the allocator's own kind, and neither gives each test a fresh
+// process.)
 //
-// Each test function runs in a child of its own: it meets the allocator as it is before the first allocation, and a
-// crash is one failed test. A function that comes to its end without a single check has failed, too.
+// Each test function runs in a child of its own: it meets the allocator as it is before the first
+// allocation, and a crash is one failed test. A function that comes to its end without a single
+// check has failed, too.
 #pragma once
 
 #include <stdbool.h>
