@@ -179,13 +179,16 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
   return slab;
 }
 
-// An empty slab's units go back.
+// An empty slab's units go back; one whose guard stays stays with it, ready for more blocks.
 static void heap_close_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   unsigned count = tsl_sizeclasses[slab->class].units;
   tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
-  if (slab->listed) stock_unlist(&heap->stocks[slab->class], slab);
+  struct tsl_stock *stock = &heap->stocks[slab->class];
+  bool closed = tsl_slab_close(slab);
+  if (closed && slab->listed) stock_unlist(stock, slab);
+  if (!closed && !slab->listed) stock_list(stock, slab);
+  if (!closed) return;
   map_fill(first, count, 0);
-  tsl_slab_close(slab);
   heap_give_units(heap->home, first, count);
 }
 
@@ -425,6 +428,16 @@ void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
   heap_push_ready(number, place.slab);
 }
 
+// Slabs whose guard stayed when they became empty are tried once more.
+static void heap_close_empty(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    for (struct tsl_slab *slab = heap->stocks[class].slabs, *next; slab != NULL; slab = next) {
+      next = slab->next;
+      if (slab->out == 0) heap_close_slab(heap, slab);
+    }
+  }
+}
+
 void tsl_heap_collect(struct tsl_heap *heap) {
   heap_empty_quarantine(heap);
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
@@ -433,6 +446,7 @@ void tsl_heap_collect(struct tsl_heap *heap) {
   }
   tsl_store_relaxed(&heap->home->inside, 1);
   heap_look_at_ready(heap, UINT32_MAX);
+  if (TSL_SECURE) heap_close_empty(heap);
   heap_give_cache(heap, 0);
   tsl_store_relaxed(&heap->home->inside, 0);
   tsl_invariant(tsl_heap_valid(heap));

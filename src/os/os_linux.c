@@ -103,13 +103,12 @@ bool tsl_os_purge(void *address, size_t bytes) {
   return done;
 }
 
-// Guard markers (Linux 6.13) cost no mapping of their own, as a change of protection does.
-void tsl_os_guard(void *address, size_t bytes, bool guarded) {
+// Guard markers cost no mapping of their own, as a change of protection would. Since Linux 6.13.
+bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   int saved = errno;
-  if (madvise(address, bytes, guarded ? MADV_GUARD_INSTALL : MADV_GUARD_REMOVE) != 0) {
-    mprotect(address, bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE);
-  }
+  bool done = madvise(address, bytes, guarded ? MADV_GUARD_INSTALL : MADV_GUARD_REMOVE) == 0;
   errno = saved;
+  return done;
 }
 
 static bool map_committed(void *address, size_t bytes) {

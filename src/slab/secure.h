@@ -3,10 +3,11 @@
 //  - bins hold nothing, so that every free passes the slab's checks;
 //  - blocks are handed out in random order, are wiped when they are freed, and then wait in a
 //    quarantine;
-//  - the last page of each slab is a guard;
+//  - the last page of each slab is a guard, where the system has such (Linux 6.13);
 //  - a free that says a size is checked.
 #pragma once
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -27,9 +28,12 @@ static inline void tsl_secure_wipe(void *block, size_t bytes) {
   if (TSL_SECURE) memset(block, 0, bytes);
 }
 
-// On systems with larger pages the guard would take blocks away: there is none.
-static inline void tsl_secure_guard(uintptr_t slab_end, bool guarded) {
-  if (TSL_SECURE && tsl_os_page_bytes() == TSL_GUARD_BYTES) {
-    tsl_os_guard((void *)(slab_end - TSL_GUARD_BYTES), TSL_GUARD_BYTES, guarded);
-  }
+// Whether the last page before `slab_end` is a guard now. Systems with larger pages have none: it would
+// take blocks away.
+static inline bool tsl_secure_guard(uintptr_t slab_end) {
+  return TSL_SECURE && tsl_os_page_bytes() == TSL_GUARD_BYTES &&
+         tsl_os_guard((void *)(slab_end - TSL_GUARD_BYTES), TSL_GUARD_BYTES, true);
+}
+static inline bool tsl_secure_unguard(uintptr_t slab_end) {
+  return tsl_os_guard((void *)(slab_end - TSL_GUARD_BYTES), TSL_GUARD_BYTES, false);
 }

@@ -19,14 +19,14 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
   slab->out = 0;
   slab->class = (uint8_t)(class);
   slab->listed = false;
-  tsl_secure_guard(slab_end(slab), true);
+  slab->guarded = tsl_secure_guard(slab_end(slab));
   tsl_invariant(tsl_slab_valid(slab));
   return slab;
 }
 
-void tsl_slab_close(struct tsl_slab *slab) {
-  tsl_assert(slab->out == 0 && !slab->listed);
-  tsl_secure_guard(slab_end(slab), false);
+bool tsl_slab_close(struct tsl_slab *slab) {
+  tsl_assert(slab->out == 0);
+  return !slab->guarded || tsl_secure_unguard(slab_end(slab));
 }
 
 struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {

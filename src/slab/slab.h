@@ -32,6 +32,7 @@ struct tsl_slab {
   uint32_t out;                   // [owner] blocks neither in `free` nor in `remote`
   uint8_t class;                  // [owner] set when the slab is opened
   bool listed;                    // [owner] on the bin's list
+  bool guarded;                   // [owner] its last page is a guard (secure build)
   uint64_t free[TSL_SLAB_WORDS];  // [owner]
 
   TSL_ON_LINE uint64_t remote_summary;  // [remote]
@@ -76,8 +77,8 @@ TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *bl
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
 TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class);
 
-// The slab is empty: its units may become something else. The caller has taken them out of the map.
-TSL_HIDDEN void tsl_slab_close(struct tsl_slab *slab);
+// Ends an empty slab. False when its guard cannot be taken away: then it goes on as a slab.
+TSL_HIDDEN bool tsl_slab_close(struct tsl_slab *slab);
 
 // Takes the free blocks of one word out of a slab with room.
 TSL_HIDDEN struct tsl_handful tsl_slab_take(struct tsl_slab *slab);

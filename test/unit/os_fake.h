@@ -14,10 +14,10 @@ enum os_fake_call {
   OS_FAKE_COMMIT,
   OS_FAKE_PURGE,
   OS_FAKE_MOVE,
+  OS_FAKE_GUARD,
   // those above may be refused; as a number of calls or a failure it means any of them
   OS_FAKE_FALLIBLE,
   OS_FAKE_UNRESERVE,
-  OS_FAKE_GUARD,
   OS_FAKE_ADVISE_HUGE,
   OS_FAKE_NAME,
   OS_FAKE_YIELD,

@@ -124,6 +124,19 @@ static void purged_is_zero_and_not_resident(void) {
   memset(start, 2, BYTES);
 }
 
+// Systems before Linux 6.13 refuse: then the pages stay as they are.
+static void guard_is_set_and_taken_away(void) {
+  char *start = reserve_committed();
+  memset(start, 1, BYTES);
+  size_t page = tsl_os_page_bytes();
+  bool guarded = tsl_os_guard(start + page, page, true);
+  CHECK_EQ(may_touch(start + page, false), !guarded);
+  CHECK(may_touch(start + page - 1, true) && may_touch(start + 2 * page, true));
+  CHECK_EQ(tsl_os_guard(start + page, page, false), guarded);
+  check_filled(start + page, page, guarded ? 0 : 1);
+  memset(start, 2, BYTES);
+}
+
 // Old systems cannot move so: then nothing has moved.
 static void moved_content(void) {
   char *from = reserve_committed(), *to = reserve_committed();
@@ -226,6 +239,7 @@ int main(void) {
   RUN(committed_is_zero_and_writable);
   RUN(readable_is_zero_and_not_writable);
   RUN(purged_is_zero_and_not_resident);
+  RUN(guard_is_set_and_taken_away);
   RUN(moved_content);
   RUN(refused_move_leaves_both_places);
   RUN(errno_survives_refusals);

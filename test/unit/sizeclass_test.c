@@ -1,6 +1,7 @@
 #include "slab/sizeclass.h"
 
 #include "epoch/heap.h"
+#include "slab/secure.h"
 #include "test.h"
 
 // The class that a search from the smallest on finds.
@@ -41,8 +42,8 @@ static void slabs_are_powers_of_two(void) {
     const struct tsl_sizeclass *c = &tsl_sizeclasses[class];
     CHECK_EQ(c->slab_bytes, c->units * TSL_UNIT_BYTES);
     CHECK(tsl_is_power_of_two(c->slab_bytes));
-    CHECK_EQ(c->capacity, c->slab_bytes / c->bytes);
-    CHECK_GE(c->capacity, 8);
+    CHECK_EQ(c->capacity, (c->slab_bytes - TSL_GUARD_BYTES) / c->bytes);
+    CHECK_GE(c->capacity, TSL_SECURE ? 7 : 8);
     CHECK_LE(c->capacity, TSL_SLAB_WORDS * 64);
   }
 }

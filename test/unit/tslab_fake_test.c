@@ -118,7 +118,7 @@ int main(void) {
   RUN(aligned_alloc_wants_powers_of_two);
   RUN(posix_memalign_returns_its_error);
   RUN(sizes);
-  RUN(trim);
+  RUN_UNLESS_SECURE(trim);
   RUN(version);
   RUN(options);
   return test_status();

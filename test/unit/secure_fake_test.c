@@ -1,0 +1,107 @@
+// What only the secure build does; in the default build there is nothing here to test.
+#include "slab/secure.h"
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "capture.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { BLOCKS = 200, BYTES = 96 };
+
+static void *blocks[BLOCKS];
+
+static void take_blocks(void) {
+  for (int i = 0; i < BLOCKS; i++) {
+    blocks[i] = tsl_fast_malloc(BYTES);
+    CHECK(blocks[i] != NULL);
+    memset(blocks[i], 0x5a, BYTES);
+  }
+}
+
+// Whether `call` reports `text`, and only that.
+static bool reports(void (*call)(void), const char *text) {
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  call();
+  const char *said = capture_end();
+  return capture_lines(said) == 1 && strstr(said, text) != NULL;
+}
+
+static void free_first(void) { tsl_fast_free(blocks[0]); }
+static void free_inside(void) { tsl_fast_free((char *)blocks[1] + 16); }
+static void free_as_smaller(void) { tsl_fast_free_sized(blocks[2], 16); }
+static void free_as_larger(void) { tsl_fast_free_sized(blocks[3], 500); }
+
+static void every_double_free_is_reported(void) {
+  take_blocks();
+  free_first();
+  for (int i = 10; i < BLOCKS; i++) tsl_fast_free(blocks[i]);
+  CHECK(reports(free_first, "free already"));
+  state_check();
+}
+
+static void double_free_in_the_quarantine_is_reported(void) {
+  take_blocks();
+  free_first();
+  CHECK(reports(free_first, "free already"));
+}
+
+static void interior_pointers_are_reported(void) {
+  take_blocks();
+  CHECK(reports(free_inside, "not the beginning of a block"));
+}
+
+static void wrong_sizes_are_reported(void) {
+  take_blocks();
+  CHECK(reports(free_as_smaller, "its size is given as 16"));
+  CHECK(reports(free_as_larger, "its size is given as 500"));
+  tsl_options.on_error = TSL_ON_ERROR_ABORT;
+  tsl_fast_free_sized(blocks[4], BYTES);
+  tsl_fast_free_sized(NULL, 7);
+}
+
+static void freed_blocks_are_wiped(void) {
+  take_blocks();
+  tsl_fast_free(blocks[5]);
+  for (int i = 0; i < BYTES; i++) CHECK_EQ(((unsigned char *)blocks[5])[i], 0);
+}
+
+static void freed_blocks_wait(void) {
+  take_blocks();
+  tsl_fast_free(blocks[6]);
+  for (int i = 0; i < TSL_QUARANTINE_BLOCKS - 1; i++) {
+    void *other = tsl_fast_malloc(BYTES);
+    CHECK(other != blocks[6]);
+    tsl_fast_free(other);
+  }
+}
+
+static void order_is_random(void) {
+  take_blocks();
+  int ascending = 0;
+  for (int i = 1; i < BLOCKS; i++) ascending += (char *)blocks[i] == (char *)blocks[i - 1] + BYTES;
+  CHECK_LE(ascending, BLOCKS / 10);
+}
+
+static void every_slab_ends_in_a_guard(void) {
+  take_blocks();
+  CHECK(os_fake.calls[OS_FAKE_GUARD] >= 1);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    const struct tsl_sizeclass *c = &tsl_sizeclasses[class];
+    CHECK_LE(c->capacity * c->bytes, c->slab_bytes - TSL_GUARD_BYTES);
+  }
+}
+
+int main(void) {
+  if (!TSL_SECURE) return TEST_NOT_FOR_THIS_BUILD;
+  RUN(every_double_free_is_reported);
+  RUN(double_free_in_the_quarantine_is_reported);
+  RUN(interior_pointers_are_reported);
+  RUN(wrong_sizes_are_reported);
+  RUN(freed_blocks_are_wiped);
+  RUN(freed_blocks_wait);
+  RUN(order_is_random);
+  RUN(every_slab_ends_in_a_guard);
+  return test_status();
+}
