@@ -26,7 +26,7 @@
     if (!TSL_SECURE) RUN(function); \
   } while (0)
 
-enum { TEST_WITHOUT_CHECKS = 3, TEST_NOT_FOR_THIS_BUILD = 77 };
+enum { TEST_WITHOUT_CHECKS = 3 };
 
 static int test_failures;
 
