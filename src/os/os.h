@@ -33,8 +33,8 @@ TSL_HIDDEN bool tsl_os_make_readable(void *address, size_t bytes);
 // when refused.
 TSL_HIDDEN bool tsl_os_purge(void *address, size_t bytes);
 
-// Makes committed pages inaccessible, or accessible and zero again. False, and nothing changed, when
-// the system refuses.
+// Makes committed pages inaccessible, or accessible and zero again. False, and nothing changed,
+// when the system refuses.
 TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);
 
 // Moves pages to `to` (committed, same size) without copying; the old place stays committed and

@@ -19,8 +19,8 @@
 
 #define RUN(function) test_run(#function, function)
 
-// For tests of what the secure build does not have: bins, an order of blocks, memory that stays after
-// its free. Its own ways are in secure_fake_test.c.
+// For tests of what the secure build does not have: bins, an order of blocks, memory that stays
+// after its free. Its own ways are in secure_fake_test.c.
 #define RUN_UNLESS_SECURE(function) \
   do {                              \
     if (!TSL_SECURE) RUN(function); \
