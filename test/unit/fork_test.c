@@ -1,3 +1,5 @@
+#include <dirent.h>
+
 #include "alloc/fast.h"
 #include "base/options.h"
 #include "memory/segment.h"
@@ -6,6 +8,13 @@
 #include "threads.h"
 
 enum { BLOCKS = 200, FORKS = 12 };
+
+// ThreadSanitizer lets no child of a program with threads have threads of its own.
+#if defined(__SANITIZE_THREAD__)
+enum { CHILDREN_MAY_HAVE_THREADS = false };
+#else
+enum { CHILDREN_MAY_HAVE_THREADS = true };
+#endif
 
 static void *blocks[BLOCKS];
 
@@ -74,6 +83,50 @@ static void child_before_the_first_allocation(void) {
   use_and_check();
 }
 
+// Registered before the library's handler, so that it runs after that one has taken its locks.
+static int locks_seen;
+
+static void look_at_locks(void) {
+  if (tsl_region.units == 0) return;
+  locks_seen += tsl_lock_try(&tsl_segment_at(tsl_region.first_unit / TSL_SEGMENT_UNITS)->lock);
+  locks_seen += 100;
+}
+
+__attribute__((constructor(101))) static void register_first(void) {
+  CHECK_EQ(pthread_atfork(look_at_locks, NULL, NULL), 0);
+}
+
+static void nothing_changes_during_a_fork(void) {
+  alloc_blocks();
+  locks_seen = 0;
+  in_child(use_and_check);
+  CHECK_EQ(locks_seen, 100);
+  use_and_check();
+}
+
+static unsigned thread_count(void) {
+  unsigned count = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  CHECK(tasks != NULL);
+  for (struct dirent *task; (task = readdir(tasks)) != NULL;) count += task->d_name[0] != '.';
+  closedir(tasks);
+  return count;
+}
+
+static void start_a_helper(void) {
+  CHECK_EQ(thread_count(), 1);
+  check_and_free_blocks();
+  alloc_blocks();
+  CHECK_EQ(thread_count(), 2);
+}
+
+static void child_has_its_own_helper(void) {
+  tsl_options.helper = 1;
+  alloc_blocks();
+  CHECK_EQ(thread_count(), 2);
+  in_child(start_a_helper);
+}
+
 // Heaps of the parent's other threads serve in the child.
 static uint32_t waiting, over;
 
@@ -131,17 +184,15 @@ static void fork_often(uint64_t helper) {
   if (helper == 0) state_check();
 }
 static void busy_threads(void) { fork_often(0); }
-#if !defined(__SANITIZE_THREAD__)  // which lets no child of a program with threads have threads
 static void busy_threads_and_helper(void) { fork_often(1); }
-#else
-static void busy_threads_and_helper(void) { CHECK(true); }
-#endif
 
 int main(void) {
   RUN(child_has_the_blocks);
   RUN(child_before_the_first_allocation);
+  RUN(nothing_changes_during_a_fork);
+  if (CHILDREN_MAY_HAVE_THREADS) RUN(child_has_its_own_helper);
   RUN(heaps_without_a_thread_are_pooled);
   RUN(busy_threads);
-  RUN(busy_threads_and_helper);
+  if (CHILDREN_MAY_HAVE_THREADS) RUN(busy_threads_and_helper);
   return test_status();
 }

@@ -311,6 +311,34 @@ static void pool_is_collected(void) {
   CHECK_EQ(tsl_heap_take()->number, 3);
 }
 
+// Whoever takes a heap passes over one that somebody looks at, and leaves it in the pool.
+static void pooled_heap_in_use_stays(void) {
+  open_heaps();
+  tsl_heap_pool(heap);
+  tsl_heap_pool(other);
+  other->hold = TSL_HEAP_LOOKED_AT;
+  CHECK(tsl_heap_take() == heap);
+  CHECK_EQ(tsl_heap_take()->number, 3);
+  other->hold = TSL_HEAP_POOLED;
+  CHECK(tsl_heap_take() == other);
+}
+
+// A thread that went on to other sizes does not hold on to slabs that could be empty.
+static void resting_classes_give_back(void) {
+  open_heaps();
+  unsigned class = tsl_sizeclass_of(512);
+  alloc_many(512, 4000);
+  free_many();
+  CHECK(bin_length(class) > 1);
+  for (int i = 0; i < 3000; i++) {
+    alloc_many(20000, 20);
+    free_many();
+  }
+  CHECK_EQ(bin_length(class), 0);
+  CHECK(heap->stocks[class].slabs == NULL);
+  state_check();
+}
+
 static void every_allocation_is_counted(void) {
   unsigned class = tsl_sizeclass_of(80);
   open_heaps();
@@ -427,6 +455,59 @@ static void fork_pools_what_has_no_thread(void) {
   CHECK_EQ(third->number, 6);
 }
 
+// As if the fork had come between two stores of each fast path of the other thread.
+static void fork_mends_torn_heaps(void) {
+  unsigned class = tsl_sizeclass_of(64);
+  open_heaps();
+  tsl_heap_current = other;
+  alloc_many(64, 3000);
+  for (unsigned i = 0; i < 3000; i += 2) tsl_fast_free(blocks[i]);
+  tsl_heap_collect(other);
+  void *next = alloc(64);
+  struct tsl_place place = tsl_slab_place(class, next);
+  struct tsl_slab *listed = other->stocks[class].slabs;
+  CHECK(listed != NULL && place.index >= 0);
+  other->bins[class].room--;
+  other->stocks[class].next += 64;
+  listed->out++;
+  CHECK(!tsl_heap_valid(other));
+  tsl_heap_after_fork(heap);
+  CHECK(tsl_heap_take() == other);
+  CHECK(tsl_heap_valid(other));
+  for (int i = 0; i < 4000; i++) {
+    void *block = tsl_fast_malloc(64);
+    CHECK(block != NULL && block != next);
+    for (unsigned j = 1; j < 3000; j += 500) CHECK(block != blocks[j]);
+  }
+  state_check();
+}
+
+// As if it had come when the run's next block was handed out, but not yet counted.
+static void fork_gives_up_torn_stocks(void) {
+  open_heaps();
+  tsl_heap_current = other;
+  alloc_many(128, 10);
+  CHECK(other->stocks[tsl_sizeclass_of(128)].run > 1);
+  other->stocks[tsl_sizeclass_of(128)].next += 128;
+  tsl_heap_after_fork(heap);
+  CHECK(tsl_heap_take() == other);
+  alloc_many(128, 500);
+  for (unsigned i = 0; i < block_count; i++) *(unsigned *)blocks[i] = i;
+  for (unsigned i = 0; i < block_count; i++) CHECK_EQ(*(unsigned *)blocks[i], i);
+}
+
+// Nobody but its thread changes a heap that has one.
+static void owned_heaps_are_not_looked_at(void) {
+  open_heaps();
+  alloc_many(1024, 200);
+  free_many_remotely();
+  tsl_unit ready = heap->ready;
+  CHECK(ready != 0);
+  for (int i = 0; i < 10; i++) tsl_heap_look_at_pool();
+  CHECK_EQ(heap->ready, ready);
+  CHECK_EQ(heap->pending, 0);
+}
+
 // The static heap of threads that have none is never written: no operation may change it.
 static void empty_heap_stays_empty(void) {
   static struct tsl_heap before;
@@ -523,6 +604,8 @@ int main(void) {
   RUN_UNLESS_SECURE(pooled_heap_is_taken_warm);
   RUN_UNLESS_SECURE(pooled_heaps_are_looked_at);
   RUN(pool_is_collected);
+  RUN(pooled_heap_in_use_stays);
+  RUN_UNLESS_SECURE(resting_classes_give_back);
   RUN(every_allocation_is_counted);
   RUN(count_survives_recounting);
   RUN(last_block_is_counted);
@@ -530,6 +613,9 @@ int main(void) {
   RUN(interior_pointers_are_reported);
   RUN_UNLESS_SECURE(broken_links_are_reported);
   RUN(fork_pools_what_has_no_thread);
+  RUN_UNLESS_SECURE(fork_mends_torn_heaps);
+  RUN_UNLESS_SECURE(fork_gives_up_torn_stocks);
+  RUN(owned_heaps_are_not_looked_at);
   RUN(empty_heap_stays_empty);
   RUN(random_operations);
   RUN(broken_heaps_are_found);

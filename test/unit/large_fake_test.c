@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "epoch/heap.h"
+#include "memory/purge.h"
 #include "memory/segment.h"
 #include "os_fake.h"
 #include "state.h"
@@ -194,6 +195,23 @@ static void refused_move(void) {
   state_check();
 }
 
+// What the system took for good is nobody's: the fake stops who touches it.
+static void lost_place_is_left_alone(void) {
+  open_region();
+  char *block = alloc(4 * MIB);
+  fill(block, 4 * MIB, 5);
+  os_fake.places_get_lost = true;
+  os_fake_fail_next(OS_FAKE_MOVE);
+  CHECK(tsl_large_move(block, 9 * MIB) == NULL);
+  CHECK(is_filled(block, 4 * MIB, 5));
+  size_t lost = tsl_units_open() - state_owned_units() - tsl_units_free();
+  CHECK_GE(lost, 4 * MIB / TSL_UNIT_BYTES);
+  for (int i = 0; i < 20; i++) fill(alloc(3 * MIB), 3 * MIB, 6);
+  tsl_large_free(block);
+  tsl_purge_all(0);
+  state_check_segments();
+}
+
 // Each move may split a mapping, of which the system has a limited number.
 static void moves_come_to_an_end(void) {
   unsigned moves = 0;
@@ -284,6 +302,7 @@ int main(void) {
   RUN(moved);
   RUN(not_worth_moving);
   RUN(refused_move);
+  RUN(lost_place_is_left_alone);
   RUN(moves_come_to_an_end);
   RUN_UNLESS_SECURE(free_ticks);
   RUN(random_operations);

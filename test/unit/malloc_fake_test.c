@@ -96,6 +96,34 @@ static void large_blocks_come_back(void) {
   state_check();
 }
 
+// What was freed serves any size before memory is out, wherever it waits.
+static void freed_memory_serves_any_size(void) {
+  static const size_t sizes[] = {1, 64, 1000, 5000, 30000, 3 << 20};
+  static void *blocks[1 << 20];
+  tsl_options.reserve = (size_t)16 << 20;
+  for (size_t i = 0; i < 3 * sizeof sizes / sizeof *sizes; i++) {
+    size_t count = 0, bytes = sizes[i * 5 % (sizeof sizes / sizeof *sizes)];
+    for (void *block; (block = tsl_fast_malloc(bytes)) != NULL;) blocks[count++] = block;
+    check_context_set("%zu blocks of %zu bytes", count, bytes);
+    CHECK_GE(count * tsl_good_size(bytes), (size_t)9 << 20);
+    CHECK_EQ(errno, ENOMEM);
+    state_check();
+    while (count != 0) tsl_fast_free(blocks[--count]);
+  }
+}
+
+static void freed_medium_blocks_serve_smaller_ones(void) {
+  static void *blocks[1 << 12];
+  size_t count = 0;
+  tsl_options.reserve = (size_t)16 << 20;
+  while ((blocks[count] = tsl_fast_malloc(30000)) != NULL) count++;
+  while (count != 0) tsl_fast_free(blocks[--count]);
+  const struct tsl_sizeclass *class = &tsl_sizeclasses[tsl_sizeclass_of(5000)];
+  CHECK_EQ(class->units, 1);
+  while (tsl_fast_malloc(5000) != NULL) count++;
+  CHECK_GE(count, (tsl_units_open() - 2) * class->capacity);
+}
+
 static void free_keeps_errno(void) {
   void *tiny = alloc(1), *medium = alloc(9000), *large = alloc(100000);
   errno = EDOM;
@@ -169,6 +197,8 @@ int main(void) {
   RUN(free_before_the_first_call);
   RUN(recycled_large_block_is_zeroed);
   RUN(large_blocks_come_back);
+  RUN(freed_memory_serves_any_size);
+  RUN(freed_medium_blocks_serve_smaller_ones);
   RUN(free_keeps_errno);
   RUN(foreign_pointers_are_named);
   RUN(misused_large_blocks_are_named);

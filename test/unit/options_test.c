@@ -88,6 +88,7 @@ static void wrong_values_change_nothing(void) {
                                       "reserve:33554431",
                                       "reserve:70368744177665",
                                       "reserve:65537G",
+                                      "reserve:17179869185G",
                                       "reserve:9999999999999999999",
                                       "reserve:99999999999999999G",
                                       "reserve",
@@ -141,6 +142,7 @@ static void nearest_name(const char *setting, const char *expected) {
 }
 static void nearest_swapped(void) { nearest_name("no_error:1", "`on_error`"); }
 static void nearest_short(void) { nearest_name("th:1", "`thp`"); }
+static void nearest_with_too_much(void) { nearest_name("verbose_now:1", "`verbose`"); }
 static void nearest_long(void) {
   nearest_name("a_name_much_longer_than_the_row_of_the_edit_distance_has_places:1", "nearest is `");
 }
@@ -215,6 +217,7 @@ int main(void) {
   RUN(unknown_name_warns_once);
   RUN(nearest_swapped);
   RUN(nearest_short);
+  RUN(nearest_with_too_much);
   RUN(nearest_long);
   RUN(later_sources_win);
   RUN(variable_with_wrong_value);

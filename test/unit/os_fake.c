@@ -186,6 +186,16 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return done;
 }
 
+static enum tsl_os_moved move_refused(struct page_range target) {
+  if (!os_fake.places_get_lost) return TSL_OS_NOT_MOVED;
+  size_t bytes = (target.end - target.first) * OS_FAKE_PAGE_BYTES;
+  char *lost = arena + target.first * OS_FAKE_PAGE_BYTES;
+  expect(mprotect(lost, bytes, PROT_NONE) == 0, "memory");
+  memset(pages + target.first, PAGE_RESERVED, target.end - target.first);
+  os_fake.committed_bytes -= bytes;
+  return TSL_OS_PLACE_LOST;
+}
+
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct page_range source = page_range(from, bytes), target = page_range(to, bytes);
@@ -196,8 +206,9 @@ enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   bool done = !refuses(OS_FAKE_MOVE);
   if (done) memcpy(to, from, bytes);
   if (done) expect(madvise(from, bytes, MADV_DONTNEED) == 0, "move: zero pages");
+  enum tsl_os_moved result = done ? TSL_OS_MOVED : move_refused(target);
   pthread_mutex_unlock(&lock);
-  return done ? TSL_OS_MOVED : TSL_OS_NOT_MOVED;
+  return result;
 }
 
 void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {

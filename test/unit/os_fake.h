@@ -39,6 +39,7 @@ struct os_fake {
   size_t limit_bytes;      // what tsl_os_reserve_limit_bytes says
   size_t committed_bytes;  // at this time
   size_t purged_bytes;     // so far
+  bool places_get_lost;    // a refused move takes the target away
   bool huge_wanted;        // by the last advice
 };
 

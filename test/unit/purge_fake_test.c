@@ -129,6 +129,22 @@ static void cached_units_in_demand_stay(void) {
   CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
 }
 
+static void cached_units_beyond_demand_go_back(void) {
+  bool clean;
+  tsl_unit first, taken[30];
+  open_region();
+  first = tsl_units_take(50, 1, &clean);
+  for (unsigned i = 0; i < 50; i++) tsl_unit_cache_give(first + i);
+  for (int i = 0; i < 3 * DELAY_MS; i++) {
+    pass_ms(1);
+    if (i % (DELAY_MS / 2) != 0) continue;
+    for (int u = 0; u < 30; u++) taken[u] = tsl_unit_cache_take();
+    for (int u = 0; u < 30; u++) tsl_unit_cache_give(taken[u]);
+  }
+  CHECK_EQ(tsl_unit_cache_units(), 30);
+  CHECK_EQ(purged_units(), 20);
+}
+
 static void no_delay(void) {
   open_region();
   tsl_options.purge_delay_ms = 0;
@@ -214,6 +230,7 @@ int main(void) {
   RUN(part_in_demand_stays);
   RUN(the_unit_cache_is_drained_first);
   RUN(cached_units_in_demand_stay);
+  RUN(cached_units_beyond_demand_go_back);
   RUN(no_delay);
   RUN(refused_purge_is_tried_again_later);
   RUN(taken_meanwhile);

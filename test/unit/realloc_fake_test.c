@@ -75,6 +75,18 @@ static void large_blocks_move(void) {
   }
 }
 
+// The block behind the one that grows stays its owner's: none of it comes along.
+static void nothing_of_the_neighbour_is_copied(void) {
+  char *block = alloc(16 * KIB, 1), *next = alloc(16 * KIB, 2);
+  CHECK(next == block + 16 * KIB);
+  memset(next, 0x77, 16 * KIB);
+  char *grown = tsl_realloc(block, 100 * KIB);
+  for (size_t i = 16 * KIB; i < 32 * KIB; i++) {
+    if (grown[i] == 0x77) CHECK_NE(grown[i], 0x77);
+  }
+  CHECK(pattern_is(grown, 16 * KIB, 1, 16 * KIB));
+}
+
 static void impossible_sizes_leave_the_block(void) {
   static const size_t sizes[] = {10, 5000, 100 * KIB, 5 * MIB};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -212,6 +224,7 @@ int main(void) {
   RUN(null_allocates);
   RUN(stays_in_place);
   RUN(large_blocks_move);
+  RUN_UNLESS_SECURE(nothing_of_the_neighbour_is_copied);
   RUN(impossible_sizes_leave_the_block);
   RUN(refused_memory_leaves_the_block);
   RUN(success_keeps_errno);

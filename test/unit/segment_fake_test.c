@@ -268,6 +268,28 @@ static void refused_growth(void) {
   state_check_segments();
 }
 
+static void runs_across_segments(void) {
+  bool clean = false;
+  open_region(LARGE / 2);
+  while (tsl_region_grow(1)) continue;
+  size_t end = (first_segment() + 2) * SEGMENT;
+  take_all_open();
+  tsl_units_give((tsl_unit)end - 400, 1000);
+  CHECK_EQ(take(900, 1), end - 400);
+  CHECK_EQ(tsl_units_take(101, 1, &clean), 0);
+  CHECK_EQ(take(100, 1), end + 500);
+  state_check_segments();
+}
+
+// The system is asked once for all of a large want, so that it can refuse.
+static void large_wants_grow_in_one_step(void) {
+  open_region(LARGE);
+  uint64_t commits = os_fake.calls[OS_FAKE_COMMIT];
+  take(5 * SEGMENT, 1);
+  CHECK_LE(os_fake.calls[OS_FAKE_COMMIT], commits + 2 * 4);
+  state_check_segments();
+}
+
 static void take_at(void) {
   bool clean = false;
   open_region(SMALL);
@@ -544,6 +566,8 @@ int main(void) {
   RUN(impossible_runs_grow_nothing);
   RUN(segments_tried_in_vain_stay_clean);
   RUN(refused_growth);
+  RUN(runs_across_segments);
+  RUN(large_wants_grow_in_one_step);
   RUN(take_at);
   RUN(take_at_needs_open_units);
   RUN(take_at_crosses_segments);

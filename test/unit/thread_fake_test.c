@@ -66,6 +66,23 @@ static void blocks_outlive_their_thread(void) {
   CHECK_EQ(state_owned_units(), 1);
 }
 
+static void *fill_and_free(void *unused) {
+  static void *blocks[1 << 12];
+  unsigned count = 0;
+  while ((blocks[count] = tsl_fast_malloc(8000)) != NULL) count++;
+  CHECK(count > 1000);
+  while (count != 0) tsl_fast_free(blocks[--count]);
+  return unused;
+}
+
+static void memory_of_ended_threads_serves(void) {
+  tsl_options.reserve = (size_t)16 << 20;
+  threads_run_one(fill_and_free, NULL);
+  CHECK(tsl_fast_malloc((size_t)13 << 20) != NULL);
+  CHECK_REFUSED(tsl_fast_malloc((size_t)13 << 20), ENOMEM);
+  state_check();
+}
+
 static void free_without_a_heap(void) {
   void *blocks[SLOTS];
   threads_run_one(alloc_for_others, blocks);
@@ -195,6 +212,7 @@ int main(void) {
   RUN(a_thread_has_one_heap);
   RUN(heaps_outlive_threads);
   RUN(blocks_outlive_their_thread);
+  RUN(memory_of_ended_threads_serves);
   RUN(free_without_a_heap);
   RUN(no_memory_for_a_heap);
   RUN(destructors_allocate);
