@@ -8,7 +8,9 @@
  * included, unless it says otherwise. None is async-signal-safe. Errors are errno values. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TSLAB_VERSION "0.1.0"
 
@@ -94,6 +96,263 @@ TSLAB_API int tslab_option_get(const char *name, char *value, size_t size) TSLAB
  * changed. `reserve`, `thp` and `confirm` are looked at once, before the first allocation. */
 TSLAB_API int tslab_option_set(const char *name, const char *value) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1, 2);
+
+/* ---- Epochs -----------------------------------------------------------------------------------
+ *
+ * An epoch is a lifetime that the program declares: a request, a frame, a batch, a tenant. Objects
+ * of an epoch share memory with no other epoch's. They may be freed one by one, by any thread and by
+ * plain free; closing the epoch ends new allocation, and its memory goes back piece by piece as the
+ * last objects are freed; releasing it ends all of them at once.
+ *
+ * An epoch is named by a value. Ids are never used twice: one of an epoch that is over is refused
+ * with ESTALE. Functions that return int return 0 or an errno value. */
+
+typedef uint64_t tslab_epoch;
+
+/* The default epoch: always open, and where every thread is that entered no other. */
+#define TSLAB_DEFAULT ((tslab_epoch)0)
+
+/* No epoch: what a failed open returns. Everybody refuses it with ESTALE. */
+#define TSLAB_NO_EPOCH (~(tslab_epoch)0)
+
+/* Bytes of a label, with the 0 at its end. */
+#define TSLAB_LABEL_BYTES 64
+
+/* What happens to the pages of an epoch that ends. */
+enum tslab_purge {
+  TSLAB_PURGE_DECAY, /* they go back once they were not needed for option `purge_delay_ms` */
+  TSLAB_PURGE_KEEP,  /* as many bytes as it held stay with the process, until tslab_trim */
+  TSLAB_PURGE_NOW    /* all free memory goes back before the call returns */
+};
+
+enum tslab_limit { TSLAB_SOFT_LIMIT, TSLAB_HARD_LIMIT };
+
+/* Called when an epoch would hold more than a limit: `held_bytes` now, `wanted_bytes` more wanted.
+ * For the soft limit it is told once, until the epoch holds less again. For the hard limit it may
+ * make room, by closing a child for instance: the allocation is tried once more, and then fails
+ * with ENOMEM. Runs on the allocating thread, which is in the default epoch meanwhile; must not
+ * allocate in `epoch`. */
+typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
+                                  size_t wanted_bytes, void *context);
+
+/* All zero but `size` is a good start. Limits count memory, not objects: cells of 4 to 64 KiB, slabs
+ * of 64 KiB and more, and large blocks, those of the epoch's descendants included. */
+typedef struct tslab_epoch_options {
+  size_t size;             /* sizeof(tslab_epoch_options) */
+  tslab_epoch parent;      /* whose release ends this one, too; TSLAB_DEFAULT: none */
+  size_t soft_limit_bytes; /* 0: none */
+  size_t hard_limit_bytes; /* 0: none */
+  tslab_limit_callback *on_limit;
+  void *limit_context;
+  enum tslab_purge purge;
+  unsigned threads;        /* about how many will allocate in it at a time; 0: one or two */
+  size_t first_cell_bytes; /* 0: 4096; more for epochs that grow at once; TSLAB_NO_CELLS for those
+                              that are long and lose objects one by one */
+} tslab_epoch_options;
+
+#define TSLAB_NO_CELLS SIZE_MAX
+
+/* Opens an epoch. `label` is a text of at most 63 bytes that stays the same for epochs of the same
+ * kind; the first 4,094 different ones are kept, further ones show as "other". `options` may be
+ * NULL.
+ * Fails: TSLAB_NO_EPOCH and EINVAL (label too long, options that make no sense), ENOMEM, ESTALE or
+ * ECANCELED (the parent is over, or has ended). */
+TSLAB_API tslab_epoch tslab_epoch_open(const char *label,
+                                       const tslab_epoch_options *options) TSLAB_NOEXCEPT
+    TSLAB_NONNULL(1);
+
+/* What outlived an epoch that was closed. */
+typedef struct tslab_survivors {
+  int error;      /* 0; else the rest is 0: ESTALE, ECANCELED (ended before), EPERM (TSLAB_DEFAULT) */
+  size_t objects; /* still valid, until they are freed */
+  size_t bytes;   /* that they may use */
+  size_t pages;   /* of 4 KiB that stay because of them */
+} tslab_survivors;
+
+/* Ends allocation in the epoch. What lives in it stays valid; each cell, slab and large block goes
+ * back when its last object is freed, and the epoch is over with the last of them. Threads that are
+ * inside at this moment go on until they leave; what they allocate then is not in the answer.
+ * What tslab_epoch_defer registered runs first. */
+TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
+
+/* Ends the epoch and every object in it, and in its children, in time proportional to its memory,
+ * not its objects. What tslab_epoch_defer registered runs first. An epoch that was closed may be
+ * released, too, as long as objects survive in it; that takes time proportional to the memory of
+ * the process. No thread may use, allocate or free objects of the epoch meanwhile; a later free of
+ * one is reported (option `on_error`) while its address was not given to a new object. A thread that
+ * is inside ends its own part when it leaves.
+ * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT). */
+TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
+
+/* Registers `run(argument)` for the end of the epoch. The last one registered runs first, on the
+ * thread that closes or releases the epoch, while its objects are still valid; it may allocate and
+ * free, but not in this epoch.
+ * Returns 0, ENOMEM, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT). */
+TSLAB_API int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *), void *argument)
+    TSLAB_NOEXCEPT TSLAB_NONNULL(2);
+
+/* A thread's stay in an epoch: plain malloc, new, strdup, any library's allocations land there.
+ * Scopes nest to any depth and belong to one thread; the struct is the caller's, usually on its
+ * stack. A coroutine that moves to another thread leaves here and enters there. A thread that ends
+ * leaves its scopes. */
+typedef struct tslab_scope {
+  tslab_epoch epoch; /* where one is; the rest is the library's */
+  void *heap;
+  void *outer;
+} tslab_scope;
+
+/* Enters an epoch.
+ * Returns 0; otherwise the thread stays where it is: ESTALE, ECANCELED (closed), ENOMEM, EPERM (the
+ * thread's destructors ran already). */
+TSLAB_API int tslab_scope_enter(tslab_scope *scope, tslab_epoch epoch) TSLAB_NOEXCEPT
+    TSLAB_NONNULL(1);
+
+/* Enters the default epoch: a way out for objects that are meant to survive. */
+TSLAB_API int tslab_scope_default(tslab_scope *scope) TSLAB_NOEXCEPT TSLAB_NONNULL(1);
+
+/* Leaves the innermost scope of the calling thread.
+ * Returns 0, EPERM when `scope` is another one; then nothing changed. */
+TSLAB_API int tslab_scope_leave(tslab_scope *scope) TSLAB_NOEXCEPT TSLAB_NONNULL(1);
+
+/* The epoch that the calling thread is in. */
+TSLAB_API tslab_epoch tslab_epoch_current(void) TSLAB_NOEXCEPT;
+
+/* One allocation in an epoch, from wherever the thread is. Free with tslab_free or free.
+ * Fails: as their namesakes, and ESTALE or ECANCELED; a refusal by ECANCELED is counted. */
+TSLAB_API void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) TSLAB_NOEXCEPT TSLAB_MALLOC
+    TSLAB_SIZE(2);
+TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count,
+                                   size_t bytes) TSLAB_NOEXCEPT TSLAB_MALLOC TSLAB_SIZES(2, 3);
+TSLAB_API void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment,
+                                          size_t bytes) TSLAB_NOEXCEPT TSLAB_MALLOC TSLAB_SIZE(3);
+
+/* Resizes a block, which goes to the epoch when it has to move. (tslab_realloc keeps a block in its
+ * own epoch while that is open; later it goes to the default epoch.) */
+TSLAB_API void *tslab_epoch_realloc(tslab_epoch epoch, void *block,
+                                    size_t bytes) TSLAB_NOEXCEPT TSLAB_MUST_USE TSLAB_SIZE(3);
+
+/* Where an epoch is in its life. */
+enum tslab_state { TSLAB_OPEN, TSLAB_CLOSED, TSLAB_RELEASED };
+
+/* What is known of an epoch. Exact while no other thread allocates or frees in it; otherwise each
+ * figure is of some moment during the call. Objects and bytes do not include those of children,
+ * `held_bytes` does. */
+typedef struct tslab_epoch_stats {
+  size_t size; /* sizeof(tslab_epoch_stats), set by the caller */
+  tslab_epoch epoch;
+  tslab_epoch parent;
+  const char *label; /* stays valid for ever */
+  enum tslab_state state;
+  unsigned threads;       /* that have memory in it */
+  unsigned scopes;        /* open in it */
+  unsigned children;      /* not over yet */
+  size_t live_objects;    /* those freed by other threads may count until their memory is looked at */
+  size_t live_bytes;      /* usable bytes of them */
+  size_t held_bytes;      /* its cells, slabs and large blocks, and its descendants' */
+  uint64_t age_ms;        /* since it was opened */
+  uint64_t closed_ms;     /* since it was closed or released; 0 while open */
+  uint64_t late;          /* allocations refused because it had ended */
+} tslab_epoch_stats;
+
+/* Writes what is known of an epoch. Of the default epoch: held_bytes, live_objects and live_bytes
+ * are 0.
+ * Returns 0, ESTALE, EINVAL (`size` is not one that this library knows). */
+TSLAB_API int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) TSLAB_NOEXCEPT
+    TSLAB_NONNULL(2);
+
+/* Calls `visit` for each epoch but the default one that is not over, until it returns other than 0;
+ * returns that, or 0. Epochs opened or ended meanwhile may be missed. */
+TSLAB_API int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), void *context)
+    TSLAB_NONNULL(1);
+
+/* Calls `visit` for each live block of an epoch, until it returns other than 0; returns that, 0, or
+ * ESTALE, EPERM (TSLAB_DEFAULT). No other thread may allocate or free in the epoch meanwhile;
+ * `visit` may free the block that it is given. Takes time in proportion to the memory of the
+ * process when the epoch was closed. */
+TSLAB_API int tslab_epoch_blocks_each(tslab_epoch epoch,
+                                      int (*visit)(void *block, size_t bytes, void *context),
+                                      void *context) TSLAB_NONNULL(2);
+
+/* The epoch in which a live block lies. TSLAB_NO_EPOCH for an address that is no block's. */
+TSLAB_API tslab_epoch tslab_epoch_of(const void *block) TSLAB_NOEXCEPT;
+
+/* What is known of a live block and of those that share memory with it: enough to decide whether
+ * moving it elsewhere would give memory back. */
+typedef struct tslab_block_info {
+  size_t size; /* sizeof(tslab_block_info), set by the caller */
+  tslab_epoch epoch;
+  size_t usable_bytes;
+  size_t shared_bytes; /* of the cell, slab or large block that it lies in */
+  unsigned live;       /* blocks in use there, the hot free ones of its thread included */
+  unsigned capacity;   /* blocks that fit there; of a cell, those handed out so far */
+} tslab_block_info;
+
+/* Writes what is known of a block.
+ * Returns 0, EFAULT for an address that is no live block's, EINVAL (`size`). */
+TSLAB_API int tslab_block_get_info(const void *block, tslab_block_info *info) TSLAB_NOEXCEPT
+    TSLAB_NONNULL(2);
+
+/* How soon the memory of an epoch will be used. */
+enum tslab_advice {
+  TSLAB_ADVISE_COLD,     /* not soon: to be reclaimed first when memory is short */
+  TSLAB_ADVISE_PAGEOUT,  /* reclaim it now, where there is swap */
+  TSLAB_ADVISE_WILLNEED  /* soon: read back what was reclaimed */
+};
+
+/* Tells the system about the memory of an idle or closed epoch, its children's not included. Takes
+ * time in proportion to the memory of the process.
+ * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), EINVAL (no such advice), ENOTSUP (the system refused). */
+TSLAB_API int tslab_epoch_advise(tslab_epoch epoch, enum tslab_advice advice) TSLAB_NOEXCEPT;
+
+/* A name of one object that can be checked: it says no, instead of crashing, once the object was
+ * freed or its epoch is over. A struct of zeros is a handle of nothing. */
+typedef struct tslab_handle {
+  void *block; /* the rest is the library's */
+  tslab_epoch epoch;
+  uint64_t stamp;
+} tslab_handle;
+
+/* An object of `bytes` bytes in an epoch, and its handle. To be freed by tslab_handle_free only.
+ * Fails: a handle of nothing, and errno as tslab_epoch_malloc. */
+TSLAB_API tslab_handle tslab_handle_alloc(tslab_epoch epoch, size_t bytes) TSLAB_NOEXCEPT;
+
+/* The object, NULL when it is gone. Another thread may free it right after. */
+TSLAB_API void *tslab_handle_get(tslab_handle handle) TSLAB_NOEXCEPT;
+
+/* Frees the object. True for one call, false when it was gone. */
+TSLAB_API bool tslab_handle_free(tslab_handle handle) TSLAB_NOEXCEPT;
+
+/* Epochs that follow each other: one per minute, per N requests, or whenever the program says so.
+ * To be initialised by TSLAB_ROTATION; any thread may use it. The epoch before the current one stays
+ * open until the next turn, so that who just asked for the current one can still allocate there. */
+typedef struct tslab_rotation {
+  const char *label;
+  const tslab_epoch_options *options; /* of each epoch; NULL: none */
+  uint64_t every_ms;                  /* turn when so much time has passed; 0: never */
+  uint64_t every_requests;            /* turn after so many calls of _current; 0: never */
+  /* the rest is the library's */
+  tslab_epoch current;
+  tslab_epoch previous;
+  uint64_t requests;
+  uint64_t due_ms;
+  unsigned lock;
+} tslab_rotation;
+
+#define TSLAB_ROTATION(label_, ...) \
+  { .label = (label_), __VA_ARGS__ }
+
+/* The current epoch, after a turn when one is due.
+ * Fails: TSLAB_NO_EPOCH, errno as tslab_epoch_open. */
+TSLAB_API tslab_epoch tslab_rotation_current(tslab_rotation *rotation) TSLAB_NOEXCEPT
+    TSLAB_NONNULL(1);
+
+/* Turns now: opens a new current epoch and closes the one before the last. Returns the new one.
+ * Fails: as above; then the current one stays. */
+TSLAB_API tslab_epoch tslab_rotation_advance(tslab_rotation *rotation) TSLAB_NOEXCEPT
+    TSLAB_NONNULL(1);
+
+/* Closes both epochs. The rotation may be used again. */
+TSLAB_API void tslab_rotation_end(tslab_rotation *rotation) TSLAB_NOEXCEPT TSLAB_NONNULL(1);
 
 #if defined(__cplusplus)
 }

@@ -6,7 +6,7 @@
 
 #include "alloc/alloc.h"
 #include "alloc/fast.h"
-#include "memory/large.h"
+#include "epoch/mixed.h"
 
 enum { SLAB_ALIGNMENT_LIMIT = 4096 };
 
@@ -19,8 +19,19 @@ static unsigned aligned_class(size_t alignment, size_t bytes) {
   return class;
 }
 
+// Blocks of cells lie at multiples of 16 only.
+static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  heap->refused = false;
+  void *block = tsl_mixed_aligned(heap, class, alignment);
+  if (block == NULL && !heap->refused) block = tsl_heap_pop(heap, class);
+  if (block == NULL) errno = ENOMEM;
+  return block;
+}
+
 void *tsl_aligned(size_t alignment, size_t bytes) {
   unsigned class = aligned_class(alignment, bytes);
+  if (class < TSL_CLASSES && tsl_heap_current->epoch != 0)
+    return aligned_in_epoch(tsl_heap_current, class, alignment);
   if (class < TSL_CLASSES) return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
   return tsl_malloc_large(bytes, alignment, NULL);
 }

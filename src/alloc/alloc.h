@@ -10,7 +10,10 @@
 // What the fast paths leave over: sizes above TSL_TINY_LIMIT, and bins that are empty.
 TSL_HIDDEN void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap);
 TSL_HIDDEN void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place);
-TSL_HIDDEN void tsl_free_slow(void *block);
+// NULL, or an address outside the region.
+TSL_HIDDEN void tsl_free_outside(void *block);
+// `entry` is the map entry of the block's unit, with the current heap's tag taken away.
+TSL_HIDDEN void tsl_free_slow(void *block, uint32_t entry);
 // The bin of `code` has no room: `room` is one too small.
 TSL_HIDDEN void tsl_free_full(struct tsl_heap *heap, void *block, size_t code);
 // The block is the one that was freed last: `room` is one too small.
@@ -23,6 +26,9 @@ TSL_HIDDEN void *tsl_calloc_large(size_t bytes);
 TSL_HIDDEN void *tsl_calloc(size_t count, size_t bytes);
 TSL_HIDDEN void *tsl_realloc(void *block, size_t bytes);
 
+// A block in the epoch of a live one, or in the default epoch when that has ended.
+TSL_HIDDEN void *tsl_malloc_beside(const void *block, size_t bytes);
+
 // `alignment` is a power of two.
 TSL_HIDDEN void *tsl_aligned(size_t alignment, size_t bytes);
 
@@ -31,6 +37,9 @@ TSL_HIDDEN size_t tsl_usable(const void *block);
 
 // Usable bytes that a block of `bytes` would have; 0 when no block can be so large.
 TSL_HIDDEN size_t tsl_good_size(size_t bytes);
+
+// A block stays where it is while it wastes less than half of itself.
+TSL_HIDDEN bool tsl_fits_in_place(size_t usable, size_t bytes);
 
 // Reports a size that the live block cannot have been asked for, by malloc or by a realloc that
 // left it in place.

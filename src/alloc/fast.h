@@ -5,34 +5,36 @@
 
 #include "alloc/alloc.h"
 #include "epoch/heap.h"
+#include "epoch/mixed.h"
 
 // A bin's address is taken apart on purpose: base + place costs no instruction, a sum kept in a
 // register does.
 #define TSL_BIN(heap, place) ((struct tsl_bin *)((char *)(heap) + (place)))
 
 // H2: the comparison finds the end of the bin, an empty bin, and a link that an overflow has
-// changed; all three go on in `otherwise`.
-#define TSL_RETURN_POPPED(heap, place, otherwise)                                        \
-  do {                                                                                   \
-    uintptr_t *block_ = TSL_BIN(heap, place)->head;                                      \
-    TSL_RETURNED(block_);                                                                \
-    uintptr_t link_ = *block_;                                                           \
-    if (tsl_unlikely(link_ >= (heap)->contained)) return otherwise;                      \
-    link_ ^= (uintptr_t)block_;                                                          \
-    TSL_OPAQUE(place);                                                                   \
-    TSL_BIN(heap, place)->head = (void *)link_;                                          \
-    TSL_OPAQUE(place);                                                                   \
-    TSL_INCREMENT(TSL_BIN(heap, place)->room);                                           \
-    TSL_OPAQUE(place);                                                                   \
-    if (tsl_likely(!TSL_DECREMENT_IS_ZERO(TSL_BIN(heap, place)->until))) return block_;  \
-    return tsl_heap_recount(heap, (unsigned)((place) / sizeof(struct tsl_bin)), block_); \
+// changed; all three go on behind this.
+#define TSL_RETURN_POPPED(heap, place)                                                     \
+  do {                                                                                     \
+    uintptr_t *block_ = TSL_BIN(heap, place)->head;                                        \
+    TSL_RETURNED(block_);                                                                  \
+    uintptr_t link_ = *block_;                                                             \
+    if (tsl_unlikely(link_ >= (heap)->contained)) break;                                   \
+    link_ ^= (uintptr_t)block_;                                                            \
+    TSL_OPAQUE(place);                                                                     \
+    TSL_BIN(heap, place)->head = (void *)link_;                                            \
+    TSL_OPAQUE(place);                                                                     \
+    TSL_INCREMENT(TSL_BIN(heap, place)->room);                                             \
+    TSL_OPAQUE(place);                                                                     \
+    if (tsl_likely(!TSL_DECREMENT_IS_ZERO(TSL_BIN(heap, place)->until))) return block_;    \
+    return tsl_heap_recount(heap, (unsigned)((place) / sizeof(struct tsl_bin)), block_);   \
   } while (0)
 
 TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   struct tsl_heap *heap = tsl_heap_current;
   if (tsl_unlikely(bytes > TSL_TINY_LIMIT)) return tsl_malloc_slow(bytes, heap);
   size_t place = tsl_tiny_places[bytes];
-  TSL_RETURN_POPPED(heap, place, tsl_malloc_beyond_bin(heap, place));
+  TSL_RETURN_POPPED(heap, place);
+  return tsl_malloc_beyond_bin(heap, place);
 }
 
 // NULL and every address that is not ours lie outside the region, or on a map entry that is no
@@ -40,11 +42,11 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
 TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t base = tsl_region.base;
   size_t unit = ((uintptr_t)block - base) >> TSL_UNIT_LOG2;
-  if (tsl_unlikely(unit >= tsl_region.limit_units)) return tsl_free_slow(block);
+  if (tsl_unlikely(unit >= tsl_region.limit_units)) return tsl_free_outside(block);
   uint32_t entry = tsl_load_relaxed((uint32_t *)base + unit);
   struct tsl_heap *heap = tsl_heap_current;
   entry ^= heap->tag;
-  if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block);
+  if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
   size_t code = entry;
   if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, code * 8)->room))) {
     return tsl_free_full(heap, block, code);

@@ -7,10 +7,15 @@
 
 #include "alloc/helper.h"
 #include "alloc/thread.h"
+#include "epoch/label.h"
+#include "epoch/large_list.h"
+#include "epoch/scope.h"
 #include "memory/segment.h"
 
 static void fork_prepare(void) {
   tsl_thread_lock();
+  tsl_labels_lock();
+  tsl_large_list_lock();
   tsl_region_lock();
   tsl_segments_lock();
 }
@@ -18,12 +23,15 @@ static void fork_prepare(void) {
 static void fork_parent(void) {
   tsl_segments_unlock();
   tsl_region_unlock();
+  tsl_large_list_unlock();
+  tsl_labels_unlock();
   tsl_thread_unlock();
 }
 
 static void fork_child(void) {
   fork_parent();
   tsl_heap_after_fork(tsl_heap_current->home);
+  tsl_scope_after_fork(tsl_heap_current->home);
   tsl_helper_after_fork();
 }
 

@@ -9,6 +9,9 @@
 #include "alloc/helper.h"
 #include "alloc/thread.h"
 #include "base/check.h"
+#include "epoch/epoch.h"
+#include "epoch/large_list.h"
+#include "epoch/mixed.h"
 #include "memory/large.h"
 #include "memory/unit_cache.h"
 
@@ -37,7 +40,7 @@ static void *malloc_first(size_t bytes) {
 TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
   if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
   void *block = tsl_heap_refill(heap, class);
-  if (tsl_unlikely(block == NULL)) {
+  if (tsl_unlikely(block == NULL) && !heap->refused) {
     memory_regain(heap);
     block = tsl_heap_refill(heap, class);
   }
@@ -45,18 +48,38 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
   return tsl_likely(block != NULL) ? block : out_of_memory();
 }
 
-// Programs that allocate many blocks before they free any live on this.
+// Programs that allocate many blocks before they free any live on this, and young epochs on cells.
 void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place) {
-  struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->stocks + 2 * place);
+  if (tsl_unlikely(heap->mixed)) TSL_RETURN_CUT(heap, place);
+  struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * place);
   if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
-  if (tsl_stock_run(stock)) return tsl_stock_pop(stock);
+  if (stock->rest != 0 && tsl_stock_run(stock)) return tsl_stock_pop(stock);
   return malloc_beyond_stock(heap, (unsigned)(place / sizeof(struct tsl_bin)));
 }
 
 void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
   if (bytes > TSL_SMALL_LIMIT) return tsl_malloc_large(bytes, 1, NULL);
   size_t place = tsl_sizeclass_of_medium(bytes) * sizeof(struct tsl_bin);
-  TSL_RETURN_POPPED(heap, place, tsl_malloc_beyond_bin(heap, place));
+  TSL_RETURN_POPPED(heap, place);
+  return tsl_malloc_beyond_bin(heap, place);
+}
+
+static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
+  struct tsl_heap *heap = tsl_heap_current;
+  size_t held_bytes = tsl_round_up(bytes == 0 ? 1 : bytes, TSL_UNIT_BYTES);
+  uint32_t entry = heap->home->tag | TSL_CODE_LARGE;
+  if (!tsl_epoch_charge(heap->epoch, held_bytes)) return NULL;
+  void *block = tsl_large_alloc(bytes, alignment, entry, clean);
+  if (tsl_unlikely(block == NULL)) {
+    memory_regain(heap);
+    block = tsl_large_alloc(bytes, alignment, entry, clean);
+  }
+  if (block != NULL) {
+    tsl_large_list_add(heap->epoch, block);
+  } else {
+    tsl_epoch_discharge(heap->epoch, held_bytes);
+  }
+  return block;
 }
 
 void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
@@ -65,13 +88,7 @@ void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
   bool fits = bytes <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX;
   if (!fits || (tsl_heap_current == &tsl_heap_empty && !tsl_thread_enter(&lease)))
     return out_of_memory();
-  uint32_t entry = tsl_heap_current->tag | TSL_CODE_LARGE;
-  if (clean == NULL) clean = &ignored;
-  void *block = tsl_large_alloc(bytes, alignment, entry, clean);
-  if (tsl_unlikely(block == NULL)) {
-    memory_regain(tsl_heap_current);
-    block = tsl_large_alloc(bytes, alignment, entry, clean);
-  }
+  void *block = large_alloc(bytes, alignment, clean == NULL ? &ignored : clean);
   tsl_thread_leave(&lease);
   return block == NULL ? out_of_memory() : block;
 }
@@ -99,15 +116,25 @@ static void free_large(void *block) {
     tsl_misuse("free(%p): not the beginning of a block", block);
     return;
   }
-  tsl_large_free(block);
+  tsl_large_list_free(block);
 }
 
-void tsl_free_slow(void *block) {
+void tsl_free_outside(void *block) {
   if (block == NULL) return;
-  uint32_t entry = tsl_map_lookup(block);
-  unsigned code = entry & ((1u << TSL_CODE_BITS) - 1);
+  tsl_misuse("free(%p): not a block of this allocator", block);
+}
+
+void tsl_free_slow(void *block, uint32_t entry) {
+  unsigned code = tsl_entry_code(entry);
+  if (tsl_likely(code - TSL_CODES < TSL_CELL_CODES - TSL_CODES))
+    return tsl_mixed_free(tsl_heap_current, block, code);
+  struct tsl_heap *home = tsl_heap_current->home;
+  entry ^= tsl_heap_current->tag;
+  uint32_t place = entry ^ home->tag;
   if (entry == 0) {
-    tsl_misuse("free(%p): not a block of this allocator", block);
+    tsl_free_outside(block);
+  } else if (place < TSL_CODES) {
+    tsl_heap_push(home, place / 2, block);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
   } else {

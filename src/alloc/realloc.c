@@ -6,15 +6,18 @@
 #include "alloc/alloc.h"
 #include "alloc/fast.h"
 #include "base/check.h"
+#include "epoch/large_list.h"
+#include "epoch/mixed.h"
 #include "memory/large.h"
 #include "memory/purge.h"
 
 size_t tsl_usable(const void *block) {
   if (block == NULL) return 0;
   uint32_t entry = tsl_map_lookup(block);
-  unsigned code = entry & ((1u << TSL_CODE_BITS) - 1);
+  unsigned code = tsl_entry_code(entry), class = code / 2;
   if (code == TSL_CODE_LARGE) return tsl_large_bytes(block);
-  if (entry != 0) return tsl_sizeclasses[code / 2].bytes;
+  if (code >= TSL_CODES) class = tsl_mixed_class(block);
+  if (entry != 0 && class < TSL_CLASSES) return tsl_sizeclasses[class].bytes;
   tsl_misuse("usable_size(%p): not a block of this allocator", block);
   return 0;
 }
@@ -24,25 +27,18 @@ size_t tsl_good_size(size_t bytes) {
   return bytes > PTRDIFF_MAX ? 0 : tsl_round_up(bytes, TSL_UNIT_BYTES);
 }
 
-// A block stays where it is while it wastes less than half of itself.
-static bool fits_in_place(size_t usable, size_t bytes) {
+bool tsl_fits_in_place(size_t usable, size_t bytes) {
   return bytes <= usable && (bytes >= usable / 2 || tsl_good_size(bytes) == usable);
 }
 
 void tsl_check_size(const void *block, size_t bytes) {
   size_t usable = tsl_usable(block);
-  if (block == NULL || fits_in_place(usable, bytes)) return;
+  if (block == NULL || tsl_fits_in_place(usable, bytes)) return;
   tsl_misuse("free(%p): its size is given as %zu, but it has %zu bytes", block, bytes, usable);
 }
 
-static void *realloc_large(void *block, size_t bytes) {
-  if (bytes > PTRDIFF_MAX) return NULL;
-  if (tsl_large_resize(block, bytes)) return block;
-  return tsl_large_move(block, bytes);
-}
-
 static void *realloc_copy(void *block, size_t usable, size_t bytes) {
-  void *moved = tsl_fast_malloc(bytes);
+  void *moved = tsl_malloc_beside(block, bytes);
   if (moved == NULL) return NULL;
   memcpy(moved, block, bytes < usable ? bytes : usable);
   tsl_fast_free(block);
@@ -53,9 +49,9 @@ void *tsl_realloc(void *block, size_t bytes) {
   if (block == NULL) return tsl_fast_malloc(bytes);
   size_t usable = tsl_usable(block);
   if (usable == 0) return NULL;
-  if (fits_in_place(usable, bytes)) return block;
+  if (tsl_fits_in_place(usable, bytes)) return block;
   if (usable > TSL_SMALL_LIMIT && bytes > TSL_SMALL_LIMIT) {
-    void *resized = realloc_large(block, bytes);
+    void *resized = bytes > PTRDIFF_MAX ? NULL : tsl_large_list_resize(block, bytes);
     if (resized != NULL) return resized;
   }
   return realloc_copy(block, usable, bytes);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/lock.h"
 #include "base/options.h"
+#include "epoch/scope.h"
 #include "os/os.h"
 
 static struct tsl_lock init_lock;
@@ -19,6 +20,7 @@ static TSL_TLS bool exiting;
 // frees are those of any other thread.
 static void thread_exit(void *heap) {
   exiting = true;
+  if (tsl_heap_current != heap || tsl_heap_current->depth != 0) tsl_scope_leave_all(heap);
   tsl_heap_current = &tsl_heap_empty;
   tsl_heap_pool(heap);
 }
@@ -30,6 +32,8 @@ static bool library_init_locked(void) {
     prepared = pthread_key_create(&exit_key, thread_exit) == 0;
   }
   if (!prepared || !tsl_region_init()) return false;
+  tsl_epoch_init();
+  tsl_scope_init();
   tsl_store_release(&ready, true);  // pairs: library-init
   return true;
 }

@@ -16,10 +16,13 @@
 #define tsl_exchange_acquire(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE)
 #define tsl_exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 
+#define tsl_or_relaxed(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
 #define tsl_or_release(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELEASE)
 #define tsl_or_acq_rel(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define tsl_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define tsl_add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define tsl_sub_relaxed(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
+#define tsl_sub_acq_rel(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_ACQ_REL)
 
 // On failure `*expected` holds the value seen.
 #define tsl_cas_relaxed(p, expected, v) \
@@ -33,6 +36,10 @@
 
 // A counter that one thread writes and others may read: no locked instruction.
 #define tsl_count(p, n) tsl_store_relaxed((p), tsl_load_relaxed(p) + (n))
+
+// Keeps the compiler from moving anything across; nothing for the processor.
+#define tsl_compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define tsl_fence_seq_cst() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 static inline void tsl_cpu_relax(void) {
 #if defined(__x86_64__)

@@ -3,7 +3,10 @@
 #include "base/atomic.h"
 #include "base/check.h"
 #include "base/options.h"
+#include "epoch/epoch.h"
+#include "epoch/mixed.h"
 #include "memory/purge.h"
+#include "memory/record.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 
@@ -19,8 +22,24 @@ enum {
 
 TSL_RELRO uintptr_t tsl_bin_end = UINTPTR_MAX;
 
+TSL_RELRO struct tsl_store tsl_store_empty = {
+    .stocks =
+        {
+#define TINY(least, bytes) [TSL_CLASS_OF_##bytes] = {.block_bytes = (bytes)},
+#define MEDIUM(bytes, units) [TSL_CLASS_OF_##bytes] = {.block_bytes = (bytes)},
+#include "slab/sizeclass.def"
+#undef TINY
+#undef MEDIUM
+        },
+};
+
+// No unit is ever cached here.
 TSL_RELRO struct tsl_heap tsl_heap_empty = {
-    .bins = {[0 ... TSL_CLASSES - 1] = {.head = &tsl_bin_end}},
+    .bins = {[0 ... TSL_BINS - 1] = {.head = &tsl_bin_end}},
+    .store = &tsl_store_empty,
+    .home = &tsl_heap_empty,
+    .unit_count = UINT32_MAX,
+    .slot_count = TSL_HEAP_SLOTS,
 };
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_heap_empty;
@@ -40,20 +59,34 @@ static unsigned bin_limit(unsigned class) {
   unsigned bytes = tsl_sizeclasses[class].bytes;
   if (TSL_SECURE) return 0;
   if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
-  return clamp(MEDIUM_BIN_BYTES / bytes, 16, 64);
+  return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 16, 64);
 }
 
-static void heap_init(struct tsl_heap *heap, uint32_t number) {
+static void store_open(struct tsl_heap *heap) {
+  heap->store = (struct tsl_store *)(tsl_region.stores + (uintptr_t)heap->number * TSL_STORE_BYTES);
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
+    heap->store->allocations[class] = heap->bins[class].until;
+    heap->store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
+  }
+}
+
+static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *home) {
   heap->tag = number << TSL_CODE_BITS;
   heap->contained = tsl_region.span_bytes;
-  heap->home = heap;
+  heap->home = home;
   heap->ticks = TICK_REFILLS;
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+  heap->store = &tsl_store_empty;
+  for (unsigned class = 0; class < TSL_BINS; class += 1)
     heap->bins[class] = (struct tsl_bin){&tsl_bin_end, NEVER, (int32_t)bin_limit(class)};
-    heap->allocations[class] = NEVER;
-    heap->stocks[class].block_bytes = tsl_sizeclasses[class].bytes;
-  }
   tsl_store_release(&heap->number, number);  // pairs: heap-init
+  if (home == heap) store_open(heap);
+}
+
+static struct tsl_heap *heap_add(struct tsl_heap *home) {
+  uint32_t number = tsl_region_add_heap();
+  if (number == 0) return NULL;
+  heap_init(tsl_heap_at(number), number, home == NULL ? tsl_heap_at(number) : home);
+  return tsl_heap_at(number);
 }
 
 static int32_t bin_length(const struct tsl_bin *bin) {
@@ -67,11 +100,13 @@ static int32_t bin_length(const struct tsl_bin *bin) {
 // may name a block that is in use: its blocks are given up.
 static void heap_mend(struct tsl_heap *heap) {
   heap->torn = 0;
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+  if (!tsl_heap_has_store(heap)) return;
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
+    struct tsl_stock *stock = &heap->store->stocks[class];
     heap->bins[class].room = (int32_t)bin_limit(class) - bin_length(&heap->bins[class]);
-    heap->stocks[class].run = 0;
-    heap->stocks[class].rest = 0;
-    for (struct tsl_slab *slab = heap->stocks[class].slabs; slab != NULL; slab = slab->next)
+    stock->run = 0;
+    stock->rest = 0;
+    for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
       tsl_slab_recount(slab);
   }
 }
@@ -105,16 +140,50 @@ static void pool_give(struct tsl_heap *heap) {
 
 struct tsl_heap *tsl_heap_take(void) {
   struct tsl_heap *heap = pool_take();
-  if (heap != NULL) return heap;
-  uint32_t number = tsl_region_add_heap();
-  if (number == 0) return NULL;
-  heap_init(tsl_heap_at(number), number);
-  return tsl_heap_at(number);
+  return heap != NULL ? heap : heap_add(NULL);
+}
+
+static struct tsl_heap *part_add(struct tsl_heap *home) {
+  struct tsl_heap *part = heap_add(home);
+  if (part == NULL) return NULL;
+  part->family = home->family;
+  home->family = part->number;
+  return part;
+}
+
+struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
+  if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0)
+    home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
+  struct tsl_heap *part = home->spare != 0 ? tsl_heap_at(home->spare) : part_add(home);
+  if (part == NULL) return NULL;
+  home->spare = part->spare;
+  part->epoch = epoch;
+  part->mixed = tsl_epoch_at(epoch)->first_cell != TSL_BINS;
+  tsl_store_relaxed(&part->sealing, 0);
+  return part;
+}
+
+void tsl_heap_give_part(struct tsl_heap *part) {
+  struct tsl_heap *home = part->home;
+  tsl_store_relaxed(&part->sealing, 1);
+  if (home == tsl_heap_current->home) {
+    part->spare = home->spare;
+    home->spare = part->number;
+    return;
+  }
+  uint32_t head = tsl_load_relaxed(&home->returned);
+  do {
+    part->spare = head;
+  } while (!tsl_cas_release(&home->returned, &head, part->number));  // pairs: returned
 }
 
 static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
-  while (home->unit_count > keep) tsl_unit_cache_give(home->units[--home->unit_count]);
+  while (home->unit_count > keep) tsl_unit_cache_give(home->store->units[--home->unit_count]);
   home->unit_low = home->unit_count;
+}
+
+void tsl_heap_give_caches(struct tsl_heap *home) {
+  if (home != &tsl_heap_empty) heap_give_cache(home, 0);
 }
 
 void tsl_heap_pool(struct tsl_heap *heap) {
@@ -144,7 +213,7 @@ static tsl_unit heap_take_units(struct tsl_heap *home, unsigned count) {
   bool clean;
   if (count > 1) return tsl_units_take(count, count, &clean);
   if (home->unit_count != 0) {
-    tsl_unit cached = home->units[--home->unit_count];
+    tsl_unit cached = home->store->units[--home->unit_count];
     if (home->unit_count < home->unit_low) home->unit_low = home->unit_count;
     return cached;
   }
@@ -152,11 +221,19 @@ static tsl_unit heap_take_units(struct tsl_heap *home, unsigned count) {
   return unit != 0 ? unit : tsl_units_take(1, 1, &clean);
 }
 
-static void heap_give_units(struct tsl_heap *home, tsl_unit first, unsigned count) {
-  if (count == 1 && home->unit_count < (uint32_t)tsl_option(cache_units)) {
-    home->units[home->unit_count++] = first;
-    return;
-  }
+// The calling thread keeps a few for itself.
+static bool cache_unit(tsl_unit unit) {
+  struct tsl_heap *home = tsl_heap_current->home;
+  if (home->unit_count >= (uint32_t)tsl_option(cache_units)) return false;
+  uint8_t inside = home->inside;
+  tsl_store_relaxed(&home->inside, 1);
+  home->store->units[home->unit_count++] = unit;
+  tsl_store_relaxed(&home->inside, inside);
+  return true;
+}
+
+static void give_units(tsl_unit first, unsigned count) {
+  if (count == 1 && cache_unit(first)) return;
   if (count == 1) {
     tsl_unit_cache_give(first);
   } else {
@@ -169,27 +246,63 @@ static void map_fill(tsl_unit first, unsigned count, uint32_t entry) {
   for (unsigned i = 0; i < count; i++) tsl_store_relaxed(tsl_map_entry(first + i), entry);
 }
 
+static void slabs_add(struct tsl_heap *heap, tsl_unit unit) {
+  struct tsl_span *span = tsl_span_at(unit);
+  span->epoch = heap->epoch;
+  span->prev = 0;
+  span->next = heap->slabs;
+  if (heap->slabs != 0) tsl_span_at(heap->slabs)->prev = unit;
+  heap->slabs = unit;
+  heap->slab_count++;
+}
+
+static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
+  const struct tsl_span *span = tsl_span_at(unit);
+  if (span->next != 0) tsl_span_at(span->next)->prev = span->prev;
+  if (span->prev != 0) {
+    tsl_span_at(span->prev)->next = span->next;
+  } else {
+    heap->slabs = span->next;
+  }
+  heap->slab_count--;
+}
+
 static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
-  unsigned count = tsl_sizeclasses[class].units;
-  tsl_unit first = heap_take_units(heap->home, count);
-  if (first == 0) return NULL;
-  struct tsl_slab *slab = tsl_slab_open(first, class);
-  map_fill(first, count, heap->tag | class * 2);
-  stock_list(&heap->stocks[class], slab);
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
+  if (!tsl_epoch_charge(heap->epoch, sizeclass->slab_bytes)) {
+    heap->refused = true;
+    return NULL;
+  }
+  tsl_unit first = heap_take_units(heap->home, sizeclass->units);
+  if (first == 0) {
+    tsl_epoch_discharge(heap->epoch, sizeclass->slab_bytes);
+    return NULL;
+  }
+  struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
+  map_fill(first, sizeclass->units, heap->tag | class * 2);
+  slabs_add(heap, first);
+  stock_list(&heap->store->stocks[class], slab);
   return slab;
+}
+
+void tsl_heap_give_slab(struct tsl_slab *slab) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
+  tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
+  map_fill(first, sizeclass->units, 0);
+  tsl_epoch_discharge(tsl_span_at(first)->epoch, sizeclass->slab_bytes);
+  give_units(first, sizeclass->units);
 }
 
 // An empty slab's units go back; one whose guard stays stays with it, ready for more blocks.
 static void heap_close_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
-  unsigned count = tsl_sizeclasses[slab->class].units;
-  tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
-  struct tsl_stock *stock = &heap->stocks[slab->class];
+  struct tsl_stock *stock = &heap->store->stocks[slab->class];
+  tsl_assert(slab->out == 0);
   bool closed = tsl_slab_close(slab);
   if (closed && slab->listed) stock_unlist(stock, slab);
   if (!closed && !slab->listed) stock_list(stock, slab);
   if (!closed) return;
-  map_fill(first, count, 0);
-  heap_give_units(heap->home, first, count);
+  slabs_remove(heap, (tsl_unit)tsl_slab_unit(slab));
+  tsl_heap_give_slab(slab);
 }
 
 // A slab got blocks back.
@@ -197,7 +310,7 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   if (slab->out == 0) {
     heap_close_slab(heap, slab);
   } else if (!slab->listed && slab->summary != 0) {
-    stock_list(&heap->stocks[slab->class], slab);
+    stock_list(&heap->store->stocks[slab->class], slab);
   }
 }
 
@@ -205,8 +318,9 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
 static void heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
   for (; budget != 0; budget--) {
     if (heap->pending == 0) {
-      if (tsl_load_relaxed(&heap->ready) == 0) return;
-      heap->pending = tsl_exchange_acquire(&heap->ready, 0);  // pairs: ready
+      if ((tsl_unit)tsl_load_relaxed(&heap->ready) == 0) return;
+      uint64_t none = (uint64_t)heap->life << 32;
+      heap->pending = (tsl_unit)tsl_exchange_acquire(&heap->ready, none);  // pairs: ready
     }
     struct tsl_slab *slab = tsl_slab_at(heap->pending);
     heap->pending = slab->ready_next;
@@ -228,8 +342,19 @@ void tsl_heap_look_at_pool(void) {
   heap_unclaim(heap);
 }
 
+void tsl_heap_close_ready(struct tsl_heap *heap) {
+  uint64_t none = (uint64_t)++heap->life << 32;
+  tsl_unit units[] = {heap->pending,
+                      (tsl_unit)tsl_exchange_acquire(&heap->ready, none)};  // pairs: ready
+  heap->pending = 0;
+  for (unsigned i = 0; i < 2; i++) {
+    for (tsl_unit unit = units[i]; unit != 0; unit = tsl_slab_at(unit)->ready_next)
+      tsl_slab_collect(tsl_slab_at(unit));
+  }
+}
+
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
-  struct tsl_stock *stock = &heap->stocks[class];
+  struct tsl_stock *stock = &heap->store->stocks[class];
   heap_look_at_ready(heap, COLLECT_BUDGET);
   struct tsl_slab *slab = stock->slabs != NULL ? stock->slabs : heap_open_slab(heap, class);
   if (slab == NULL) return false;
@@ -268,12 +393,12 @@ static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
   if (block == &tsl_bin_end) return NULL;
   bin->head = &tsl_bin_end;
   bin->room++;
-  heap->allocations[class]++;
+  heap->store->allocations[class]++;
   return block;
 }
 
 void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
-  heap->allocations[class] += NEVER - heap->bins[class].until;
+  heap->store->allocations[class] += NEVER - heap->bins[class].until;
   heap->bins[class].until = NEVER;
   return block;
 }
@@ -303,9 +428,7 @@ TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *blo
   if (tsl_unlikely(place.slab->out == 0)) heap_settle(heap, place.slab);
 }
 
-static unsigned block_class(const void *block) {
-  return (tsl_map_lookup(block) & ((1u << TSL_CODE_BITS) - 1)) / 2;
-}
+static unsigned block_class(const void *block) { return tsl_entry_code(tsl_map_lookup(block)) / 2; }
 
 // Whether a block of the heap is free, or on its way there.
 static bool heap_holds(const struct tsl_heap *heap, struct tsl_place place, const void *block) {
@@ -313,7 +436,7 @@ static bool heap_holds(const struct tsl_heap *heap, struct tsl_place place, cons
   if ((place.slab->free[word] | tsl_load_relaxed(&place.slab->remote[word])) >> bit & 1)
     return true;
   for (unsigned i = 0; i < TSL_QUARANTINE_BLOCKS; i++) {
-    if (heap->quarantine[i] == block) return true;
+    if (heap->store->quarantine[i] == block) return true;
   }
   return false;
 }
@@ -324,7 +447,7 @@ static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) 
   if (place.index < 0) return report_interior(block);
   if (heap_holds(heap, place, block)) return report_twice(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
-  void **slot = &heap->quarantine[heap->quarantine_next++ % TSL_QUARANTINE_BLOCKS];
+  void **slot = &heap->store->quarantine[heap->store->quarantine_next++ % TSL_QUARANTINE_BLOCKS];
   void *oldest = *slot;
   *slot = block;
   if (oldest != NULL) heap_put(heap, block_class(oldest), oldest);
@@ -332,8 +455,8 @@ static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) 
 
 static void heap_empty_quarantine(struct tsl_heap *heap) {
   for (unsigned i = 0; i < TSL_QUARANTINE_BLOCKS; i++) {
-    void *block = heap->quarantine[i];
-    heap->quarantine[i] = NULL;
+    void *block = heap->store->quarantine[i];
+    heap->store->quarantine[i] = NULL;
     if (block != NULL) heap_put(heap, block_class(block), block);
   }
 }
@@ -357,8 +480,8 @@ static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
 }
 
 static void stock_drain(struct tsl_heap *heap, unsigned class) {
-  struct tsl_stock *stock = &heap->stocks[class];
-  heap->allocations[class] -= tsl_stock_blocks(stock);
+  struct tsl_stock *stock = &heap->store->stocks[class];
+  heap->store->allocations[class] -= tsl_stock_blocks(stock);
   while (stock->run != 0 || tsl_stock_run(stock)) heap_put(heap, class, tsl_stock_pop(stock));
 }
 
@@ -366,11 +489,11 @@ static void stock_drain(struct tsl_heap *heap, unsigned class) {
 // their slabs, so that these can empty. One class a call at most.
 static void heap_rest(struct tsl_heap *heap) {
   for (unsigned looks = 0; looks < REST_LOOKS; looks++) {
-    unsigned class = heap->rest_next++ % TSL_CLASSES;
+    unsigned class = heap->store->rest_next++ % TSL_BINS;
     uint32_t until = heap->bins[class].until;
-    bool idle = until == heap->rest_until[class];
-    heap->rest_until[class] = until;
-    if (idle && (heap->bins[class].head != &tsl_bin_end || heap->stocks[class].run != 0)) {
+    bool idle = until == heap->store->rest_until[class];
+    heap->store->rest_until[class] = until;
+    if (idle && (heap->bins[class].head != &tsl_bin_end || heap->store->stocks[class].run != 0)) {
       bin_drain(heap, class, REST_BLOCKS);
       stock_drain(heap, class);
       return;
@@ -391,14 +514,14 @@ static void heap_tick(struct tsl_heap *home) {
 // The handful's blocks count as allocated from here on; readers subtract what is left of it.
 static void stock_count(struct tsl_heap *heap, unsigned class) {
   uint32_t *until = &heap->bins[class].until;
-  uint32_t count = tsl_stock_blocks(&heap->stocks[class]);
+  uint32_t count = tsl_stock_blocks(&heap->store->stocks[class]);
   if (*until <= count) tsl_heap_recount(heap, class, NULL);
   *until -= count;
 }
 
-void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
-  struct tsl_stock *stock = &heap->stocks[class];
-  heap_tick(heap->home);
+static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class) {
+  if (!tsl_heap_has_store(heap)) store_open(heap);
+  struct tsl_stock *stock = &heap->store->stocks[class];
   bin_check(heap, class);
   tsl_store_relaxed(&heap->home->inside, 1);
   bool filled = heap_refill_stock(heap, class);
@@ -409,13 +532,24 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   return tsl_stock_pop(stock);
 }
 
-TSL_NOINLINE static void heap_push_ready(uint32_t number, struct tsl_slab *slab) {
+void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
+  heap_tick(heap->home);
+  heap->refused = false;
+  void *block = tsl_mixed_refill(heap, class);
+  if (block != NULL || heap->refused) return block;
+  return heap_refill_from_slab(heap, class);
+}
+
+// False when the heap was sealed meanwhile: nobody will look at its stack.
+TSL_NOINLINE static bool heap_push_ready(uint32_t number, struct tsl_slab *slab) {
   struct tsl_heap *heap = tsl_heap_at(number);
-  tsl_unit unit = (tsl_unit)tsl_slab_unit(slab);
-  tsl_unit head = tsl_load_relaxed(&heap->ready);
+  uint64_t head = tsl_load_relaxed(&heap->ready), next;
   do {
-    slab->ready_next = head;
-  } while (!tsl_cas_release(&heap->ready, &head, unit));  // pairs: ready
+    if ((uint32_t)(head >> 32) != slab->life) return false;
+    slab->ready_next = (tsl_unit)head;
+    next = (uint64_t)slab->life << 32 | tsl_slab_unit(slab);
+  } while (!tsl_cas_release(&heap->ready, &head, next));  // pairs: ready
+  return true;
 }
 
 void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
@@ -425,25 +559,92 @@ void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
   enum tsl_remote result = tsl_slab_put_remote(place.slab, (unsigned)place.index);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
   if (result == TSL_REMOTE_TWICE) return report_twice(block);
-  heap_push_ready(number, place.slab);
+  if (result == TSL_REMOTE_PUSH && !heap_push_ready(number, place.slab))
+    result = tsl_slab_count_down(place.slab);
+  if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(place.slab);
+}
+
+void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_bin *bin = &heap->bins[class];
+  if (bin->head == block) return report_twice(block);
+  if (bin->room == 0) return tsl_heap_put(heap, class, block);
+  bin->room--;
+  *(uintptr_t *)block = (uintptr_t)block ^ (uintptr_t)bin->head;
+  bin->head = block;
+}
+
+void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  struct tsl_stock *stock = &heap->store->stocks[class];
+  uintptr_t *block = bin->head;
+  if (*block < heap->contained) {
+    bin->head = (void *)(*block ^ (uintptr_t)block);
+    bin->room++;
+    if (TSL_DECREMENT_IS_ZERO(bin->until)) tsl_heap_recount(heap, class, block);
+    return block;
+  }
+  if (stock->run != 0 || (stock->rest != 0 && tsl_stock_run(stock))) return tsl_stock_pop(stock);
+  return heap_refill_from_slab(heap, class);
+}
+
+void tsl_heap_put_any(uint32_t entry, void *block) {
+  struct tsl_heap *home = tsl_heap_current->home;
+  unsigned class = tsl_entry_code(entry) / 2;
+  if (entry >> TSL_CODE_BITS != home->number)
+    return tsl_heap_put_remote(entry >> TSL_CODE_BITS, class, block);
+  tsl_heap_push(home, class, block);
+}
+
+// The slab counts its block; nobody looks at its lists any more.
+static void lay_down(unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (!tsl_slab_put(place.slab, (unsigned)place.index)) report_twice(block);
+}
+
+void tsl_heap_lay_down(struct tsl_heap *heap) {
+  heap_empty_quarantine(heap);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    struct tsl_bin *bin = &heap->bins[class];
+    struct tsl_stock *stock = &heap->store->stocks[class];
+    for (bin_check(heap, class); bin->head != &tsl_bin_end; bin_check(heap, class)) {
+      uintptr_t *block = bin->head;
+      bin->head = (void *)(*block ^ (uintptr_t)block);
+      lay_down(class, block);
+    }
+    bin->room = (int32_t)bin_limit(class);
+    while (stock->run != 0 || tsl_stock_run(stock)) lay_down(class, tsl_stock_pop(stock));
+    stock->slabs = NULL;
+  }
 }
 
 // Slabs whose guard stayed when they became empty are tried once more.
 static void heap_close_empty(struct tsl_heap *heap) {
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
-    for (struct tsl_slab *slab = heap->stocks[class].slabs, *next; slab != NULL; slab = next) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
+    for (struct tsl_slab *slab = heap->store->stocks[class].slabs, *next; slab != NULL; slab = next) {
       next = slab->next;
       if (slab->out == 0) heap_close_slab(heap, slab);
     }
   }
 }
 
-void tsl_heap_collect(struct tsl_heap *heap) {
+void tsl_heap_rest_all(struct tsl_heap *heap) {
   heap_empty_quarantine(heap);
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
     bin_drain(heap, class, UINT32_MAX);
     stock_drain(heap, class);
   }
+}
+
+size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_stock *stock = &heap->store->stocks[class];
+  int32_t room = tsl_load_relaxed(&heap->bins[class].room);
+  uint32_t run = tsl_load_relaxed(&stock->run);
+  uint64_t rest = tsl_load_relaxed(&stock->rest);
+  return (size_t)((int32_t)bin_limit(class) - room) + run + tsl_bit_count(rest);
+}
+
+void tsl_heap_collect(struct tsl_heap *heap) {
+  tsl_heap_rest_all(heap);
   tsl_store_relaxed(&heap->home->inside, 1);
   heap_look_at_ready(heap, UINT32_MAX);
   if (TSL_SECURE) heap_close_empty(heap);
@@ -460,6 +661,7 @@ void tsl_heap_collect_pool(void) {
   }
   for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;)
     pool_give(tsl_heap_at(number));
+  tsl_heap_give_caches(tsl_heap_current->home);
 }
 
 void tsl_heap_after_fork(struct tsl_heap *mine) {
@@ -467,9 +669,14 @@ void tsl_heap_after_fork(struct tsl_heap *mine) {
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
-    if (heap == mine || initialised == 0 || heap->inside != 0) continue;
+    if (initialised == 0 || heap->home == mine || heap->home->inside != 0) continue;
     heap->torn = 1;
-    tsl_heap_pool(heap);
+    if (heap->home == heap) {
+      tsl_heap_pool(heap);
+    } else {
+      heap_mend(heap);
+      heap->depth = 0;
+    }
   }
 }
 
@@ -492,9 +699,21 @@ static bool bin_valid(const struct tsl_heap *heap, unsigned class) {
   return length + bin->room == (int32_t)bin_limit(class);
 }
 
-bool tsl_heap_valid(const struct tsl_heap *heap) {
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
-    if (!bin_valid(heap, class) || !stock_valid(&heap->stocks[class], class)) return false;
+static bool slabs_valid(const struct tsl_heap *heap) {
+  uint32_t count = 0;
+  tsl_unit before = 0;
+  for (tsl_unit unit = heap->slabs; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
+    if (tsl_span_at(unit)->prev != before || tsl_span_at(unit)->epoch != heap->epoch) return false;
+    if (tsl_load_relaxed(tsl_map_entry(unit)) != (heap->tag | tsl_slab_at(unit)->class * 2u))
+      return false;
+    count++;
   }
-  return true;
+  return count == heap->slab_count;
+}
+
+bool tsl_heap_valid(const struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
+    if (!bin_valid(heap, class) || !stock_valid(&heap->store->stocks[class], class)) return false;
+  }
+  return slabs_valid(heap);
 }

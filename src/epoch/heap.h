@@ -1,18 +1,21 @@
 // heap: one thread's part of one epoch. A thread's home heap is its part of the default epoch,
-// which never closes.
+// which never closes; a heap of another epoch belongs to a home heap, and so to its thread.
 //
 // Per size class it has a bin (hot: the blocks freed last, linked through themselves) and a stock
-// (cold: the rest of a word of free blocks, and the slabs with room).
+// (cold: the rest of a word of free blocks, and the slabs with room). A heap of a young epoch has
+// no stocks of its own: it lays its blocks in cells.
 //
-//  H1  everything but `ready` belongs to the heap's thread; a pooled heap belongs to whoever popped
-//      it
+//  H1  everything but [remote] fields belongs to the home heap's thread; a pooled home heap belongs
+//      to whoever claimed it, a heap that is being sealed to whoever claimed that
 //  H2  a bin's links are self XOR next; the last one leads to tsl_bin_end, outside the region, so
 //      that one comparison finds the end, the empty bin and a link that would leave the region
 //  H3  length of a bin == its limit - room
 //  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in
-//      `free`
-//  H5  heaps are never unmapped, and a number is one heap for ever: a late remote free always finds
-//      a ready stack
+//      `free`; every slab is on its heap's list
+//  H5  heaps are never unmapped. A number is one home heap for ever; a heap of an epoch gets another
+//      life once it is sealed, and the upper half of `ready` is the number of that life: a late
+//      push of a slab of an earlier life fails
+//  H6  a heap is sealed at most once a life, and only while `depth` is 0 and its epoch is closed
 #pragma once
 
 #include <stdbool.h>
@@ -20,15 +23,28 @@
 #include <stdint.h>
 
 #include "base/stack.h"
+#include "slab/cell.h"
 #include "slab/secure.h"
 #include "slab/slab.h"
 
 // An entry of the address map: heap number << 8 | code. The codes of slabs are twice their class,
 // which is also a bin's place in words of 8 bytes.
-enum { TSL_CODE_BITS = 8, TSL_CODES = 2 * TSL_CLASSES, TSL_CODE_LARGE = 0xfe };
-_Static_assert(TSL_CODES < TSL_CODE_LARGE, "a code fits its bits");
+enum {
+  TSL_CODE_BITS = 8,
+  TSL_CODES = 2 * TSL_CLASSES,
+  TSL_CELL_CODES = 2 * TSL_BINS,
+  TSL_CODE_LARGE = 0xfe
+};
+_Static_assert(TSL_CELL_CODES < TSL_CODE_LARGE, "a code fits its bits");
 
-enum { TSL_HEAP_UNITS = 64 };
+// In the map entries of sealed slabs: no heap has this number.
+enum { TSL_HEAP_SEALED = TSL_MOST_HEAPS };
+
+TSL_ALWAYS_INLINE unsigned tsl_entry_code(uint32_t entry) {
+  return entry & ((1u << TSL_CODE_BITS) - 1);
+}
+
+enum { TSL_HEAP_UNITS = 64, TSL_HEAP_SLOTS = 8 };
 
 struct tsl_bin {
   void *head;      // [owner] the block freed last
@@ -69,36 +85,68 @@ static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
   return stock->run + tsl_bit_count(stock->rest);
 }
 
+// What only heaps with slabs need.
+struct tsl_store {
+  // First, so that a bin's place times 2 is its stock's.
+  struct tsl_stock stocks[TSL_BINS];
+  uint64_t allocations[TSL_BINS];  // [owner] those before `until` was set, plus that number
+  uint32_t rest_until[TSL_BINS];   // [owner] each bin's `until` when it was last looked at
+  uint32_t rest_next;              // [owner] the class to look at next
+  uint32_t quarantine_next;        // [owner]
+  tsl_unit units[TSL_HEAP_UNITS];  // [owner] a home heap's cache of empty units
+  uint32_t slots[TSL_HEAP_SLOTS];  // [owner] and of slots of retired epochs
+  void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
+};
+
 enum tsl_heap_hold { TSL_HEAP_OWNED, TSL_HEAP_POOLED, TSL_HEAP_LOOKED_AT };
 
 struct tsl_heap {
   // First, so that a bin's place is its distance from the heap's address.
-  struct tsl_bin bins[TSL_CLASSES];
+  struct tsl_bin bins[TSL_BINS];
 
-  uint32_t tag;           // [const] number << TSL_CODE_BITS
-  uint32_t number;        // [const] 0 in the empty heap only
-  size_t contained;       // [const] links below this stay in the region; 0 in the empty heap
-  struct tsl_heap *home;  // [const] the home heap of the thread whose heap this is
-  tsl_unit pending;       // [owner] slabs taken from `ready` and not looked at yet
-  uint32_t pool_next;     // [remote] link while in the pool
-  uint32_t hold;          // [remote] one of enum tsl_heap_hold
-  uint32_t unit_count;    // [owner] a home heap's cache of empty units,
-  uint32_t unit_low;      // [owner] and the least of it since the last tick
-  uint32_t ticks;         // [owner] refills until the next look at what is not needed
-  uint8_t inside;         // [owner, read after fork] the thread is in the middle of a change
-  uint8_t torn;           // [owner] a fork took the thread, perhaps in the middle of a fast path
-  struct tsl_stock stocks[TSL_CLASSES];
-  uint64_t allocations[TSL_CLASSES];  // [owner] those before `until` was set, plus that number
-  tsl_unit units[TSL_HEAP_UNITS];
-  uint32_t rest_until[TSL_CLASSES];         // [owner] each bin's `until` when it was last looked at
-  uint32_t rest_next;                       // [owner] the class to look at next
-  void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
-  uint32_t quarantine_next;                 // [owner]
+  uint32_t tag;             // [const] number << TSL_CODE_BITS
+  uint32_t number;          // [const] 0 in the empty heap only
+  size_t contained;         // [const] links below this stay in the region; 0 in the empty heap
+  struct tsl_store *store;  // [owner] its own, or the empty one
+  uint8_t *cell_granules;   // [owner] of the newest cell, minus its address >> TSL_GRANULE_LOG2
+  uintptr_t cell_next;      // [owner] end of the blocks in the newest cell
+  uintptr_t cell_end;       // [owner] 0 when no cell is in use
+  uintptr_t cell_start;     // [owner] and its first block; this and the next are of the newest cell
+  uint32_t cell_blocks;     // [owner] handed out from it
+  uint32_t cell_freed;      // [owner] of these, freed by the heap's thread
+  struct tsl_heap *home;    // [const] the home heap of the thread whose heap this is
 
-  TSL_ON_LINE tsl_unit ready;  // [remote] slabs with remote bits
+  tsl_cell_number cells;         // [owner] newest and
+  tsl_cell_number cells_oldest;  // [owner] oldest on the list of cells
+  uint32_t cell_count;           // [owner]
+  uint32_t cell_pages;           // [owner] of all cells
+  tsl_unit slabs;                // [owner] list of all slabs (tsl_span)
+  uint32_t slab_count;           // [owner]
+  uint32_t epoch;                // [owner] slot of its epoch; 0 in home heaps
+  uint32_t epoch_next;           // [owner until pushed, then const] next heap of the epoch
+  uint32_t depth;                // [owner, read by closers] scopes open
+  uint32_t sealing;              // [remote] 1 once somebody claimed to seal it
+  uint32_t life;                 // [owner] times it was sealed
+  uint32_t spare;                // [owner] home heap: its heaps without an epoch; else the next one
+  uint32_t family;               // [owner] home heap: all its heaps; else the next one
+  tsl_unit pending;              // [owner] slabs taken from `ready` and not looked at yet
+  uint32_t pool_next;            // [remote] link while in the pool
+  uint32_t hold;                 // [remote] one of enum tsl_heap_hold
+  uint32_t unit_count;           // [owner] length of a home heap's cache of empty units,
+  uint32_t unit_low;             // [owner] and the least of it since the last tick
+  uint32_t slot_count;           // [owner] length of a home heap's cache of slots
+  uint32_t ticks;                // [owner] refills until the next look at what is not needed
+  uint8_t mixed;                 // [owner] new blocks go to cells
+  uint8_t refused;               // [owner] a limit refused the memory that the last refill wanted
+  uint8_t inside;  // [owner, read after fork] home heap: the thread is in the middle of a change
+  uint8_t torn;    // [owner] a fork took the thread, perhaps in the middle of a fast path
+
+  TSL_ON_LINE uint64_t ready;  // [remote] life << 32 | slabs with remote bits
+  uint32_t returned;           // [remote] home heap: its heaps that others sealed
 };
 
 _Static_assert(sizeof(struct tsl_heap) <= TSL_HEAP_BYTES, "a heap fits its place");
+_Static_assert(sizeof(struct tsl_store) <= TSL_STORE_BYTES, "a store fits its place");
 _Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES, "a code times 8 is a bin's place");
 _Static_assert(sizeof(struct tsl_stock) == 32, "a bin's place times 2 is its stock's");
 
@@ -109,10 +157,17 @@ TSL_HIDDEN extern uintptr_t tsl_bin_end;
 // written.
 TSL_HIDDEN extern struct tsl_heap tsl_heap_empty;
 
+// The store of heaps that have none: all stocks empty. Never written.
+TSL_HIDDEN extern struct tsl_store tsl_store_empty;
+
 TSL_HIDDEN extern TSL_TLS struct tsl_heap *tsl_heap_current;
 
 TSL_ALWAYS_INLINE struct tsl_heap *tsl_heap_at(uint32_t number) {
   return (struct tsl_heap *)(tsl_region.heaps + (uintptr_t)number * TSL_HEAP_BYTES);
+}
+
+TSL_ALWAYS_INLINE bool tsl_heap_has_store(const struct tsl_heap *heap) {
+  return heap->store != &tsl_store_empty;
 }
 
 // A home heap for the calling thread: a pooled one, still warm, or a new one. NULL when memory is
@@ -122,7 +177,15 @@ TSL_HIDDEN struct tsl_heap *tsl_heap_take(void);
 // Puts the heap of a thread that ends into the pool, with all its blocks.
 TSL_HIDDEN void tsl_heap_pool(struct tsl_heap *heap);
 
-// A block of a class whose stock has nothing left. NULL when memory is out. Owner only.
+// A heap for an epoch, without cells or slabs: one that was sealed before, or a new one. NULL when
+// memory is out. The home heap's owner only.
+TSL_HIDDEN struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch);
+
+// Takes back a heap that is empty and belongs to no epoch any more. Any thread.
+TSL_HIDDEN void tsl_heap_give_part(struct tsl_heap *heap);
+
+// A block of a class whose stock has nothing left, and for which the newest cell has no room. NULL
+// when memory is out. Owner only.
 TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 
 // Puts a block of the heap back in its slab. Owner only.
@@ -131,6 +194,37 @@ TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block)
 // Puts back a block of another thread's heap, or of one of this thread's that is neither current
 // nor home.
 TSL_HIDDEN void tsl_heap_put_remote(uint32_t number, unsigned class, void *block);
+
+// A block of the class that lies in a slab, at a multiple of the class's size; NULL when memory is
+// out. Owner only.
+TSL_HIDDEN void *tsl_heap_pop(struct tsl_heap *heap, unsigned class);
+
+// Puts a block of the heap on its bin, or back in its slab. Owner only.
+TSL_HIDDEN void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block);
+
+// Puts back what lies in a slab of any heap, by the class of its map entry. Any thread.
+TSL_HIDDEN void tsl_heap_put_any(uint32_t entry, void *block);
+
+// Moves hot blocks and stocks to their slabs, without looking whether these became empty. The
+// owner, or who seals the heap.
+TSL_HIDDEN void tsl_heap_lay_down(struct tsl_heap *heap);
+
+// Puts all hot blocks and stocks back in their slabs, and settles those. Owner only.
+TSL_HIDDEN void tsl_heap_rest_all(struct tsl_heap *heap);
+
+// Blocks of a class that are out of their slabs, but free: on the bin or in the stock. A moment's
+// value.
+TSL_HIDDEN size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class);
+
+// Ends the life of the ready stack: no later push succeeds. What was on it is collected. Who seals
+// the heap.
+TSL_HIDDEN void tsl_heap_close_ready(struct tsl_heap *heap);
+
+// Gives back the units of a slab that was closed and is on no list. Any thread.
+TSL_HIDDEN void tsl_heap_give_slab(struct tsl_slab *slab);
+
+// Gives a home heap's cached units to all threads. Owner only.
+TSL_HIDDEN void tsl_heap_give_caches(struct tsl_heap *home);
 
 // Moves every hot block to its slab and looks at all that came back: empty slabs are given away.
 // Owner only.
@@ -145,6 +239,9 @@ TSL_HIDDEN void tsl_heap_collect_pool(void);
 // After fork, in the child: every heap but `mine` loses its thread; those inside a change are set
 // aside for ever.
 TSL_HIDDEN void tsl_heap_after_fork(struct tsl_heap *mine);
+
+// The last block of a sealed slab came back. Any thread.
+TSL_HIDDEN void tsl_heap_drained(struct tsl_slab *slab);
 
 // Called when `until` has reached zero; returns `block`, so that it can be a tail call.
 TSL_HIDDEN void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/options.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
@@ -17,6 +18,7 @@ static uint64_t
 static size_t cached_surplus;  // units in the unit cache that the last window did not need
 static size_t dirty_surplus;   // units in the segments that it did not need
 static size_t cursor;
+static size_t keep_units;  // [remote] free units that surplus leaves alone
 
 // Only one thread at a time gets true: a step is due once a millisecond, and takes less.
 static bool step_claim(uint64_t now) {
@@ -27,8 +29,15 @@ static bool step_claim(uint64_t now) {
 static void window_turn(uint64_t now) {
   if (now < tsl_load_relaxed(&window_end_ms)) return;
   tsl_store_relaxed(&window_end_ms, now + (uint64_t)tsl_option(purge_delay_ms));
-  tsl_store_relaxed(&cached_surplus, tsl_unit_cache_low());
-  tsl_store_relaxed(&dirty_surplus, tsl_units_dirty_low());
+  size_t keep = tsl_load_relaxed(&keep_units), cached = tsl_unit_cache_low();
+  size_t left = keep > cached ? keep - cached : 0, dirty = tsl_units_dirty_low();
+  tsl_store_relaxed(&cached_surplus, cached > keep ? cached - keep : 0);
+  tsl_store_relaxed(&dirty_surplus, dirty > left ? dirty - left : 0);
+}
+
+void tsl_purge_keep(size_t bytes) {
+  size_t units = tsl_divide_up(bytes, TSL_UNIT_BYTES), kept = tsl_load_relaxed(&keep_units);
+  while (kept < units && !tsl_cas_relaxed(&keep_units, &kept, units)) continue;
 }
 
 static size_t step_size(size_t surplus) { return surplus < STEP_UNITS ? surplus : STEP_UNITS; }
@@ -65,6 +74,7 @@ bool tsl_purge_tick(void) {
 
 size_t tsl_purge_all(size_t keep_bytes) {
   size_t keep = keep_bytes >> TSL_UNIT_LOG2, purged = 0, from = 0;
+  tsl_store_relaxed(&keep_units, 0);
   tsl_unit_cache_drain(SIZE_MAX);
   while (tsl_units_dirty() > keep) {
     size_t excess = tsl_units_dirty() - keep;

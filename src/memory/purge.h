@@ -12,5 +12,8 @@
 // One step when one is due. Any thread; cheap when none is. True when there is more to do.
 TSL_HIDDEN bool tsl_purge_tick(void);
 
+// So much free memory stays from now on, until tsl_purge_all: somebody will want it again soon.
+TSL_HIDDEN void tsl_purge_keep(size_t bytes);
+
 // Everything that is free goes back at once, but for `keep_bytes`. Returns the bytes given back.
 TSL_HIDDEN size_t tsl_purge_all(size_t keep_bytes);

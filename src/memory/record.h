@@ -14,6 +14,9 @@ struct tsl_span {
   uint32_t cache_next;  // [remote] link while the unit is in the unit cache
   uint32_t units;       // [owner of the block] units of a large block
   size_t bytes;         // [owner of the block] usable bytes of a large block
+  uint32_t epoch;       // [owner of the block or slab] slot of its epoch
+  tsl_unit next;        // [owner of the list] neighbours on the list of a heap's slabs,
+  tsl_unit prev;        // [owner of the list] or of an epoch's large blocks
 } TSL_ON_LINE;
 
 _Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES,

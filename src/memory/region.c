@@ -11,7 +11,8 @@
 enum {
   SMALLEST_RESERVE_LOG2 = 24,
   COMMIT_STEP_BYTES = 65536,
-  HEAPS_SHARE_LOG2 = 4,
+  HEAPS_SHARE_LOG2 = 5,
+  EPOCHS_PER_SHARE = 4,
   MAP_ENTRY_LOG2 = 2,
   HUGE_UNITS = 64
 };
@@ -21,27 +22,39 @@ struct tsl_region tsl_region;
 static struct tsl_lock grow_lock;
 static uintptr_t map_end;       // [lock:grow] the map is committed up to here
 static uintptr_t records_end;   // [lock:grow]
+static uintptr_t cells_end;     // [lock:grow]
 static uintptr_t segments_end;  // [lock:grow]
 static uintptr_t heaps_end;     // [lock:grow]
+static uintptr_t stores_end;    // [lock:grow]
+static uintptr_t epochs_end;    // [lock:grow]
 static size_t committed_units;  // [lock:grow] heap units committed, counted from base
 
 // The least power of two that is not below n.
 static size_t power_of_two_from(size_t n) { return (size_t)2 << tsl_highest_bit(n - 1); }
 
+static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
+
+// A place for `count` elements behind the others.
+static uintptr_t lay_out(uintptr_t *end, size_t count, size_t bytes) {
+  uintptr_t at = *end;
+  *end += tsl_round_up(count * bytes, TSL_UNIT_BYTES);
+  return at;
+}
+
 // Lays the parts out one behind the other; sizes follow from the number of units.
 static void region_lay_out(uintptr_t base, size_t bytes) {
-  size_t units = bytes >> TSL_UNIT_LOG2;
-  size_t segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
-  uintptr_t at = base + tsl_round_up(units * sizeof(uint32_t), TSL_UNIT_BYTES);
-  tsl_region.records = at;
-  at += tsl_round_up(units * TSL_RECORD_BYTES, TSL_UNIT_BYTES);
-  tsl_region.segments = at;
-  at += tsl_round_up(segments * sizeof(struct tsl_segment), TSL_UNIT_BYTES);
-  tsl_region.heaps = at;
-  tsl_region.limit_heaps = (bytes >> HEAPS_SHARE_LOG2) / TSL_HEAP_BYTES;
-  if (tsl_region.limit_heaps > TSL_MOST_HEAPS) tsl_region.limit_heaps = TSL_MOST_HEAPS;
-  at += tsl_round_up(tsl_region.limit_heaps * TSL_HEAP_BYTES, TSL_UNIT_BYTES);
-  tsl_region.first_unit = (at - base) >> TSL_UNIT_LOG2;
+  size_t units = bytes >> TSL_UNIT_LOG2, share = bytes >> HEAPS_SHARE_LOG2;
+  uintptr_t end = base + tsl_round_up(units * sizeof(uint32_t), TSL_UNIT_BYTES);
+  tsl_region.limit_heaps = at_most(share / (TSL_HEAP_BYTES + TSL_STORE_BYTES), TSL_MOST_HEAPS);
+  tsl_region.limit_epochs = at_most(share / TSL_EPOCH_BYTES / EPOCHS_PER_SHARE, TSL_MOST_EPOCHS);
+  tsl_region.records = lay_out(&end, units, TSL_RECORD_BYTES);
+  tsl_region.cells = lay_out(&end, units, TSL_CELLS_BYTES);
+  tsl_region.segments =
+      lay_out(&end, tsl_divide_up(units, TSL_SEGMENT_UNITS), sizeof(struct tsl_segment));
+  tsl_region.heaps = lay_out(&end, tsl_region.limit_heaps, TSL_HEAP_BYTES);
+  tsl_region.stores = lay_out(&end, tsl_region.limit_heaps, TSL_STORE_BYTES);
+  tsl_region.epochs = lay_out(&end, tsl_region.limit_epochs, TSL_EPOCH_BYTES);
+  tsl_region.first_unit = (end - base) >> TSL_UNIT_LOG2;
   tsl_region.span_bytes = power_of_two_from(bytes);
   tsl_region.limit_units = units;
   tsl_region.base = base;
@@ -50,6 +63,31 @@ static void region_lay_out(uintptr_t base, size_t bytes) {
 static size_t region_wanted_bytes(void) {
   size_t wanted = (size_t)tsl_option(reserve), decent = tsl_os_reserve_limit_bytes();
   return tsl_round_down(wanted < decent ? wanted : decent, TSL_UNIT_BYTES);
+}
+
+// Commits an array up to (at least) `wanted`; `*end` tells how far it is committed already.
+static bool commit_up_to(uintptr_t *end, uintptr_t wanted, size_t step) {
+  wanted = tsl_round_up(wanted, step);
+  if (wanted <= *end) return true;
+  if (!tsl_os_commit((void *)*end, wanted - *end)) return false;
+  *end = wanted;
+  return true;
+}
+
+// The elements of units below the first one are never used.
+static uintptr_t first_element(uintptr_t array, size_t index, size_t bytes) {
+  return tsl_round_down(array + index * bytes, tsl_os_page_bytes());
+}
+
+static void arrays_init(void) {
+  size_t first = tsl_region.first_unit;
+  map_end = first_element(tsl_region.base, first, sizeof(uint32_t));
+  records_end = first_element(tsl_region.records, first, TSL_RECORD_BYTES);
+  cells_end = first_element(tsl_region.cells, first, TSL_CELLS_BYTES);
+  segments_end = tsl_region.segments;
+  heaps_end = tsl_region.heaps;
+  stores_end = tsl_region.stores;
+  epochs_end = tsl_region.epochs;
 }
 
 bool tsl_region_init(void) {
@@ -66,22 +104,14 @@ bool tsl_region_init(void) {
     return false;
   }
   region_lay_out((uintptr_t)base, bytes);
-  map_end = tsl_region.base;
-  records_end = tsl_region.records;
-  segments_end = tsl_region.segments;
-  heaps_end = tsl_region.heaps;
+  arrays_init();
   committed_units = tsl_region.first_unit;
+  if (!commit_up_to(&epochs_end, tsl_region.epochs + TSL_EPOCH_BYTES, COMMIT_STEP_BYTES)) {
+    tsl_os_unreserve(base, bytes);
+    return false;
+  }
   tsl_os_name(base, bytes, "tslab");
   tsl_os_advise_huge(base, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
-  return true;
-}
-
-// Commits an array up to (at least) `wanted`; `*end` tells how far it is committed already.
-static bool commit_up_to(uintptr_t *end, uintptr_t wanted, size_t step) {
-  wanted = tsl_round_up(wanted, step);
-  if (wanted <= *end) return true;
-  if (!tsl_os_commit((void *)*end, wanted - *end)) return false;
-  *end = wanted;
   return true;
 }
 
@@ -90,6 +120,7 @@ static bool region_commit(size_t units) {
   size_t segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
   if (!commit_up_to(&map_end, tsl_region.base + units * sizeof(uint32_t), COMMIT_STEP_BYTES) ||
       !commit_up_to(&records_end, tsl_region.records + units * TSL_RECORD_BYTES, page) ||
+      !commit_up_to(&cells_end, tsl_region.cells + units * TSL_CELLS_BYTES, page) ||
       !commit_up_to(&segments_end, tsl_region.segments + segments * sizeof(struct tsl_segment),
                     page)) {
     return false;
@@ -135,9 +166,20 @@ static uint32_t region_add_heap_locked(void) {
   uint32_t number = tsl_region.last_heap + 1;
   if (number >= tsl_region.limit_heaps) return 0;
   uintptr_t end = tsl_region.heaps + (number + (uintptr_t)1) * TSL_HEAP_BYTES;
+  uintptr_t store_end = tsl_region.stores + (number + (uintptr_t)1) * TSL_STORE_BYTES;
   if (!commit_up_to(&heaps_end, end, COMMIT_STEP_BYTES)) return 0;
+  if (!commit_up_to(&stores_end, store_end, COMMIT_STEP_BYTES)) return 0;
   tsl_store_relaxed(&tsl_region.last_heap, number);
   return number;
+}
+
+static uint32_t region_add_epoch_locked(void) {
+  uint32_t slot = tsl_region.last_epoch + 1;
+  if (slot >= tsl_region.limit_epochs) return 0;
+  uintptr_t end = tsl_region.epochs + (slot + (uintptr_t)1) * TSL_EPOCH_BYTES;
+  if (!commit_up_to(&epochs_end, end, COMMIT_STEP_BYTES)) return 0;
+  tsl_store_relaxed(&tsl_region.last_epoch, slot);
+  return slot;
 }
 
 uint32_t tsl_region_add_heap(void) {
@@ -145,6 +187,13 @@ uint32_t tsl_region_add_heap(void) {
   uint32_t number = region_add_heap_locked();
   tsl_lock_release(&grow_lock);
   return number;
+}
+
+uint32_t tsl_region_add_epoch(void) {
+  tsl_lock_acquire(&grow_lock);
+  uint32_t slot = region_add_epoch_locked();
+  tsl_lock_release(&grow_lock);
+  return slot;
 }
 
 void tsl_region_lock(void) { tsl_lock_acquire(&grow_lock); }

@@ -1,8 +1,8 @@
 // region: the one stretch of address space in which everything of ours lies, and the map that tells
 // whose each unit is.
 //
-//   base                                  heap                                     base + span
-//   | address map | unit records | segments | heaps |  units ...   (grows) |  no access   |
+//   base                                                               base + span
+//   | map | unit records | cells | segments | heaps | stores | epochs |  units ...  | no access |
 //
 //  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span
 //      only
@@ -22,8 +22,12 @@ enum {
   TSL_UNIT_LOG2 = 16,
   TSL_SEGMENT_UNITS = 2048,
   TSL_GROWTH_UNITS = 512,
-  TSL_MOST_HEAPS = 1 << 20,
-  TSL_HEAP_BYTES = (TSL_SECURE ? 53 : 45) * TSL_CACHE_LINE
+  TSL_MOST_HEAPS = (1 << 24) - 1,
+  TSL_MOST_EPOCHS = 1 << 24,
+  TSL_HEAP_BYTES = 15 * TSL_CACHE_LINE,
+  TSL_STORE_BYTES = (TSL_SECURE ? 45 : 37) * TSL_CACHE_LINE,
+  TSL_EPOCH_BYTES = 3 * TSL_CACHE_LINE,
+  TSL_CELLS_BYTES = 75 * TSL_CACHE_LINE,
 };
 #define TSL_UNIT_BYTES ((size_t)1 << TSL_UNIT_LOG2)
 
@@ -36,10 +40,15 @@ struct tsl_region {
   size_t span_bytes;   // [const]
   size_t first_unit;   // [const] first unit that can be taken
   uintptr_t records;   // [const] address of unit 0's slab record
+  uintptr_t cells;     // [const] address of unit 0's cell records
   uintptr_t segments;  // [const] address of segment 0's record
   uintptr_t heaps;     // [const] address of heap 0, which nobody uses
+  uintptr_t stores;    // [const] address of heap 0's store
+  uintptr_t epochs;    // [const] address of the default epoch's record
   size_t limit_heaps;  // [const] heap numbers are below this
-  uint32_t last_heap;  // [lock:grow, read by any] the highest heap number in use
+  size_t limit_epochs;   // [const] epoch slots are below this
+  uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
+  uint32_t last_epoch;  // [lock:grow, read by any] the highest epoch slot in use
   size_t units;        // [lock:grow, read by any] units opened so far, counted from base
 };
 
@@ -56,6 +65,9 @@ TSL_HIDDEN bool tsl_region_grow(size_t wanted_units);
 // A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or
 // the system refuses. Any thread.
 TSL_HIDDEN uint32_t tsl_region_add_heap(void);
+
+// The same for an epoch's record.
+TSL_HIDDEN uint32_t tsl_region_add_epoch(void);
 
 // For fork: nobody grows the region between the two.
 TSL_HIDDEN void tsl_region_lock(void);

@@ -55,6 +55,16 @@ TSL_HIDDEN uint64_t tsl_os_now_ms(void);
 // Sleeps for about so long.
 TSL_HIDDEN void tsl_os_sleep_ms(uint64_t ms);
 
+// Whether tsl_os_barrier works on this system; to be called before its first use.
+TSL_HIDDEN bool tsl_os_barrier_init(void);
+
+// Makes every running thread of the process pass a memory barrier before it returns.
+TSL_HIDDEN void tsl_os_barrier(void);
+
+// Advice on how soon pages will be used. False when the system refuses.
+enum tsl_os_use { TSL_OS_COLD, TSL_OS_PAGE_OUT, TSL_OS_WILL_NEED };
+TSL_HIDDEN bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use);
+
 // Random bits, different in each process; not for cryptography.
 TSL_HIDDEN uint64_t tsl_os_random(void);
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +28,14 @@
 #define MADV_GUARD_INSTALL 102
 #define MADV_GUARD_REMOVE 103
 #endif
+
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#define MADV_PAGEOUT 21
+#endif
+
+// linux/membarrier.h, which older systems lack.
+enum { BARRIER_PRIVATE_EXPEDITED = 1 << 3, BARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 
 enum { HINT_TRIES = 4 };
 
@@ -165,3 +174,20 @@ uint64_t tsl_os_random(void) {
 void tsl_os_yield(void) { sched_yield(); }
 
 const char *tsl_os_environment(const char *name) { return secure_getenv(name); }
+
+bool tsl_os_barrier_init(void) {
+  int saved = errno;
+  bool registered = syscall(SYS_membarrier, BARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  errno = saved;
+  return registered;
+}
+
+void tsl_os_barrier(void) { syscall(SYS_membarrier, BARRIER_PRIVATE_EXPEDITED, 0, 0); }
+
+bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
+  static const int advice[] = {MADV_COLD, MADV_PAGEOUT, MADV_WILLNEED};
+  int saved = errno;
+  bool done = madvise(address, bytes, advice[use]) == 0;
+  errno = saved;
+  return done;
+}

@@ -8,12 +8,15 @@
    .slab_bytes = (slab_units)*TSL_UNIT_BYTES,                                        \
    .capacity = (uint16_t)(((slab_units)*TSL_UNIT_BYTES - TSL_GUARD_BYTES) / (size)), \
    .units = (slab_units)},
-const struct tsl_sizeclass tsl_sizeclasses[TSL_CLASSES] = {
+const struct tsl_sizeclass tsl_sizeclasses[TSL_BINS] = {
 #define TINY(least, bytes) CLASS(bytes, 1)
 #define MEDIUM(bytes, units) CLASS(bytes, units)
 #include "slab/sizeclass.def"
 #undef TINY
 #undef MEDIUM
+    CLASS(4096, 1)
+    CLASS(16384, 1)
+    CLASS(65536, 1)
 };
 
 const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1] = {

@@ -25,6 +25,14 @@ enum {
   TSL_CLASSES
 };
 
+// Cells (slab/cell.h) are blocks of three more classes, which only the allocator itself asks for.
+enum {
+  TSL_CELL_4K = TSL_CLASSES,
+  TSL_CELL_16K,
+  TSL_CELL_64K,
+  TSL_BINS,
+};
+
 struct tsl_sizeclass {
   uint32_t bytes;       // of a block
   uint32_t reciprocal;  // ceil(2^32 / bytes): index of a block = offset * reciprocal >> 32
@@ -33,7 +41,7 @@ struct tsl_sizeclass {
   uint16_t units;       // of a slab
 };
 
-TSL_HIDDEN extern const struct tsl_sizeclass tsl_sizeclasses[TSL_CLASSES];
+TSL_HIDDEN extern const struct tsl_sizeclass tsl_sizeclasses[TSL_BINS];
 
 // By size, up to TSL_TINY_LIMIT: the place of the class's bin, class * TSL_BIN_BYTES.
 TSL_HIDDEN extern const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1];

@@ -9,7 +9,7 @@ static uintptr_t slab_end(const struct tsl_slab *slab) {
   return tsl_unit_address(tsl_slab_unit(slab)) + tsl_sizeclasses[slab->class].slab_bytes;
 }
 
-struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
+struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
   struct tsl_slab *slab = tsl_slab_at(unit);
   unsigned capacity = tsl_sizeclasses[class].capacity;
   unsigned words = (capacity + 63) / 64;
@@ -19,14 +19,25 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class) {
   slab->out = 0;
   slab->class = (uint8_t)(class);
   slab->listed = false;
+  slab->life = life;
   slab->guarded = tsl_secure_guard(slab_end(slab));
   tsl_invariant(tsl_slab_valid(slab));
   return slab;
 }
 
+// Records of free units have no remote bits.
+static void slab_clear_remote(struct tsl_slab *slab) {
+  unsigned words = (tsl_sizeclasses[slab->class].capacity + 63u) / 64;
+  for (unsigned w = 0; w < words; w++) tsl_store_relaxed(&slab->remote[w], 0);
+  tsl_store_relaxed(&slab->remote_summary, 0);
+  tsl_store_relaxed(&slab->left, 0);
+  tsl_store_relaxed(&slab->sealed, 0);
+}
+
 bool tsl_slab_close(struct tsl_slab *slab) {
-  tsl_assert(slab->out == 0);
-  return !slab->guarded || tsl_secure_unguard(slab_end(slab));
+  if (slab->guarded && !tsl_secure_unguard(slab_end(slab))) return false;
+  if (slab->remote_summary != 0) slab_clear_remote(slab);
+  return true;
 }
 
 struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
@@ -46,6 +57,18 @@ static void slab_report_twice(const struct tsl_slab *slab, unsigned word, uint64
   uintptr_t block =
       tsl_unit_address(tsl_slab_unit(slab)) + index * tsl_sizeclasses[slab->class].bytes;
   tsl_misuse("free(%p): the block was freed by two threads", (void *)block);
+}
+
+enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab) {
+  int32_t left = tsl_sub_acq_rel(&slab->left, 1);  // pairs: seal
+  return left == 1 ? TSL_REMOTE_EMPTY : TSL_REMOTE_DONE;
+}
+
+enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned index) {
+  if (tsl_load_relaxed(&slab->sealed) == 0) return TSL_REMOTE_TWICE;
+  uint64_t bit = UINT64_C(1) << (index % 64);
+  if ((tsl_or_relaxed(&slab->free[index / 64], bit) & bit) != 0) return TSL_REMOTE_TWICE;
+  return tsl_slab_count_down(slab);
 }
 
 static void slab_collect_word(struct tsl_slab *slab, unsigned word) {
@@ -70,6 +93,28 @@ void tsl_slab_recount(struct tsl_slab *slab) {
     slab->out -= tsl_bit_count(slab->free[w]);
     if (slab->free[w] != 0) slab->summary |= UINT64_C(1) << w;
   }
+}
+
+// Takes the remote bits of one word for good. True when somebody set the word's first bit but did
+// not come to the summary yet.
+static bool slab_seal_word(struct tsl_slab *slab, unsigned word, uint64_t summary) {
+  uint64_t blocks = tsl_exchange_acq_rel(&slab->remote[word], ~UINT64_C(0));  // pairs: seal
+  uint64_t twice = tsl_or_relaxed(&slab->free[word], blocks) & blocks;
+  if (tsl_unlikely(twice != 0)) slab_report_twice(slab, word, twice);
+  slab->out -= tsl_bit_count(blocks & ~twice);
+  return blocks != 0 && (summary >> word & 1) == 0;
+}
+
+struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab) {
+  unsigned words = (tsl_sizeclasses[slab->class].capacity + 63u) / 64;
+  tsl_store_relaxed(&slab->sealed, 1);
+  uint64_t summary = tsl_exchange_acq_rel(&slab->remote_summary, ~UINT64_C(0));  // pairs: seal
+  uint32_t between = summary != 0;  // who then finds the ready stack closed
+  for (unsigned w = 0; w < words; w++) between += slab_seal_word(slab, w, summary);
+  uint32_t out = slab->out;
+  int32_t left = (int32_t)(out + between);
+  bool empty = tsl_add_acq_rel(&slab->left, left) + left == 0;  // pairs: seal
+  return (struct tsl_sealed){out, empty};
 }
 
 // Remote bits may be set meanwhile, but never of a block that is not out.

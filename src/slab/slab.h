@@ -11,6 +11,10 @@
 //      first bit of `remote_summary` pushes the slab on its heap's ready stack. The owner empties
 //      words only of slabs that it took from that stack, and only words whose summary bit it took:
 //      so a slab whose last block came back has no freer left that may still touch it.
+//  S5  sealing fills `remote_summary` and every word of `remote` with ones. A later free, which finds
+//      its bit set, sets it in `free` instead and counts `left` down; so does, without the bit, who
+//      was between the steps of S4 at that moment. The sealer adds to `left` what is out and those
+//      in between, last: whoever brings it to zero gives the slab back, and nobody touches it later.
 #pragma once
 
 #include <stdbool.h>
@@ -37,6 +41,9 @@ struct tsl_slab {
 
   TSL_ON_LINE uint64_t remote_summary;  // [remote]
   uint32_t ready_next;                  // [remote] link on the ready stack, written by who pushes
+  uint32_t life;                        // [const] the life of the heap whose slab it is
+  int32_t left;                         // [remote] frees until a sealed slab is empty
+  uint32_t sealed;                      // [remote]
   uint64_t remote[TSL_SLAB_WORDS];      // [remote]
 };
 
@@ -75,9 +82,9 @@ TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *bl
 }
 
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
-TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class);
+TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life);
 
-// Ends an empty slab. False when its guard cannot be taken away: then it goes on as a slab.
+// Ends an empty slab, or one whose blocks end with it. False when its guard cannot be taken away: then it goes on as a slab.
 TSL_HIDDEN bool tsl_slab_close(struct tsl_slab *slab);
 
 // Takes the free blocks of one word out of a slab with room.
@@ -95,19 +102,39 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   return true;
 }
 
-enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_TWICE };
+enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_EMPTY, TSL_REMOTE_TWICE };
+
+// The rest of a free that found the slab sealed, or being sealed: see tsl_slab_put_remote.
+TSL_HIDDEN enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned index);
+
+// Counts one of the frees that a sealed slab waits for. EMPTY or DONE.
+TSL_HIDDEN enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab);
 
 // Puts a block back from any thread. PUSH: the caller must push the slab on its heap's ready stack.
-// TWICE: it was free.
+// EMPTY: the slab is sealed and this was its last block; the caller gives it back. TWICE: it was
+// free.
 TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index) {
   unsigned word = index / 64;
   uint64_t bit = UINT64_C(1) << (index % 64);
-  uint64_t before = tsl_or_release(&slab->remote[word], bit);  // pairs: remote-free
-  if (tsl_likely(before != 0)) return (before & bit) != 0 ? TSL_REMOTE_TWICE : TSL_REMOTE_DONE;
-  uint64_t words =
-      tsl_or_acq_rel(&slab->remote_summary, UINT64_C(1) << word);  // pairs: remote-summary
+  uint64_t before = tsl_or_acq_rel(&slab->remote[word], bit);  // pairs: remote-free, seal
+  if (tsl_unlikely((before & bit) != 0)) return tsl_slab_put_sealed(slab, index);
+  if (tsl_likely(before != 0)) return TSL_REMOTE_DONE;
+  uint64_t word_bit = UINT64_C(1) << word;
+  uint64_t words = tsl_or_acq_rel(&slab->remote_summary, word_bit);  // pairs: remote-summary, seal
+  if (tsl_unlikely((words & word_bit) != 0)) return tsl_slab_count_down(slab);
   return words != 0 ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH;
 }
+
+// What sealing found.
+struct tsl_sealed {
+  uint32_t out;  // blocks out at that moment
+  bool empty;    // the caller gives the slab back
+};
+
+// Makes every later free one that counts down. All that lay in bins and stocks must be back, the
+// heap's ready stack of this life must be closed, and what was on it collected. The heap's owner,
+// or who acts for it.
+TSL_HIDDEN struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab);
 
 // Makes the counts true to the free bits, after a fork took the owner in the middle of a put.
 TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);

@@ -55,8 +55,8 @@ static unsigned bin_length(unsigned class) {
 
 // Exact number of allocations of a class.
 static uint64_t allocations(unsigned class) {
-  uint64_t taken = heap->allocations[class] - heap->bins[class].until;
-  return taken - tsl_stock_blocks(&heap->stocks[class]);
+  uint64_t taken = heap->store->allocations[class] - heap->bins[class].until;
+  return taken - tsl_stock_blocks(&heap->store->stocks[class]);
 }
 
 static void new_heaps_are_empty(void) {
@@ -335,7 +335,7 @@ static void resting_classes_give_back(void) {
     free_many();
   }
   CHECK_EQ(bin_length(class), 0);
-  CHECK(heap->stocks[class].slabs == NULL);
+  CHECK(heap->store->stocks[class].slabs == NULL);
   state_check();
 }
 
@@ -362,7 +362,7 @@ static void count_survives_recounting(void) {
   for (int i = 0; i < 3000; i++) {
     unsigned soon = 1 + test_random_below(&seed, 80);
     uint32_t *until = &heap->bins[class].until;
-    heap->allocations[class] += (uint64_t)soon - *until;
+    heap->store->allocations[class] += (uint64_t)soon - *until;
     *until = soon;
     CHECK_EQ(allocations(class), expected);
     unsigned count = test_random_below(&seed, 100);
@@ -465,10 +465,10 @@ static void fork_mends_torn_heaps(void) {
   tsl_heap_collect(other);
   void *next = alloc(64);
   struct tsl_place place = tsl_slab_place(class, next);
-  struct tsl_slab *listed = other->stocks[class].slabs;
+  struct tsl_slab *listed = other->store->stocks[class].slabs;
   CHECK(listed != NULL && place.index >= 0);
   other->bins[class].room--;
-  other->stocks[class].next += 64;
+  other->store->stocks[class].next += 64;
   listed->out++;
   CHECK(!tsl_heap_valid(other));
   tsl_heap_after_fork(heap);
@@ -487,8 +487,8 @@ static void fork_gives_up_torn_stocks(void) {
   open_heaps();
   tsl_heap_current = other;
   alloc_many(128, 10);
-  CHECK(other->stocks[tsl_sizeclass_of(128)].run > 1);
-  other->stocks[tsl_sizeclass_of(128)].next += 128;
+  CHECK(other->store->stocks[tsl_sizeclass_of(128)].run > 1);
+  other->store->stocks[tsl_sizeclass_of(128)].next += 128;
   tsl_heap_after_fork(heap);
   CHECK(tsl_heap_take() == other);
   alloc_many(128, 500);
@@ -501,7 +501,7 @@ static void owned_heaps_are_not_looked_at(void) {
   open_heaps();
   alloc_many(1024, 200);
   free_many_remotely();
-  tsl_unit ready = heap->ready;
+  uint64_t ready = heap->ready;
   CHECK(ready != 0);
   for (int i = 0; i < 10; i++) tsl_heap_look_at_pool();
   CHECK_EQ(heap->ready, ready);
@@ -577,10 +577,10 @@ static void broken_heaps_are_found(void) {
   heap->bins[class].room--;
   CHECK(!tsl_heap_valid(heap));
   heap->bins[class].room++;
-  CHECK(heap->stocks[class].slabs != NULL);
-  heap->stocks[class].slabs->listed = false;
+  CHECK(heap->store->stocks[class].slabs != NULL);
+  heap->store->stocks[class].slabs->listed = false;
   CHECK(!tsl_heap_valid(heap));
-  heap->stocks[class].slabs->listed = true;
+  heap->store->stocks[class].slabs->listed = true;
   CHECK(tsl_heap_valid(heap));
 }
 

@@ -133,7 +133,7 @@ static void growing(void) {
 // The second block lies behind the first, or in the only place where the first could grow.
 static void moving(void) {
   slot_malloc(slot_at(110), 3 * MIB);
-  slot_malloc(slot_at(111), 80 * MIB);
+  slot_malloc(slot_at(111), 3 * MIB);
   slot_realloc(slot_at(110), 60 * MIB);
   slot_free(slot_at(110));
 }

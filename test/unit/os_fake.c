@@ -248,3 +248,16 @@ const char *tsl_os_environment(const char *name) {
   }
   return NULL;
 }
+
+// So that unit tests take the path of systems without it.
+bool tsl_os_barrier_init(void) { return false; }
+void tsl_os_barrier(void) { expect(false, "barrier: the system has none"); }
+
+bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
+  pthread_mutex_lock(&lock);
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED), "use: of committed pages");
+  os_fake.use_advised = use;
+  os_fake.use_bytes += bytes;
+  pthread_mutex_unlock(&lock);
+  return true;
+}

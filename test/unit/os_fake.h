@@ -41,6 +41,8 @@ struct os_fake {
   size_t purged_bytes;     // so far
   bool places_get_lost;    // a refused move takes the target away
   bool huge_wanted;        // by the last advice
+  int use_advised;         // by the last advice
+  size_t use_bytes;        // advised on so far
 };
 
 enum { OS_FAKE_PAGE_BYTES = 4096 };

@@ -8,7 +8,7 @@
 #include "os_fake.h"
 #include "state.h"
 
-enum { COMMITS_TO_GROW = 4 };  // map, records, segments, units
+enum { COMMITS_TO_GROW = 5 };  // map, records, cells, segments, units
 
 static void open_region(size_t bytes) {
   os_fake.limit_bytes = bytes;
@@ -22,9 +22,12 @@ static void check_layout(void) {
   CHECK_EQ(r->base & (r->span_bytes - 1), 0);
   CHECK_LE(r->limit_units << TSL_UNIT_LOG2, r->span_bytes);
   CHECK_GE(r->records, r->base + r->limit_units * sizeof(uint32_t));
-  CHECK_GE(r->segments, r->records + r->limit_units * TSL_RECORD_BYTES);
+  CHECK_GE(r->cells, r->records + r->limit_units * TSL_RECORD_BYTES);
+  CHECK_GE(r->segments, r->cells + r->limit_units * TSL_CELLS_BYTES);
   CHECK_GE(r->heaps, r->segments + segments * sizeof(struct tsl_segment));
-  CHECK_GE(tsl_unit_address(r->first_unit), r->heaps + r->limit_heaps * TSL_HEAP_BYTES);
+  CHECK_GE(r->stores, r->heaps + r->limit_heaps * TSL_HEAP_BYTES);
+  CHECK_GE(r->epochs, r->stores + r->limit_heaps * TSL_STORE_BYTES);
+  CHECK_GE(tsl_unit_address(r->first_unit), r->epochs + r->limit_epochs * TSL_EPOCH_BYTES);
   CHECK(r->first_unit < r->limit_units);
   CHECK_LE(r->limit_heaps, TSL_MOST_HEAPS);
   CHECK_EQ(r->units, 0);
@@ -35,7 +38,8 @@ static void every_span_has_room(void) {
   for (unsigned log2 = 24; log2 <= 30; log2++) {
     open_region((size_t)1 << log2);
     check_layout();
-    CHECK_EQ(os_fake.committed_bytes, 0);
+    CHECK_EQ(os_fake.committed_bytes, TSL_UNIT_BYTES);  // the default epoch
+    os_fake.committed_bytes = 0;
     tsl_os_unreserve((void *)tsl_region.base, tsl_region.limit_units << TSL_UNIT_LOG2);
   }
 }
@@ -138,13 +142,20 @@ static void huge_page_advice(void) {
   CHECK(!os_fake.huge_wanted);
 }
 
+// What is known of the units that can be taken.
+static void check_elements(uintptr_t array, size_t units, size_t bytes) {
+  uintptr_t first = tsl_round_down(array + tsl_region.first_unit * bytes, OS_FAKE_PAGE_BYTES);
+  CHECK(os_fake_is_committed((void *)first, array + units * bytes - first));
+}
+
 // R3: what `units` counts can be used, and what lies above is not committed.
 static void check_grown(size_t units) {
   size_t first = tsl_region.first_unit, segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
   CHECK_EQ(tsl_region.units, units);
   CHECK(os_fake_is_committed((void *)tsl_unit_address(first), (units - first) << TSL_UNIT_LOG2));
-  CHECK(os_fake_is_committed((void *)tsl_region.base, units * sizeof(uint32_t)));
-  CHECK(os_fake_is_committed((void *)tsl_region.records, units * TSL_RECORD_BYTES));
+  check_elements(tsl_region.base, units, sizeof(uint32_t));
+  check_elements(tsl_region.records, units, TSL_RECORD_BYTES);
+  check_elements(tsl_region.cells, units, TSL_CELLS_BYTES);
   CHECK(os_fake_is_committed((void *)tsl_region.segments, segments * sizeof(struct tsl_segment)));
   if (units == tsl_region.limit_units) return;
   CHECK(!os_fake_is_readable((void *)tsl_unit_address(units), 1));

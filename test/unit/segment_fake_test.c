@@ -258,7 +258,7 @@ static void refused_growth(void) {
   state_check_segments();
   os_fake_recover();
   take(1, 1);
-  os_fake.failures[OS_FAKE_COMMIT].from = os_fake.calls[OS_FAKE_COMMIT] + 4;
+  os_fake.failures[OS_FAKE_COMMIT].from = os_fake.calls[OS_FAKE_COMMIT] + 3;
   CHECK_EQ(tsl_units_take(3 * SEGMENT, 1, &clean), 0);
   CHECK_EQ((tsl_units_free() + 1) % TSL_GROWTH_UNITS, 0);
   CHECK_EQ(tsl_units_dirty(), 0);
@@ -286,7 +286,7 @@ static void large_wants_grow_in_one_step(void) {
   open_region(LARGE);
   uint64_t commits = os_fake.calls[OS_FAKE_COMMIT];
   take(5 * SEGMENT, 1);
-  CHECK_LE(os_fake.calls[OS_FAKE_COMMIT], commits + 2 * 4);
+  CHECK_LE(os_fake.calls[OS_FAKE_COMMIT], commits + 2 * 5);
   state_check_segments();
 }
 

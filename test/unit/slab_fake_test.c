@@ -26,7 +26,7 @@ static void open_slab(unsigned class) {
   unsigned units = tsl_sizeclasses[class].units;
   tsl_unit unit = tsl_units_take(units, units, &clean);
   CHECK(unit != 0);
-  slab = tsl_slab_open(unit, class);
+  slab = tsl_slab_open(unit, class, 0);
   capacity = tsl_sizeclasses[class].capacity;
   memset(shadow, FREE, sizeof shadow);
   memcpy(counts, (unsigned[]){capacity, 0, 0}, sizeof counts);

@@ -1,0 +1,56 @@
+// handle: names of objects that can be checked. The object lies behind a stamp that no other object
+// ever had; who frees it takes the stamp away. A released epoch takes its id away instead, and who
+// gets the memory next has another one.
+#include <errno.h>
+
+#include "alloc/fast.h"
+#include "epoch/inspect.h"
+#include "epoch/mixed.h"
+#include "tslab.h"
+
+// Keeps the object aligned as a block is.
+struct stamped {
+  uint64_t stamp;
+  uint64_t reserved;
+};
+
+static uint64_t last_stamp;  // [remote]
+
+tslab_handle tslab_handle_alloc(tslab_epoch epoch, size_t bytes) {
+  tslab_handle none = {0};
+  size_t total;
+  if (__builtin_add_overflow(bytes, sizeof(struct stamped), &total)) {
+    errno = ENOMEM;
+    return none;
+  }
+  struct stamped *stamped = tslab_epoch_malloc(epoch, total);
+  if (stamped == NULL) return none;
+  uint64_t stamp = tsl_add_relaxed(&last_stamp, 1) + 1;
+  tsl_store_release(&stamped->stamp, stamp);  // pairs: handle
+  return (tslab_handle){stamped + 1, epoch, stamp};
+}
+
+// The stamp of a handle's object, while its memory is a block of the handle's epoch.
+static uint64_t *find_stamp(tslab_handle handle) {
+  tslab_block_info info;
+  if (handle.block == NULL) return NULL;
+  struct stamped *stamped = (struct stamped *)handle.block - 1;
+  if (!tsl_inspect_block(stamped, &info) || info.epoch != handle.epoch) return NULL;
+  return &stamped->stamp;
+}
+
+void *tslab_handle_get(tslab_handle handle) {
+  const uint64_t *stamp = find_stamp(handle);
+  if (stamp == NULL || tsl_load_acquire(stamp) != handle.stamp) return NULL;  // pairs: handle
+  return handle.block;
+}
+
+bool tslab_handle_free(tslab_handle handle) {
+  uint64_t *stamp = find_stamp(handle), seen = handle.stamp;
+  if (stamp == NULL) return false;
+  while (!tsl_cas_acquire(stamp, &seen, 0)) {  // pairs: handle
+    if (seen != handle.stamp) return false;
+  }
+  tsl_fast_free((struct stamped *)handle.block - 1);
+  return true;
+}

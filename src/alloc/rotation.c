@@ -1,0 +1,61 @@
+// rotation: epochs that follow each other.
+#include "base/atomic.h"
+#include "base/lock.h"
+#include "os/os.h"
+#include "tslab.h"
+
+static bool is_due(const tslab_rotation *rotation) {
+  if (rotation->current == TSLAB_DEFAULT) return true;
+  if (rotation->every_ms != 0 && tsl_os_now_ms() >= rotation->due_ms) return true;
+  return rotation->every_requests != 0 && rotation->requests >= rotation->every_requests;
+}
+
+// Opens the next epoch; the one to be closed is left in `*last`.
+static tslab_epoch turn(tslab_rotation *rotation, tslab_epoch *last) {
+  tslab_epoch next = tslab_epoch_open(rotation->label, rotation->options);
+  if (next == TSLAB_NO_EPOCH) return TSLAB_NO_EPOCH;
+  *last = rotation->previous;
+  rotation->previous = rotation->current;
+  rotation->current = next;
+  rotation->requests = 0;
+  rotation->due_ms = tsl_os_now_ms() + rotation->every_ms;
+  return next;
+}
+
+static struct tsl_lock *lock_of(tslab_rotation *rotation) {
+  _Static_assert(sizeof(struct tsl_lock) == sizeof rotation->lock, "a lock fits its place");
+  return (struct tsl_lock *)&rotation->lock;
+}
+
+static void close_last(tslab_epoch last) {
+  if (last != TSLAB_DEFAULT) tslab_epoch_close(last);
+}
+
+tslab_epoch tslab_rotation_current(tslab_rotation *rotation) {
+  tslab_epoch last = TSLAB_DEFAULT;
+  tsl_lock_acquire(lock_of(rotation));
+  tslab_epoch current = is_due(rotation) ? turn(rotation, &last) : rotation->current;
+  rotation->requests++;
+  tsl_lock_release(lock_of(rotation));
+  close_last(last);
+  return current;
+}
+
+tslab_epoch tslab_rotation_advance(tslab_rotation *rotation) {
+  tslab_epoch last = TSLAB_DEFAULT;
+  tsl_lock_acquire(lock_of(rotation));
+  tslab_epoch current = turn(rotation, &last);
+  tsl_lock_release(lock_of(rotation));
+  close_last(last);
+  return current;
+}
+
+void tslab_rotation_end(tslab_rotation *rotation) {
+  tsl_lock_acquire(lock_of(rotation));
+  tslab_epoch previous = rotation->previous, current = rotation->current;
+  rotation->previous = TSLAB_DEFAULT;
+  rotation->current = TSLAB_DEFAULT;
+  tsl_lock_release(lock_of(rotation));
+  close_last(previous);
+  close_last(current);
+}

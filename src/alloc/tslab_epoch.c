@@ -1,0 +1,202 @@
+// tslab_epoch: the part of include/tslab.h that is about epochs.
+#include <errno.h>
+#include <string.h>
+
+#include "alloc/entry.h"
+#include "alloc/thread.h"
+#include "epoch/close.h"
+#include "epoch/inspect.h"
+#include "epoch/label.h"
+#include "epoch/mixed.h"
+#include "epoch/scope.h"
+#include "tslab.h"
+
+static const tslab_epoch_options no_options = {.size = sizeof(tslab_epoch_options)};
+
+static tslab_epoch open_failed(int error) {
+  errno = error;
+  return TSLAB_NO_EPOCH;
+}
+
+// Options of a program that was compiled with a shorter struct: what it does not know is zero.
+static int read_options(const tslab_epoch_options *given, tslab_epoch_options *options) {
+  *options = no_options;
+  if (given == NULL) return 0;
+  if (given->size < sizeof given->size || given->size > sizeof *options) return EINVAL;
+  memcpy(options, given, given->size);
+  if (options->purge > TSLAB_PURGE_NOW) return EINVAL;
+  return options->parent == TSLAB_DEFAULT ? 0 : tsl_epoch_check(options->parent);
+}
+
+tslab_epoch tslab_epoch_open(const char *label, const tslab_epoch_options *given) {
+  struct tsl_lease lease = {NULL};
+  tslab_epoch_options options;
+  tslab_epoch id;
+  size_t length = strnlen(label, TSLAB_LABEL_BYTES);
+  if (length == TSLAB_LABEL_BYTES) return open_failed(EINVAL);
+  if (!tsl_thread_ensure(&lease)) return open_failed(ENOMEM);
+  tsl_thread_leave(&lease);
+  int error = read_options(given, &options);
+  if (error == 0) error = tsl_epoch_open(tsl_label_intern(label, length), &options, &id);
+  return error == 0 ? id : open_failed(error);
+}
+
+tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
+  struct tsl_lease lease = {NULL};
+  struct tsl_survivors left = {0};
+  if (!tsl_thread_ensure(&lease)) return (tslab_survivors){.error = ENOMEM};
+  int error = tsl_close_epoch(epoch, &left);
+  tsl_thread_leave(&lease);
+  return (tslab_survivors){error, left.objects, left.bytes, left.pages};
+}
+
+int tslab_epoch_release(tslab_epoch epoch) {
+  struct tsl_lease lease = {NULL};
+  if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  int error = tsl_close_release(epoch);
+  tsl_thread_leave(&lease);
+  return error;
+}
+
+int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *), void *argument) {
+  struct tsl_lease lease = {NULL};
+  if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  int error = tsl_close_defer(epoch, run, argument);
+  tsl_thread_leave(&lease);
+  return error;
+}
+
+// A thread whose destructors ran has no heap to stay in.
+TSL_NOINLINE static int enter_slow(tslab_scope *scope, tslab_epoch epoch) {
+  struct tsl_lease lease = {NULL};
+  if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  if (lease.heap == NULL) return tsl_scope_enter_slow(scope, epoch);
+  tsl_thread_leave(&lease);
+  return EPERM;
+}
+
+int tslab_scope_enter(tslab_scope *scope, tslab_epoch epoch) {
+  struct tsl_heap *heap = tsl_scope_find(epoch);
+  if (tsl_unlikely(heap == NULL)) return enter_slow(scope, epoch);
+  return tsl_scope_enter_heap(scope, epoch, heap);
+}
+
+int tslab_scope_default(tslab_scope *scope) { return tslab_scope_enter(scope, TSLAB_DEFAULT); }
+
+int tslab_scope_leave(tslab_scope *scope) { return tsl_scope_leave(scope); }
+
+tslab_epoch tslab_epoch_current(void) {
+  uint32_t slot = tsl_heap_current->epoch;
+  if (slot == 0) return TSLAB_DEFAULT;
+  return tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
+}
+
+// One operation in an epoch.
+struct stay {
+  struct tsl_lease lease;
+  tslab_scope scope;
+};
+
+static void count_late(tslab_epoch epoch) {
+  tsl_add_relaxed(&tsl_epoch_at(tsl_epoch_slot(epoch))->late, 1);
+}
+
+static bool stay_begin(struct stay *stay, tslab_epoch epoch) {
+  stay->lease.heap = NULL;
+  int error = tsl_thread_ensure(&stay->lease) ? tsl_scope_enter(&stay->scope, epoch) : ENOMEM;
+  if (tsl_likely(error == 0)) return true;
+  if (error == ECANCELED) count_late(epoch);
+  tsl_thread_leave(&stay->lease);
+  errno = error;
+  return false;
+}
+
+static void stay_end(struct stay *stay) {
+  tsl_scope_leave(&stay->scope);
+  tsl_thread_leave(&stay->lease);
+}
+
+void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) {
+  struct stay stay;
+  if (!stay_begin(&stay, epoch)) return NULL;
+  void *block = tsl_fast_malloc(bytes);
+  stay_end(&stay);
+  return block;
+}
+
+void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t bytes) {
+  struct stay stay;
+  if (!stay_begin(&stay, epoch)) return NULL;
+  void *block = tsl_calloc(count, bytes);
+  stay_end(&stay);
+  return block;
+}
+
+void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t bytes) {
+  struct stay stay;
+  if (!stay_begin(&stay, epoch)) return NULL;
+  void *block = tsl_entry_aligned(alignment, bytes);
+  stay_end(&stay);
+  return block;
+}
+
+void *tslab_epoch_realloc(tslab_epoch epoch, void *block, size_t bytes) {
+  size_t usable = tsl_usable(block);
+  if (block != NULL && bytes == 0) return tsl_entry_realloc(block, bytes);
+  if (block != NULL && tsl_fits_in_place(usable, bytes)) return block;
+  void *moved = tslab_epoch_malloc(epoch, bytes);
+  if (moved == NULL || block == NULL) return moved;
+  memcpy(moved, block, bytes < usable ? bytes : usable);
+  tsl_fast_free(block);
+  return moved;
+}
+
+void *tsl_malloc_beside(const void *block, size_t bytes) {
+  uint32_t slot = tsl_block_epoch(block);
+  struct stay stay;
+  if (slot == tsl_heap_current->epoch) return tsl_fast_malloc(bytes);
+  uint64_t word = slot == 0 ? 0 : tsl_load_relaxed(&tsl_epoch_at(slot)->word);
+  bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;
+  if (!stay_begin(&stay, is_open ? tsl_epoch_id(slot, word) : TSLAB_DEFAULT)) return NULL;
+  void *moved = tsl_fast_malloc(bytes);
+  stay_end(&stay);
+  return moved;
+}
+
+int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) {
+  if (stats->size != sizeof *stats) return EINVAL;
+  return tsl_inspect_epoch(epoch, stats) ? 0 : ESTALE;
+}
+
+int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), void *context) {
+  return tsl_inspect_epochs(visit, context);
+}
+
+// 0 for an epoch whose memory can be told apart.
+static int check_declared(tslab_epoch epoch) {
+  if (epoch == TSLAB_DEFAULT) return EPERM;
+  return tsl_epoch_find(epoch) == NULL ? ESTALE : 0;
+}
+
+int tslab_epoch_blocks_each(tslab_epoch epoch, int (*visit)(void *, size_t, void *),
+                            void *context) {
+  int error = check_declared(epoch);
+  return error == 0 ? tsl_inspect_blocks(tsl_epoch_slot(epoch), visit, context) : error;
+}
+
+tslab_epoch tslab_epoch_of(const void *block) {
+  tslab_block_info info = {0};
+  return tsl_inspect_block(block, &info) ? info.epoch : TSLAB_NO_EPOCH;
+}
+
+int tslab_block_get_info(const void *block, tslab_block_info *info) {
+  if (info->size != sizeof *info) return EINVAL;
+  return tsl_inspect_block(block, info) ? 0 : EFAULT;
+}
+
+int tslab_epoch_advise(tslab_epoch epoch, enum tslab_advice advice) {
+  int error = check_declared(epoch);
+  if (error != 0) return error;
+  if ((unsigned)advice > TSLAB_ADVISE_WILLNEED) return EINVAL;
+  return tsl_inspect_advise(tsl_epoch_slot(epoch), (int)advice) ? 0 : ENOTSUP;
+}

@@ -1,0 +1,180 @@
+#include "epoch/close.h"
+
+#include <errno.h>
+
+#include "base/check.h"
+#include "epoch/large_list.h"
+#include "epoch/mixed.h"
+#include "epoch/scope.h"
+#include "memory/purge.h"
+#include "memory/record.h"
+
+struct tsl_deferred {
+  struct tsl_deferred *next;
+  void (*run)(void *);
+  void *argument;
+};
+
+// The list of an epoch that has ended.
+static struct tsl_deferred deferred_ended;
+
+int tsl_close_defer(tslab_epoch id, void (*run)(void *), void *argument) {
+  struct tsl_epoch *epoch = tsl_epoch_find(id);
+  int error = id == TSLAB_DEFAULT ? EPERM : tsl_epoch_check(id);
+  if (error != 0) return error;
+  unsigned class = tsl_sizeclass_of(sizeof(struct tsl_deferred));
+  struct tsl_deferred *deferred = tsl_heap_pop(tsl_heap_current->home, class);
+  if (deferred == NULL) return ENOMEM;
+  deferred->run = run;
+  deferred->argument = argument;
+  struct tsl_deferred *first = tsl_load_relaxed(&epoch->deferred);
+  do {
+    if (first == &deferred_ended) {
+      tsl_heap_put_any(tsl_map_lookup(deferred), deferred);
+      return ECANCELED;
+    }
+    deferred->next = first;
+  } while (!tsl_cas_release(&epoch->deferred, &first, deferred));  // pairs: deferred
+  return 0;
+}
+
+// What runs may allocate, free, and enter other epochs.
+static void run_deferred(struct tsl_epoch *epoch) {
+  if (tsl_load_relaxed(&epoch->deferred) == NULL) {
+    tsl_store_relaxed(&epoch->deferred, &deferred_ended);
+    return;
+  }
+  struct tsl_deferred *first =
+      tsl_exchange_acquire(&epoch->deferred, &deferred_ended);  // pairs: deferred
+  for (struct tsl_deferred *deferred = first, *next; deferred != NULL; deferred = next) {
+    next = deferred->next;
+    deferred->run(deferred->argument);
+    tsl_heap_put_any(tsl_map_lookup(deferred), deferred);
+  }
+}
+
+static bool others_are_in(const struct tsl_heap *mine, uint32_t number) {
+  for (; number != 0; number = tsl_heap_at(number)->epoch_next) {
+    if (tsl_heap_at(number)->home != mine) return true;
+  }
+  return false;
+}
+
+// No thread gets a heap there any more; those that have one are sealed here, or when their thread
+// leaves.
+static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) {
+  uint32_t count = 0;
+  uint32_t first = tsl_exchange_acquire(&epoch->heaps, TSL_EPOCH_ENDED);  // pairs: epoch-heaps
+  for (uint32_t number = first; number != 0; number = tsl_heap_at(number)->epoch_next) count++;
+  if (count == 0) return;
+  tsl_add_relaxed(&epoch->undrained, count);
+  if (others_are_in(tsl_heap_current->home, first)) tsl_scope_barrier();
+  for (uint32_t number = first, next; number != 0; number = next) {
+    next = tsl_heap_at(number)->epoch_next;
+    tsl_scope_end_heap(tsl_heap_at(number), survivors);
+  }
+}
+
+static void purge_by_policy(uint8_t policy, size_t held_bytes) {
+  if (policy == TSLAB_PURGE_DECAY) return;
+  if (policy == TSLAB_PURGE_KEEP) return tsl_purge_keep(held_bytes);
+  tsl_heap_give_caches(tsl_heap_current->home);
+  tsl_purge_all(0);
+}
+
+int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
+  uint32_t slot = tsl_epoch_slot(id);
+  int error = tsl_epoch_end(id, TSL_EPOCH_CLOSED);
+  if (error != 0) return error;
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint8_t policy = epoch->purge;
+  size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
+  run_deferred(epoch);
+  end_heaps(epoch, survivors);
+  if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_count(slot, survivors);
+  tsl_add_relaxed(&epoch->closed_objects, survivors->objects);
+  tsl_add_relaxed(&epoch->closed_bytes, survivors->bytes);
+  tsl_epoch_drain(slot, 1);
+  purge_by_policy(policy, held_bytes);
+  return 0;
+}
+
+// The children open now; none can come, since the parent has ended.
+static void release_children(uint32_t slot) {
+  if (tsl_load_acquire(&tsl_epoch_at(slot)->children) == 0) return;  // pairs: epoch-children
+  uint32_t last = tsl_load_relaxed(&tsl_region.last_epoch);
+  for (uint32_t child = 1; child <= last; child++) {
+    uint64_t word = tsl_load_acquire(&tsl_epoch_at(child)->word);  // pairs: epoch-word
+    if (tsl_epoch_at(child)->parent != slot || tsl_epoch_state(word) == TSL_EPOCH_FREE) continue;
+    tsl_close_release(tsl_epoch_id(child, word));
+  }
+}
+
+// Ends what lives on in the sealed cells of a unit; returns how many there were.
+static uint32_t sweep_cells(tsl_unit unit, uint32_t slot) {
+  uint32_t ended = 0;
+  for (uint32_t page = 0; page < TSL_UNIT_PAGES; page++) {
+    const struct tsl_cell *cell = &tsl_cells_at(unit)->cells[page];
+    if (cell->epoch != slot || cell->heap != 0) continue;
+    tsl_mixed_give(unit * TSL_UNIT_PAGES + page);
+    ended++;
+  }
+  return ended;
+}
+
+static uint32_t sweep_slab(tsl_unit unit, uint32_t slot) {
+  if (tsl_span_at(unit)->epoch != slot) return 0;
+  struct tsl_slab *slab = tsl_slab_at(unit);
+  if (tsl_slab_close(slab)) tsl_heap_give_slab(slab);
+  return 1;
+}
+
+// Ends what outlived the heaps of a closed epoch. Takes time in proportion to the region.
+static void sweep(uint32_t slot) {
+  uint32_t ended = 0;
+  for (size_t unit = tsl_region.first_unit; unit < tsl_region.units;) {
+    uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
+    unsigned code = tsl_entry_code(entry);
+    bool is_slab = entry >> TSL_CODE_BITS == TSL_HEAP_SEALED;
+    bool is_cells = entry != 0 && code >= TSL_CODES && code < TSL_CELL_CODES;
+    size_t units = is_slab ? tsl_sizeclasses[code / 2].units : 1;
+    if (is_slab) ended += sweep_slab((tsl_unit)unit, slot);
+    if (is_cells) ended += sweep_cells((tsl_unit)unit, slot);
+    unit += units;
+  }
+  if (ended != 0) tsl_epoch_drain(slot, ended);
+}
+
+static void release_contents(uint32_t slot) {
+  struct tsl_survivors none = {0};
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  run_deferred(epoch);
+  release_children(slot);
+  end_heaps(epoch, &none);
+  if (tsl_load_relaxed(&epoch->large) != 0) tsl_large_list_release(slot);
+}
+
+static int release_closed(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (!tsl_epoch_claim_release(id)) return ESTALE;
+  release_children(slot);
+  if (tsl_load_relaxed(&epoch->large) != 0) tsl_large_list_release(slot);
+  sweep(slot);
+  tsl_epoch_drain(slot, 1);
+  return 0;
+}
+
+int tsl_close_release(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  int error = tsl_epoch_end(id, TSL_EPOCH_RELEASED);
+  if (error == ECANCELED) return release_closed(id);
+  if (error != 0) return error;
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint8_t policy = epoch->purge;
+  size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
+  release_contents(slot);
+  tsl_epoch_drain(slot, 1);
+  purge_by_policy(policy, held_bytes);
+  return 0;
+}

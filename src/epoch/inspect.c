@@ -1,0 +1,267 @@
+#include "epoch/inspect.h"
+
+#include "base/bits.h"
+#include "epoch/label.h"
+#include "epoch/large_list.h"
+#include "epoch/mixed.h"
+#include "memory/large.h"
+#include "memory/record.h"
+#include "os/os.h"
+
+// One cell, slab or large block of an epoch.
+struct piece {
+  tsl_unit unit;
+  uint32_t units;           // 0 in a cell
+  tsl_cell_number cell;     // 0 when it is none
+  unsigned code;            // of its map entry
+};
+
+typedef int piece_visit(const struct piece *piece, void *context);
+
+static size_t piece_bytes(const struct piece *piece) {
+  if (piece->code == TSL_CODE_LARGE) return tsl_span_at(piece->unit)->bytes;
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[piece->code / 2];
+  return piece->cell != 0 ? sizeclass->bytes : sizeclass->slab_bytes;
+}
+
+static uintptr_t piece_address(const struct piece *piece) {
+  return piece->cell != 0 ? tsl_cell_address(piece->cell) : tsl_unit_address(piece->unit);
+}
+
+static int visit_cells(tsl_unit unit, unsigned code, uint32_t slot, piece_visit *visit,
+                       void *context) {
+  int result = 0;
+  for (uint32_t page = 0; page < TSL_UNIT_PAGES && result == 0; page++) {
+    struct piece piece = {unit, 0, unit * TSL_UNIT_PAGES + page, code};
+    if (tsl_load_relaxed(&tsl_cell_at(piece.cell)->epoch) == slot) result = visit(&piece, context);
+  }
+  return result;
+}
+
+static uint32_t owner_units(size_t unit, unsigned code) {
+  return code == TSL_CODE_LARGE ? tsl_span_at(unit)->units : tsl_sizeclasses[code / 2].units;
+}
+
+// All that an epoch other than the default one holds, until a visit returns other than 0.
+static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
+  size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  int result = 0;
+  for (size_t unit = tsl_region.first_unit, next; unit < end && result == 0; unit = next) {
+    unsigned code = tsl_entry_code(tsl_load_relaxed(tsl_map_entry(unit)));
+    next = unit + 1;
+    if (tsl_load_relaxed(tsl_map_entry(unit)) == 0) continue;
+    if (code >= TSL_CODES && code < TSL_CELL_CODES) {
+      result = visit_cells((tsl_unit)unit, code, slot, visit, context);
+      continue;
+    }
+    struct piece piece = {(tsl_unit)unit, owner_units(unit, code), 0, code};
+    next = unit + piece.units;
+    if (tsl_span_at(unit)->epoch == slot) result = visit(&piece, context);
+  }
+  return result;
+}
+
+struct block_visit {
+  int (*visit)(void *, size_t, void *);
+  void *context;
+};
+
+static int visit_cell_blocks(const struct piece *piece, const struct block_visit *each) {
+  uintptr_t start = piece_address(piece);
+  size_t granules = piece_bytes(piece) >> TSL_GRANULE_LOG2;
+  const uint8_t *granule = tsl_granule_at(start);
+  int result = 0;
+  for (size_t i = 0; i < granules && result == 0; i++) {
+    unsigned class = tsl_load_relaxed(&granule[i]) - 1u;
+    if (class >= TSL_CLASSES) continue;
+    void *block = (void *)(start + (i << TSL_GRANULE_LOG2));
+    result = each->visit(block, tsl_sizeclasses[class].bytes, each->context);
+  }
+  return result;
+}
+
+// Blocks that are neither free nor on their way there; a sealed slab's remote bits are all set.
+static uint64_t live_bits(const struct tsl_slab *slab, unsigned word) {
+  unsigned capacity = tsl_sizeclasses[slab->class].capacity;
+  uint64_t free = tsl_load_relaxed(&slab->free[word]);
+  if (tsl_load_relaxed(&slab->sealed) == 0) free |= tsl_load_relaxed(&slab->remote[word]);
+  return ~free & tsl_low_bits(capacity - word * 64);
+}
+
+static int visit_slab_blocks(const struct piece *piece, const struct block_visit *each) {
+  const struct tsl_slab *slab = tsl_slab_at(piece->unit);
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
+  int result = 0;
+  for (unsigned word = 0; word * 64 < sizeclass->capacity && result == 0; word++) {
+    for (uint64_t live = live_bits(slab, word); live != 0 && result == 0; live &= live - 1) {
+      size_t index = word * 64 + tsl_lowest_bit(live);
+      void *block = (void *)(piece_address(piece) + index * sizeclass->bytes);
+      result = each->visit(block, sizeclass->bytes, each->context);
+    }
+  }
+  return result;
+}
+
+static int visit_piece_blocks(const struct piece *piece, void *context) {
+  const struct block_visit *each = context;
+  if (piece->cell != 0) return visit_cell_blocks(piece, each);
+  if (piece->code != TSL_CODE_LARGE) return visit_slab_blocks(piece, each);
+  return each->visit((void *)piece_address(piece), piece_bytes(piece), each->context);
+}
+
+// Hot free blocks look like live ones: they are laid down first. Nobody else is in the epoch.
+static void lay_down_heaps(uint32_t slot) {
+  uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
+  for (; number != 0 && number != TSL_EPOCH_ENDED; number = tsl_heap_at(number)->epoch_next) {
+    if (tsl_heap_has_store(tsl_heap_at(number))) tsl_heap_rest_all(tsl_heap_at(number));
+  }
+}
+
+int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void *context) {
+  struct block_visit each = {visit, context};
+  lay_down_heaps(slot);
+  return visit_pieces(slot, visit_piece_blocks, &each);
+}
+
+int tsl_inspect_epochs(int (*visit)(tslab_epoch, void *), void *context) {
+  uint32_t last = tsl_load_relaxed(&tsl_region.last_epoch);
+  int result = 0;
+  for (uint32_t slot = 1; slot <= last && result == 0; slot++) {
+    uint64_t word = tsl_load_acquire(&tsl_epoch_at(slot)->word);  // pairs: epoch-word
+    tslab_epoch id = tsl_epoch_id(slot, word);
+    if (tsl_epoch_find(id) != NULL) result = visit(id, context);
+  }
+  return result;
+}
+
+static int advise_piece(const struct piece *piece, void *context) {
+  const enum tsl_os_use *use = context;
+  return tsl_os_advise_use((void *)piece_address(piece), piece_bytes(piece), *use) ? 0 : 1;
+}
+
+bool tsl_inspect_advise(uint32_t slot, int use) {
+  enum tsl_os_use advice = (enum tsl_os_use)use;
+  return visit_pieces(slot, advise_piece, &advice) == 0;
+}
+
+static int count_block(void *block, size_t bytes, void *context) {
+  struct tsl_survivors *live = context;
+  (void)block;
+  live->objects++;
+  live->bytes += bytes;
+  return 0;
+}
+
+static int count_piece(const struct piece *piece, void *context) {
+  struct block_visit each = {count_block, context};
+  return visit_piece_blocks(piece, &each);
+}
+
+// The hot free blocks of a heap's bins look live to count_piece.
+static void subtract_hot(const struct tsl_heap *heap, struct tsl_survivors *live) {
+  for (unsigned class = 0; class < TSL_CLASSES && tsl_heap_has_store(heap); class += 1) {
+    size_t hot = tsl_heap_hot_blocks(heap, class);
+    live->objects -= hot;
+    live->bytes -= hot * tsl_sizeclasses[class].bytes;
+  }
+}
+
+static void count_heaps(uint32_t slot, tslab_epoch_stats *stats, struct tsl_survivors *live) {
+  uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
+  for (; number != 0 && number != TSL_EPOCH_ENDED; number = tsl_heap_at(number)->epoch_next) {
+    const struct tsl_heap *heap = tsl_heap_at(number);
+    stats->threads++;
+    stats->scopes += tsl_load_relaxed(&heap->depth);
+    subtract_hot(heap, live);
+  }
+}
+
+bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
+  const struct tsl_epoch *epoch = tsl_epoch_find(id);
+  uint32_t slot = tsl_epoch_slot(id);
+  struct tsl_survivors live = {0};
+  if (epoch == NULL) return false;
+  uint64_t now = tsl_os_now_ms(), word = tsl_load_relaxed(&epoch->word);
+  uint64_t parent_word = tsl_load_relaxed(&tsl_epoch_at(epoch->parent)->word);
+  *stats = (tslab_epoch_stats){
+      .size = stats->size,
+      .epoch = id,
+      .parent = epoch->parent == 0 ? TSLAB_DEFAULT : tsl_epoch_id(epoch->parent, parent_word),
+      .label = tsl_label_text(epoch->label),
+      .state = (enum tslab_state)tsl_epoch_state(word),
+      .children = tsl_load_relaxed(&epoch->children),
+      .held_bytes = tsl_load_relaxed(&epoch->held_bytes),
+      .age_ms = slot == 0 ? 0 : now - epoch->opened_ms,
+      .closed_ms = tsl_epoch_state(word) == TSL_EPOCH_OPEN ? 0 : now - epoch->closed_ms,
+      .late = tsl_load_relaxed(&epoch->late),
+  };
+  if (slot == 0) return true;
+  visit_pieces(slot, count_piece, &live);
+  count_heaps(slot, stats, &live);
+  stats->live_objects = live.objects;
+  stats->live_bytes = live.bytes;
+  return true;
+}
+
+static void inspect_cell(const void *block, unsigned code, tslab_block_info *info) {
+  tsl_cell_number number = tsl_cell_of(block, code / 2);
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  uintptr_t start = tsl_cell_address(number);
+  size_t bytes = tsl_sizeclasses[code / 2].bytes;
+  const uint8_t *granule = tsl_granule_at(start);
+  for (size_t i = 0; i < bytes >> TSL_GRANULE_LOG2; i++) {
+    unsigned at = tsl_load_relaxed(&granule[i]);
+    info->capacity += at != 0;
+    info->live += at != 0 && at < TSL_CELL_FREED;
+  }
+  info->shared_bytes = bytes;
+  info->epoch = tsl_epoch_id(cell->epoch, tsl_load_relaxed(&tsl_epoch_at(cell->epoch)->word));
+}
+
+static void inspect_slab(struct tsl_slab *slab, tslab_block_info *info) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
+  for (unsigned word = 0; word * 64 < sizeclass->capacity; word++)
+    info->live += tsl_bit_count(live_bits(slab, word));
+  info->capacity = sizeclass->capacity;
+  info->shared_bytes = sizeclass->slab_bytes;
+}
+
+static tslab_epoch id_of(uint32_t slot) {
+  return slot == 0 ? TSLAB_DEFAULT : tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
+}
+
+static bool inspect_in_slab(const void *block, unsigned class, tslab_block_info *info) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (place.index < 0) return false;
+  unsigned index = (unsigned)place.index;
+  if ((live_bits(place.slab, index / 64) >> index % 64 & 1) == 0) return false;
+  info->epoch = id_of(tsl_span_at(tsl_slab_unit(place.slab))->epoch);
+  info->usable_bytes = tsl_sizeclasses[class].bytes;
+  inspect_slab(place.slab, info);
+  return true;
+}
+
+static bool inspect_large(const void *block, tslab_block_info *info) {
+  if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) return false;
+  const struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
+  info->epoch = id_of(span->epoch);
+  info->usable_bytes = span->bytes;
+  info->shared_bytes = span->bytes;
+  info->live = 1;
+  info->capacity = 1;
+  return true;
+}
+
+bool tsl_inspect_block(const void *block, tslab_block_info *info) {
+  uint32_t entry = tsl_map_lookup(block);
+  unsigned code = tsl_entry_code(entry);
+  *info = (tslab_block_info){.size = info->size};
+  if (entry == 0) return false;
+  if (code == TSL_CODE_LARGE) return inspect_large(block, info);
+  if (code < TSL_CODES) return inspect_in_slab(block, code / 2, info);
+  unsigned class = tsl_mixed_class(block);
+  if (class == TSL_BINS) return false;
+  info->usable_bytes = tsl_sizeclasses[class].bytes;
+  inspect_cell(block, code, info);
+  return true;
+}

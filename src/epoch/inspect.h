@@ -1,0 +1,20 @@
+// inspect: what is known of an epoch and of a block. Nothing here changes anything.
+#pragma once
+
+#include "epoch/epoch.h"
+#include "epoch/seal.h"
+#include "tslab.h"
+
+// Fills all but `size`. False when the epoch is over.
+TSL_HIDDEN bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats);
+
+// Fills all but `size`. False when no live block begins there.
+TSL_HIDDEN bool tsl_inspect_block(const void *block, tslab_block_info *info);
+
+// What tslab_epochs_each and tslab_epoch_blocks_each do; the latter's epoch is live.
+TSL_HIDDEN int tsl_inspect_epochs(int (*visit)(tslab_epoch, void *), void *context);
+TSL_HIDDEN int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *),
+                                  void *context);
+
+// Advice on all memory of an epoch. False when the system refused any.
+TSL_HIDDEN bool tsl_inspect_advise(uint32_t slot, int use);

@@ -1,0 +1,105 @@
+#include "epoch/large_list.h"
+
+#include "base/bits.h"
+#include "base/lock.h"
+#include "epoch/epoch.h"
+#include "memory/large.h"
+#include "memory/record.h"
+
+static struct tsl_lock lock;
+
+static void list_link(uint32_t slot, tsl_unit unit) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  struct tsl_span *span = tsl_span_at(unit);
+  tsl_lock_acquire(&lock);
+  span->prev = 0;
+  span->next = epoch->large;
+  if (epoch->large != 0) tsl_span_at(epoch->large)->prev = unit;
+  epoch->large = unit;
+  epoch->large_blocks++;
+  epoch->large_bytes += span->bytes;
+  tsl_lock_release(&lock);
+}
+
+static void list_unlink(uint32_t slot, tsl_unit unit) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  const struct tsl_span *span = tsl_span_at(unit);
+  tsl_lock_acquire(&lock);
+  if (span->next != 0) tsl_span_at(span->next)->prev = span->prev;
+  *(span->prev != 0 ? &tsl_span_at(span->prev)->next : &epoch->large) = span->next;
+  epoch->large_blocks--;
+  epoch->large_bytes -= span->bytes;
+  tsl_lock_release(&lock);
+}
+
+void tsl_large_list_add(uint32_t slot, void *block) {
+  tsl_unit unit = (tsl_unit)tsl_unit_of(block);
+  tsl_span_at(unit)->epoch = slot;
+  if (slot == 0) return;
+  tsl_add_relaxed(&tsl_epoch_at(slot)->undrained, 1);
+  list_link(slot, unit);
+}
+
+void tsl_large_list_free(void *block) {
+  tsl_unit unit = (tsl_unit)tsl_unit_of(block);
+  uint32_t slot = tsl_span_at(unit)->epoch;
+  size_t bytes = tsl_large_bytes(block);
+  if (slot != 0) list_unlink(slot, unit);
+  tsl_large_free(block);
+  if (slot == 0) return;
+  tsl_epoch_discharge(slot, bytes);
+  tsl_epoch_drain(slot, 1);
+}
+
+static void *list_move(uint32_t slot, void *block, size_t bytes) {
+  list_unlink(slot, (tsl_unit)tsl_unit_of(block));
+  void *moved = tsl_large_move(block, bytes);
+  void *now = moved == NULL ? block : moved;
+  tsl_span_at(tsl_unit_of(now))->epoch = slot;
+  list_link(slot, (tsl_unit)tsl_unit_of(now));
+  return moved;
+}
+
+static bool list_resize(uint32_t slot, void *block, size_t bytes) {
+  size_t before = tsl_large_bytes(block);
+  if (!tsl_large_resize(block, bytes)) return false;
+  tsl_lock_acquire(&lock);
+  tsl_epoch_at(slot)->large_bytes += tsl_large_bytes(block) - before;
+  tsl_lock_release(&lock);
+  return true;
+}
+
+static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes) {
+  size_t before = tsl_large_bytes(block), after = tsl_round_up(bytes, TSL_UNIT_BYTES);
+  if (after > before && !tsl_epoch_charge(slot, after - before)) return NULL;
+  void *result = list_resize(slot, block, bytes) ? block : list_move(slot, block, bytes);
+  if (result == NULL && after > before) tsl_epoch_discharge(slot, after - before);
+  if (result != NULL && after < before) tsl_epoch_discharge(slot, before - after);
+  return result;
+}
+
+void *tsl_large_list_resize(void *block, size_t bytes) {
+  uint32_t slot = tsl_span_at(tsl_unit_of(block))->epoch;
+  if (slot != 0) return resize_in_epoch(slot, block, bytes);
+  if (tsl_large_resize(block, bytes)) return block;
+  void *moved = tsl_large_move(block, bytes);
+  if (moved != NULL) tsl_span_at(tsl_unit_of(moved))->epoch = 0;
+  return moved;
+}
+
+void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  tsl_lock_acquire(&lock);
+  survivors->objects += epoch->large_blocks;
+  survivors->bytes += epoch->large_bytes;
+  survivors->pages += epoch->large_bytes >> TSL_CELL_PAGE_LOG2;
+  tsl_lock_release(&lock);
+}
+
+void tsl_large_list_release(uint32_t slot) {
+  for (tsl_unit unit; (unit = tsl_epoch_at(slot)->large) != 0;)
+    tsl_large_list_free((void *)tsl_unit_address(unit));
+}
+
+void tsl_large_list_lock(void) { tsl_lock_acquire(&lock); }
+void tsl_large_list_unlock(void) { tsl_lock_release(&lock); }

@@ -1,0 +1,26 @@
+// large_list: the large blocks of declared epochs. Those of the default epoch are on no list.
+#pragma once
+
+#include <stddef.h>
+
+#include "epoch/seal.h"
+
+// Counts and lists a block that was just allocated and charged to the epoch. Any thread.
+TSL_HIDDEN void tsl_large_list_add(uint32_t slot, void *block);
+
+// Frees a large block of any epoch. Any thread.
+TSL_HIDDEN void tsl_large_list_free(void *block);
+
+// Resizes a block of any epoch in place, or by moving pages; NULL, and nothing changed, when
+// neither can be.
+TSL_HIDDEN void *tsl_large_list_resize(void *block, size_t bytes);
+
+// Adds the large blocks of an epoch to its survivors.
+TSL_HIDDEN void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors);
+
+// Ends all large blocks of an epoch.
+TSL_HIDDEN void tsl_large_list_release(uint32_t slot);
+
+// For fork.
+TSL_HIDDEN void tsl_large_list_lock(void);
+TSL_HIDDEN void tsl_large_list_unlock(void);

@@ -1,0 +1,205 @@
+#include "epoch/mixed.h"
+
+#include "base/check.h"
+#include "epoch/epoch.h"
+
+enum {
+  MOST_PAGES = 256,     // 1 MiB: an epoch's share of one thread that is larger lives in slabs
+  OLDEST_LOOKED_AT = 4  // cells
+};
+
+static unsigned cell_class(tsl_cell_number number) {
+  return tsl_entry_code(tsl_load_relaxed(tsl_map_entry(number / TSL_UNIT_PAGES))) / 2;
+}
+
+static void list_add(struct tsl_heap *heap, tsl_cell_number number) {
+  struct tsl_cell *cell = tsl_cell_at(number);
+  cell->older = heap->cells;
+  cell->newer = 0;
+  if (heap->cells != 0) tsl_cell_at(heap->cells)->newer = number;
+  if (heap->cells == 0) heap->cells_oldest = number;
+  heap->cells = number;
+  heap->cell_count++;
+}
+
+static void list_remove(struct tsl_heap *heap, tsl_cell_number number) {
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  *(cell->newer != 0 ? &tsl_cell_at(cell->newer)->older : &heap->cells) = cell->older;
+  *(cell->older != 0 ? &tsl_cell_at(cell->older)->newer : &heap->cells_oldest) = cell->newer;
+  heap->cell_count--;
+}
+
+void tsl_mixed_give(tsl_cell_number number) {
+  tsl_unit unit = number / TSL_UNIT_PAGES;
+  uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
+  uint32_t epoch = tsl_cell_at(number)->epoch;
+  size_t bytes = tsl_sizeclasses[tsl_entry_code(entry) / 2].bytes;
+  tsl_cell_close(number);
+  tsl_heap_put_any(entry, (void *)tsl_cell_address(number));
+  tsl_epoch_discharge(epoch, bytes);
+}
+
+static void drop(struct tsl_heap *heap, tsl_cell_number number) {
+  heap->cell_pages -= tsl_sizeclasses[cell_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
+  list_remove(heap, number);
+  tsl_mixed_give(number);
+}
+
+void tsl_mixed_retire(struct tsl_heap *heap) {
+  if (heap->cell_end == 0) return;
+  struct tsl_cell *cell = tsl_cell_at(heap->cells);
+  cell->blocks = heap->cell_blocks;
+  cell->freed = heap->cell_freed;
+  cell->granules = (uint32_t)((heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2);
+  heap->cell_start = 0;
+  heap->cell_next = 0;
+  heap->cell_end = 0;
+}
+
+// Whether more than half of the blocks of the oldest cells are dead. Cells without any are given
+// back.
+static bool oldest_are_dead(struct tsl_heap *heap) {
+  size_t blocks = 0, out = 0;
+  tsl_cell_number number = heap->cells_oldest, newer;
+  for (unsigned i = 0; i < OLDEST_LOOKED_AT && number != 0; i++, number = newer) {
+    newer = tsl_cell_at(number)->newer;
+    uint32_t cell_out = tsl_cell_out(number);
+    blocks += tsl_cell_at(number)->blocks;
+    out += cell_out;
+    if (cell_out == 0) drop(heap, number);
+  }
+  return out < blocks / 2;
+}
+
+// The first cell is small, since most epochs are.
+static unsigned next_class(const struct tsl_heap *heap) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
+  return heap->cells == 0 ? epoch->first_cell : epoch->largest_cell;
+}
+
+static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t bytes) {
+  uintptr_t start = tsl_cell_address(number);
+  heap->cell_start = start;
+  heap->cell_next = start;
+  heap->cell_end = start + bytes;
+  heap->cell_blocks = 0;
+  heap->cell_freed = 0;
+  heap->cell_granules = tsl_granule_at(start) - (start >> TSL_GRANULE_LOG2);
+}
+
+static bool cell_take(struct tsl_heap *heap, unsigned class) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  if (!tsl_epoch_charge(heap->epoch, bytes)) {
+    heap->refused = true;
+    return false;
+  }
+  void *memory = tsl_heap_pop(heap->home, class);
+  if (memory == NULL) {
+    tsl_epoch_discharge(heap->epoch, bytes);
+    return false;
+  }
+  tsl_cell_number number = tsl_cell_of(memory, class);
+  tsl_cell_open(number, heap->number, heap->epoch);
+  list_add(heap, number);
+  heap->cell_pages += (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);
+  cell_begin(heap, number, bytes);
+  return true;
+}
+
+// Whether the heap goes on in slabs.
+static bool outgrown(struct tsl_heap *heap) {
+  if (heap->cell_pages >= MOST_PAGES) return true;
+  return heap->cell_count >= OLDEST_LOOKED_AT && oldest_are_dead(heap);
+}
+
+static bool newest_is_empty(const struct tsl_heap *heap) {
+  return heap->cell_end != 0 && heap->cell_freed == heap->cell_blocks;
+}
+
+// A program that frees each block soon stays in one cell, which is still in the processor's cache.
+static bool cell_restart(struct tsl_heap *heap) {
+  size_t bytes = heap->cell_end - heap->cell_start;
+  tsl_mixed_retire(heap);
+  tsl_cell_clear(heap->cells);
+  cell_begin(heap, heap->cells, bytes);
+  return true;
+}
+
+// Makes room for a block and the gap before it in a new cell.
+static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
+  if (bytes > TSL_CELL_BLOCK_LIMIT || !heap->mixed) return false;
+  if (newest_is_empty(heap)) return cell_restart(heap);
+  tsl_mixed_retire(heap);
+  if (outgrown(heap)) {
+    heap->mixed = false;
+    return false;
+  }
+  unsigned class = next_class(heap);
+  while (tsl_sizeclasses[class].bytes < 4 * (bytes + gap) && class < TSL_CELL_64K) class += 1;
+  tsl_store_relaxed(&heap->home->inside, 1);
+  bool taken = cell_take(heap, class);
+  tsl_store_relaxed(&heap->home->inside, 0);
+  return taken;
+}
+
+static void *cut(struct tsl_heap *heap, size_t place) {
+  TSL_RETURN_CUT(heap, place);
+  return NULL;
+}
+
+void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
+  bool extended = mixed_extend(heap, tsl_sizeclasses[class].bytes, 0);
+  return extended ? cut(heap, class * sizeof(struct tsl_bin)) : NULL;
+}
+
+void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  for (unsigned attempt = 0; attempt < 2; attempt++) {
+    uintptr_t block = tsl_round_up(heap->cell_next, alignment);
+    if (block + bytes <= heap->cell_end) {
+      heap->cell_next = block;
+      return cut(heap, class * sizeof(struct tsl_bin));
+    }
+    if (attempt == 0 && !mixed_extend(heap, bytes, alignment)) return NULL;
+  }
+  return NULL;
+}
+
+TSL_COLD void tsl_mixed_free_nothing(const void *block) {
+  bool twice = tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) >= TSL_CELL_FREED;
+  tsl_misuse(twice ? "free(%p): the block is free already"
+                   : "free(%p): not the beginning of a block", block);
+}
+
+TSL_NOINLINE static void free_remote(tsl_cell_number number) {
+  uint32_t epoch = tsl_cell_at(number)->epoch;
+  if (tsl_likely(!tsl_cell_put_remote(number))) return;
+  tsl_mixed_give(number);
+  tsl_epoch_drain(epoch, 1);
+}
+
+void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code) {
+  tsl_cell_number number = tsl_cell_of(block, code / 2);
+  struct tsl_cell *cell = tsl_cell_at(number);
+  if (!tsl_mixed_mark(tsl_granule_at((uintptr_t)block), block))
+    return tsl_mixed_free_nothing(block);
+  if (tsl_unlikely(tsl_load_relaxed(&cell->heap) != current->number)) return free_remote(number);
+  tsl_store_relaxed(&cell->freed, cell->freed + 1);
+  if (tsl_unlikely(cell->freed == cell->blocks)) drop(current, number);
+}
+
+unsigned tsl_mixed_class(const void *block) {
+  if (((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0) return TSL_BINS;
+  unsigned code = tsl_load_relaxed(tsl_granule_at((uintptr_t)block));
+  return code - 1 < TSL_CLASSES ? code - 1 : TSL_BINS;
+}
+
+uint32_t tsl_block_epoch(const void *block) {
+  uint32_t entry = tsl_map_lookup(block);
+  unsigned code = tsl_entry_code(entry);
+  size_t unit = tsl_unit_of(block);
+  if (entry == 0) return 0;
+  if (code == TSL_CODE_LARGE) return tsl_span_at(unit)->epoch;
+  if (code >= TSL_CODES) return tsl_cell_at(tsl_cell_of(block, code / 2))->epoch;
+  return tsl_span_at(tsl_slab_unit(tsl_slab_place(code / 2, block).slab))->epoch;
+}

@@ -1,0 +1,65 @@
+// mixed: the cells of a heap whose epoch is young. Blocks are cut off the newest cell; one that is
+// freed is not handed out again, but the cell goes back once all of its blocks are free. An epoch
+// that grows large, or whose objects die one by one, goes on in slabs.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "epoch/heap.h"
+
+// Cuts a block off the newest cell and returns it from the calling function, unless the cell has no
+// room. `place` is that of the class's bin. Owner only.
+#define TSL_RETURN_CUT(heap, place)                                                             \
+  do {                                                                                          \
+    uintptr_t cut_ = (heap)->cell_next;                                                         \
+    TSL_RETURNED(cut_);                                                                         \
+    uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (place));       \
+    if (tsl_likely(end_ <= (heap)->cell_end)) {                                                 \
+      (heap)->cell_next = end_;                                                                 \
+      TSL_INCREMENT((heap)->cell_blocks);                                                       \
+      uint8_t *granule_ = (heap)->cell_granules + (cut_ >> TSL_GRANULE_LOG2);                   \
+      tsl_store_relaxed(granule_, (uint8_t)((place) / sizeof(struct tsl_bin) + 1));             \
+      return (void *)cut_;                                                                      \
+    }                                                                                           \
+  } while (0)
+
+// A block from a new cell. NULL when the class wants a slab, or memory is out. Owner only.
+TSL_HIDDEN void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class);
+
+// A block at a multiple of `alignment`; NULL as above. Owner only.
+TSL_HIDDEN void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment);
+
+// Frees a block that lies in a cell, by the code of its map entry. Any thread.
+TSL_HIDDEN void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code);
+TSL_HIDDEN void tsl_mixed_free_nothing(const void *block);
+
+// Marks a block free; false when it is none.
+TSL_ALWAYS_INLINE bool tsl_mixed_mark(uint8_t *granule, const void *block) {
+  unsigned code = tsl_load_relaxed(granule);
+  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
+  if (tsl_unlikely(code - 1 >= TSL_CLASSES || misaligned)) return false;
+  tsl_store_relaxed(granule, (uint8_t)(code | TSL_CELL_FREED));
+  return true;
+}
+
+TSL_ALWAYS_INLINE void tsl_mixed_free(struct tsl_heap *current, void *block, unsigned code) {
+  uintptr_t address = (uintptr_t)block, offset = address - current->cell_start;
+  if (tsl_unlikely(offset >= current->cell_end - current->cell_start))
+    return tsl_mixed_free_older(current, block, code);
+  uint8_t *granule = &current->cell_granules[address >> TSL_GRANULE_LOG2];
+  if (tsl_unlikely(!tsl_mixed_mark(granule, block))) return tsl_mixed_free_nothing(block);
+  current->cell_freed++;
+}
+
+// The class of a live block in a cell; TSL_BINS when no live block begins there.
+TSL_HIDDEN unsigned tsl_mixed_class(const void *block);
+
+// The epoch of a block of any kind. 0: the default one, or not ours.
+TSL_HIDDEN uint32_t tsl_block_epoch(const void *block);
+
+// Stops allocating in the newest cell, whose counts go to its record.
+TSL_HIDDEN void tsl_mixed_retire(struct tsl_heap *heap);
+
+// Gives back a cell that has no blocks any more. Any thread.
+TSL_HIDDEN void tsl_mixed_give(tsl_cell_number number);

@@ -1,0 +1,96 @@
+#include "epoch/scope.h"
+
+#include <errno.h>
+
+#include "epoch/seal.h"
+#include "os/os.h"
+
+bool tsl_scope_fences;
+
+void tsl_scope_init(void) { tsl_scope_fences = !tsl_os_barrier_init(); }
+
+void tsl_scope_barrier(void) {
+  if (!tsl_scope_fences) tsl_os_barrier();
+}
+
+void tsl_scope_end_heap(struct tsl_heap *heap, struct tsl_survivors *survivors) {
+  uint64_t word = tsl_load_acquire(&tsl_epoch_at(heap->epoch)->word);  // pairs: epoch-word
+  if (tsl_epoch_state(word) == TSL_EPOCH_OPEN || !tsl_heap_claim_seal(heap)) return;
+  if (tsl_epoch_state(word) == TSL_EPOCH_RELEASED) {
+    tsl_heap_release(heap);
+  } else {
+    tsl_heap_seal(heap, survivors);
+  }
+}
+
+void tsl_scope_leave_ended(struct tsl_heap *heap) {
+  struct tsl_survivors ignored = {0};
+  tsl_scope_end_heap(heap, &ignored);
+}
+
+// The thread's heap in an epoch, 0 when it has none yet, TSL_EPOCH_ENDED when it can get none.
+static uint32_t find_heap(const struct tsl_epoch *epoch, const struct tsl_heap *home) {
+  uint32_t number = tsl_load_acquire(&epoch->heaps);  // pairs: epoch-heaps
+  while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
+    number = tsl_heap_at(number)->epoch_next;
+  return number;
+}
+
+// Gives the thread a heap in the epoch.
+static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
+  struct tsl_heap *heap = tsl_heap_take_part(tsl_heap_current->home, slot);
+  if (heap == NULL) return ENOMEM;
+  uint32_t head = tsl_load_relaxed(&epoch->heaps);
+  do {
+    if (head == TSL_EPOCH_ENDED) {
+      tsl_heap_give_part(heap);
+      return ECANCELED;
+    }
+    heap->epoch_next = head;
+  } while (!tsl_cas_release(&epoch->heaps, &head, heap->number));  // pairs: epoch-heaps
+  *joined = heap;
+  return 0;
+}
+
+TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
+  int error = tsl_epoch_check(id);
+  if (error != 0) return error;
+  struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
+  uint32_t number = find_heap(epoch, tsl_heap_current->home);
+  if (number == TSL_EPOCH_ENDED) return ECANCELED;
+  if (number == 0) return join(epoch, tsl_epoch_slot(id), heap);
+  *heap = tsl_heap_at(number);
+  return 0;
+}
+
+int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id) {
+  struct tsl_heap *heap = tsl_heap_current->home;
+  int error = id == TSLAB_DEFAULT ? 0 : find_or_join(id, &heap);
+  return error == 0 ? tsl_scope_enter_heap(scope, id, heap) : error;
+}
+
+int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id) {
+  tsl_scope_leave_heap(heap);
+  int error = tsl_epoch_check(id);
+  return error == 0 ? ECANCELED : error;
+}
+
+void tsl_scope_leave_all(struct tsl_heap *home) {
+  tsl_heap_current = home;
+  home->depth = 0;
+  for (uint32_t number = home->family; number != 0; number = tsl_heap_at(number)->family) {
+    struct tsl_heap *heap = tsl_heap_at(number);
+    if (heap->depth == 0) continue;
+    heap->depth = 1;
+    tsl_scope_leave_heap(heap);
+  }
+}
+
+void tsl_scope_after_fork(struct tsl_heap *mine) {
+  struct tsl_survivors ignored;
+  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
+    struct tsl_heap *heap = tsl_heap_at(number);
+    if (heap->number == 0 || heap->epoch == 0 || heap->home == mine) continue;
+    if (heap->home->inside == 0) tsl_scope_end_heap(heap, &ignored);
+  }
+}

@@ -1,0 +1,107 @@
+// cell: 4, 16 or 64 KiB in which a young epoch lays its small blocks back to back, all sizes mixed,
+// in the order of allocation: an arena that still knows every block. Cells are blocks of three
+// size classes of the home heap's; nothing of their bookkeeping lies in them.
+//
+// Each granule of 16 bytes has a byte: class + 1 where a live block begins, the same with
+// TSL_CELL_FREED where a block ended, 0 elsewhere. Whoever frees a block writes its byte; no two
+// threads free the same block.
+//
+//  C1  `freed` counts the frees by the heap's thread, `remote` all others, from TSL_CELL_BIAS on
+//  C2  sealing takes the bias, and the blocks that the thread did not free, from `remote`: whoever
+//      brings it to zero, by a free or by the seal, gives the cell back
+//  C3  heap is 0 once the cell is sealed: from then on every free is a remote one
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "memory/record.h"
+#include "slab/sizeclass.h"
+
+enum {
+  TSL_GRANULE_LOG2 = 4,
+  TSL_UNIT_GRANULES = 1 << (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2),
+  TSL_CELL_PAGE_LOG2 = 12,  // the smallest cell
+  TSL_UNIT_PAGES = 1 << (TSL_UNIT_LOG2 - TSL_CELL_PAGE_LOG2),
+  TSL_CELL_FREED = 0x80,
+  TSL_CELL_BLOCK_LIMIT = 8192,  // larger blocks would waste the ends of cells
+};
+#define TSL_CELL_BIAS (UINT32_C(1) << 31)
+
+// A cell is named by its first page, counted from the region's base. 0: none.
+typedef uint32_t tsl_cell_number;
+
+struct tsl_cell {
+  uint32_t blocks;         // [owner] handed out; 0 while the heap still allocates in it
+  uint32_t freed;          // [owner] of these, by the heap's thread
+  uint32_t heap;           // [owner] the heap whose cell it is; 0 when sealed or free
+  uint32_t epoch;          // [owner] slot of its epoch; 0 when free
+  tsl_cell_number newer;   // [owner] neighbours on the heap's list
+  tsl_cell_number older;   // [owner]
+  uint32_t granules;       // [owner] handed out; 0 while the heap still allocates in it
+  uint32_t reserved;
+};
+
+// One a unit. The bytes of a unit's granules fill a page, so that a cell's lie close together.
+struct tsl_cells {
+  struct tsl_cell cells[TSL_UNIT_PAGES];
+  TSL_ON_LINE uint32_t remote[TSL_UNIT_PAGES];       // [remote]
+  TSL_ON_LINE uint8_t granules[TSL_UNIT_GRANULES];  // [who allocates or frees the block]
+} TSL_ON_LINE;
+
+_Static_assert(sizeof(struct tsl_cell) == 32, "two cells a line");
+_Static_assert(sizeof(struct tsl_cells) <= TSL_CELLS_BYTES, "cells fit their place");
+
+TSL_ALWAYS_INLINE struct tsl_cells *tsl_cells_at(size_t unit) {
+  return (struct tsl_cells *)(tsl_region.cells + unit * TSL_CELLS_BYTES);
+}
+TSL_ALWAYS_INLINE struct tsl_cell *tsl_cell_at(tsl_cell_number number) {
+  return &tsl_cells_at(number / TSL_UNIT_PAGES)->cells[number % TSL_UNIT_PAGES];
+}
+TSL_ALWAYS_INLINE uint32_t *tsl_cell_remote(tsl_cell_number number) {
+  return &tsl_cells_at(number / TSL_UNIT_PAGES)->remote[number % TSL_UNIT_PAGES];
+}
+TSL_ALWAYS_INLINE uintptr_t tsl_cell_address(tsl_cell_number number) {
+  return tsl_region.base + ((uintptr_t)number << TSL_CELL_PAGE_LOG2);
+}
+TSL_ALWAYS_INLINE uint8_t *tsl_granule_at(uintptr_t address) {
+  size_t offset = address - tsl_region.base;
+  size_t granule = offset >> TSL_GRANULE_LOG2 & (TSL_UNIT_GRANULES - 1);
+  return &tsl_cells_at(offset >> TSL_UNIT_LOG2)->granules[granule];
+}
+
+// The cell of `class` that an address lies in.
+TSL_ALWAYS_INLINE tsl_cell_number tsl_cell_of(const void *address, unsigned class) {
+  uintptr_t offset = (uintptr_t)address - tsl_region.base;
+  return (tsl_cell_number)((offset & ~(uintptr_t)(tsl_sizeclasses[class].bytes - 1)) >>
+                           TSL_CELL_PAGE_LOG2);
+}
+
+TSL_ALWAYS_INLINE bool tsl_is_cell(unsigned class) { return class >= TSL_CLASSES; }
+
+// Makes memory a cell of the heap's.
+TSL_HIDDEN void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch);
+
+// Forgets all blocks up to `granules`.
+TSL_HIDDEN void tsl_cell_clear(tsl_cell_number number);
+
+// The same, and the cell is nobody's: its memory may be given back.
+TSL_HIDDEN void tsl_cell_close(tsl_cell_number number);
+
+// Makes every later free a remote one. Returns the blocks that are out; 0: the caller gives the
+// cell back. The heap's owner, or who acts for it; not while the heap still allocates in it.
+TSL_HIDDEN uint32_t tsl_cell_seal(tsl_cell_number number);
+
+// Blocks that are out of a cell at this moment; the heap does not allocate in it any more.
+TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
+
+// Usable bytes of the live blocks that begin in the first `granules`.
+TSL_HIDDEN size_t tsl_cell_live_bytes(tsl_cell_number number, uint32_t granules);
+
+// Counts a free by somebody who is not the owner. True when it was the last one of a sealed cell:
+// the caller gives it back.
+TSL_ALWAYS_INLINE bool tsl_cell_put_remote(tsl_cell_number number) {
+  return tsl_add_acq_rel(tsl_cell_remote(number), 1) == UINT32_MAX;  // pairs: cell-remote
+}
