@@ -24,7 +24,7 @@ run-%:
 	@printf '\n== tests: %s\n' $*
 	@ctest --preset $*
 
-demo: ## Run a Redis server on tslab and on its peers, and compare
+demo: ## Compare Redis on tslab and on its peers, and memory with and without epochs
 	@tools/bootstrap build demo
 	@tools/build release
 	@python3 tools/demo.py

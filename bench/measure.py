@@ -5,7 +5,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from peers import Allocator, true_version
+from peers import OURS, Allocator, true_version
 from work import Work
 
 TIMEOUT_S = 300.0
@@ -65,8 +65,9 @@ def numbers_of(pairs: dict[str, str]) -> dict[str, float]:
 
 def start(build: Path, work: Work, allocator: Allocator) -> subprocess.CompletedProcess[str]:
     """A nearly empty environment, so that no allocator finds settings left by the user."""
-    program = work.command[0] if work.system else str(build / "bin" / work.command[0])
-    command = [str(build / "bin" / "measure"), allocator.preload, program, *work.command[1:]]
+    name, *arguments = work.command_of(allocator.name == OURS)
+    program = name if work.system else str(build / "bin" / name)
+    command = [str(build / "bin" / "measure"), allocator.preload, program, *arguments]
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C"}
     try:
         return subprocess.run(

@@ -1,22 +1,22 @@
-"""Measures our allocator beside its peers: `run.py core`."""
+"""Measures our allocator beside its peers: `run.py core`, `run.py epochs`."""
 
 import csv
 import json
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import click
 from environment import environment
 from measure import Run, RunError, measure
-from peers import Allocator, all_allocators
+from peers import OURS, Allocator, all_allocators
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from summary import Results, Row, summarise
-from work import CORE, Work
+from work import TABLES, Work
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNEL_KEYS = (
@@ -25,9 +25,16 @@ KERNEL_KEYS = (
 )  # fmt: skip
 
 DISTURBED_SHARE = 0.2
-EXTRA_KEYS = (
-    "floor_ns", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns", "pair_ns",
-)  # fmt: skip
+# What else a table's raw file keeps of its programs.
+EXTRA_KEYS = {
+    "core": (
+        "floor_ns", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns", "pair_ns",
+    ),
+    "epochs": (
+        "near_ns", "all_ns", "fresh_ns", "epoch_kib", "early_bytes", "late_bytes", "before_bytes",
+        "full_bytes", "after_bytes", "live_bytes",
+    ),
+}  # fmt: skip
 
 # Beside a terminal, whole table cells matter more than the width of a page.
 console = Console(width=None if sys.stdout.isatty() else 180)
@@ -50,24 +57,26 @@ def choose_allocators(build: Path, names: Sequence[str]) -> list[Allocator]:
     return chosen
 
 
-def choose_works(names: Sequence[str], quick: bool) -> list[Work]:
-    unknown = [name for name in names if name not in {work.name for work in CORE}]
+def choose_works(table: str, names: Sequence[str], quick: bool) -> list[Work]:
+    works = TABLES[table]
+    unknown = [name for name in names if name not in {work.name for work in works}]
     if unknown:
-        known = ", ".join(work.name for work in CORE)
+        known = ", ".join(work.name for work in works)
         raise click.ClickException(f"no work {', '.join(unknown)}; known: {known}")
-    chosen = [work for work in CORE if not names or work.name in names]
+    chosen = [work for work in works if not names or work.name in names]
     return [work.hurried() for work in chosen] if quick else chosen
 
 
 def plan(
     works: Sequence[Work], allocators: Sequence[Allocator], rounds: int
 ) -> Iterator[tuple[int, Work, Allocator]]:
-    """Round by round, work by work, every allocator once in an order drawn anew."""
+    """Round by round, work by work, every allocator that can once in an order drawn anew."""
     chance = random.Random(1)
     for number in range(rounds):
         for work in works:
+            able = [one for one in allocators if one.name == OURS or not work.ours_alone]
             if number < work.most_rounds:
-                for allocator in chance.sample(allocators, len(allocators)):
+                for allocator in chance.sample(able, len(able)):
                     yield number, work, allocator
 
 
@@ -91,16 +100,17 @@ def warn_when_disturbed(runs: Sequence[Run]) -> None:
 class RawFile:
     """One row a run, written as it comes, so that an interruption loses nothing."""
 
-    def __init__(self, path: Path, works: Sequence[Work]) -> None:
+    def __init__(self, folder: Path, table: str, works: Sequence[Work]) -> None:
         keys = [metric.key for work in works for metric in work.metrics]
-        self.keys = list(dict.fromkeys([*KERNEL_KEYS, *keys, *EXTRA_KEYS]))
-        self.file = path.open("w", newline="")
+        self.keys = list(dict.fromkeys([*KERNEL_KEYS, *keys, *EXTRA_KEYS[table]]))
+        self.file = (folder / f"{table}_runs.csv").open("w", newline="")
         self.writer = csv.writer(self.file, lineterminator="\n")
         self.writer.writerow(["round", "work", "command", "allocator", "version", *self.keys])
 
     def add(self, work: Work, run: Run) -> None:
         values = [run.values.get(key, "") for key in self.keys]
-        about = (run.number, run.work, " ".join(work.command), run.allocator, run.version)
+        command = " ".join(work.command_of(run.allocator == OURS))
+        about = (run.number, run.work, command, run.allocator, run.version)
         self.writer.writerow([*about, *values])
         self.file.flush()
 
@@ -195,10 +205,20 @@ class Places:
     output: Path
 
 
-def write_all(places: Places, rounds: int, results: Results, rows: Sequence[Row]) -> None:
-    write_summary(places.output / "core_summary.csv", rows)
-    block = environment(places.build, rounds, results.versions())
-    (places.output / "core_environment.json").write_text(json.dumps(block, indent=2) + "\n")
+@dataclass(frozen=True)
+class Wish:
+    """What the command line asks for."""
+
+    rounds: int
+    only: tuple[str, ...]
+    allocator: tuple[str, ...]
+    quick: bool
+
+
+def write_all(places: Places, table: str, block: dict[str, object], rows: Sequence[Row]) -> None:
+    write_summary(places.output / f"{table}_summary.csv", rows)
+    text = json.dumps(block, indent=2) + "\n"
+    (places.output / f"{table}_environment.json").write_text(text)
 
 
 @click.group()
@@ -214,31 +234,55 @@ def main(context: click.Context, build: Path, output: Path) -> None:
     context.obj = Places(build.resolve(), output)
 
 
-@main.command()
-@click.option("--rounds", default=7, show_default=True, type=click.IntRange(min=1))
-@click.option("--only", multiple=True, metavar="WORK", help="Leave out every other work.")
-@click.option("--allocator", multiple=True, metavar="NAME", help="Leave out every other one.")
-@click.option("--quick", is_flag=True, help="Small runs, for a glance.")
-@click.pass_obj
-def core(
-    places: Places, rounds: int, only: tuple[str, ...], allocator: tuple[str, ...], quick: bool
-) -> None:
-    """The table that the core must reach; status 1 when a bar is missed or a run failed."""
-    works = choose_works(only, quick)
-    allocators = choose_allocators(places.build, allocator)
+def run_table(places: Places, table: str, wish: Wish) -> None:
+    """Measures, writes and prints one table; status 1 when a bar is missed or a run failed."""
+    works = choose_works(table, wish.only, wish.quick)
+    allocators = choose_allocators(places.build, wish.allocator)
     places.output.mkdir(parents=True, exist_ok=True)
-    raw = RawFile(places.output / "core_runs.csv", works)
-    runs, failures = run_all(places.build, list(plan(works, allocators, rounds)), raw)
+    raw = RawFile(places.output, table, works)
+    runs, failures = run_all(places.build, list(plan(works, allocators, wish.rounds)), raw)
     raw.close()
     results = Results(runs)
     rows = summarise(results, works)
-    write_all(places, rounds, results, rows)
+    write_all(places, table, environment(places.build, wish.rounds, results.versions()), rows)
     print_medians(results, works)
     print_bars(rows)
     warn_when_disturbed(runs)
     for failure in failures:
         console.print(failure, style="red", markup=False)
     sys.exit(1 if failures or any_missed(rows) else 0)
+
+
+def wish_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that every table takes."""
+    for option in (
+        click.option("--quick", is_flag=True, help="Small runs, for a glance."),
+        click.option("--allocator", multiple=True, metavar="NAME", help="Leave out other ones."),
+        click.option("--only", multiple=True, metavar="WORK", help="Leave out every other work."),
+        click.option("--rounds", default=7, show_default=True, type=click.IntRange(min=1)),
+    ):
+        command = option(command)
+    return command
+
+
+@main.command()
+@wish_options
+@click.pass_obj
+def core(
+    places: Places, rounds: int, only: tuple[str, ...], allocator: tuple[str, ...], quick: bool
+) -> None:
+    """What the core must reach; status 1 when a bar is missed or a run failed."""
+    run_table(places, "core", Wish(rounds, only, allocator, quick))
+
+
+@main.command()
+@wish_options
+@click.pass_obj
+def epochs(
+    places: Places, rounds: int, only: tuple[str, ...], allocator: tuple[str, ...], quick: bool
+) -> None:
+    """What epochs must reach; status 1 when a bar is missed or a run failed."""
+    run_table(places, "epochs", Wish(rounds, only, allocator, quick))
 
 
 def any_missed(rows: Sequence[Row]) -> bool:

@@ -31,6 +31,37 @@ tslab_bench_smoke(large shape_large "rate=${positive}" 3)
 tslab_bench_smoke(batches shape_batches "rate=${positive}" 2 100000)
 tslab_bench_smoke(alloc_test shape_alloc_test "rate=${positive}" 2 100000)
 
+foreach(mode IN ITEMS malloc monotonic)
+  if(TARGET request_objects)
+    tslab_bench_smoke(request_${mode} request_objects "request_ns=${positive}" ${mode} 1000)
+  endif()
+endforeach()
+tslab_bench_smoke(lifetime_plain lifetime_mix "burst_1=${positive}" 1 20 50)
+
+# Programs that use epochs find them in the library that is preloaded.
+function(tslab_bench_smoke_epochs name program expected)
+  tslab_bench_smoke(${name} ${program} ${expected} ${ARGN})
+  set_tests_properties(bench_smoke_${name} PROPERTIES
+    ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:tslab_preload>")
+endfunction()
+
+if(TARGET tslab_preload)
+  tslab_bench_smoke_epochs(epoch_costs epoch_costs "open_use_close_ns=${positive}" 1000 2)
+  foreach(mode IN ITEMS epoch_free epoch_release)
+    if(TARGET request_objects)
+      tslab_bench_smoke_epochs(request_${mode} request_objects "request_ns=${positive}"
+        ${mode} 1000)
+    endif()
+  endforeach()
+  tslab_bench_smoke_epochs(many_epochs many_epochs "near_ns=${positive}" 100 10000)
+  tslab_bench_smoke_epochs(lifetime_epochs lifetime_mix "burst_1=${positive}" --epochs 1 20 50)
+  tslab_bench_smoke_epochs(epoch_churn epoch_churn "late_bytes=${positive}" 110 2000)
+  tslab_bench_smoke_epochs(epoch_close_drained epoch_close_drained "close_ns=${positive}" 20000)
+endif()
+add_test(NAME bench_smoke_without_epochs COMMAND epoch_costs)
+set_tests_properties(bench_smoke_without_epochs PROPERTIES
+  LABELS bench PASS_REGULAR_EXPRESSION "needs epochs")
+
 foreach(bad IN ITEMS 0 x -1 99999999999999999999)
   add_test(NAME bench_smoke_refuses_${bad} COMMAND bench_random_mixed ${bad})
   set_tests_properties(bench_smoke_refuses_${bad} PROPERTIES

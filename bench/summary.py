@@ -97,18 +97,23 @@ JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
     Bar.AT_MOST: lambda metric, ours, _peer, _ratio: ours <= metric.limit,
     Bar.AT_LEAST: lambda metric, ours, _peer, _ratio: ours >= metric.limit,
     Bar.OVER_GLIBC: lambda metric, ours, peer, _ratio: ours - peer <= metric.limit,
+    Bar.TWICE: lambda _metric, _ours, _peer, ratio: ratio >= 2.0,
 }
+# Judged without any peer's figure.
+ABSOLUTE = (Bar.AT_MOST, Bar.AT_LEAST)
 
 
 def bar_text(metric: Metric) -> str:
+    limit = f"{metric.limit:,.0f}" if metric.limit >= 10_000 else f"{metric.limit:g}"
     texts = {
         Bar.AHEAD: "> best",
         Bar.WITHIN_10_PCT: ">= 0.90 best",
         Bar.AT_OR_BELOW: "<= best",
         Bar.PEAK: "<= 1.05 best",
-        Bar.AT_MOST: f"<= {metric.limit:g}",
-        Bar.AT_LEAST: f">= {metric.limit:g}",
-        Bar.OVER_GLIBC: f"<= glibc + {metric.limit:g}",
+        Bar.AT_MOST: f"<= {limit}",
+        Bar.AT_LEAST: f">= {limit}",
+        Bar.OVER_GLIBC: f"<= glibc + {limit}",
+        Bar.TWICE: ">= 2.00 best",
     }
     return texts[metric.bar]
 
@@ -132,6 +137,8 @@ def row_of(results: Results, work: Work, metric: Metric) -> Row:
     peer_name, peer = yardstick(results, work, metric) or ("", None)
     name = f"{work.name} {metric.key}"
     row = Row(work.section, name, metric.unit, bar_text(metric), ours, peer_name, peer)
+    if ours is not None and peer is None and metric.bar in ABSOLUTE:
+        return replace(row, met=JUDGES[metric.bar](metric, ours, 0.0, 0.0))
     if ours is None or peer is None:
         return row
     ratio = advantage(metric, ours, peer)
@@ -180,6 +187,14 @@ def degradation_row(results: Results) -> Row:
     return replace(row, ratio=peer / ours, met=ours <= 1.2)
 
 
+def growth_row(results: Results) -> Row:
+    """What an allocation costs when most epochs are open, over what it costs when one is."""
+    few, many = (results.median(f"many_epochs_{count}", OURS, "near_ns") for count in (1, 100_000))
+    growth = None if few is None or many is None else many / few
+    row = Row("epochs", "allocation, 1 to 100000 epochs", "x", "< 2", growth, "", None)
+    return row if growth is None else replace(row, met=growth < 2.0)
+
+
 def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
     rows = [row_of(results, work, metric) for work in works for metric in work.metrics]
     chosen = {work.name for work in works}
@@ -187,5 +202,7 @@ def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
         rows.append(shapes_row(results, works))
     if {"random_mixed_256", "random_mixed_8192"} <= chosen:
         rows.append(degradation_row(results))
+    if {"many_epochs_1", "many_epochs_100000"} <= chosen:
+        rows.append(growth_row(results))
     sections = [work.section for work in works]
     return sorted(rows, key=lambda row: sections.index(row.section))

@@ -1,9 +1,19 @@
 """The table's arithmetic on made-up runs."""
 
 from measure import Run, numbers_of, pairs_of
+from peers import Allocator
 from run import plan
-from summary import Results, advantage, geometric_mean, interval, paired_ratios, row_of, summarise
-from work import CORE, Bar, Metric, Work
+from summary import (
+    Results,
+    advantage,
+    geometric_mean,
+    growth_row,
+    interval,
+    paired_ratios,
+    row_of,
+    summarise,
+)
+from work import CORE, EPOCHS, Bar, Metric, Work
 
 FASTER = Metric("rate", "M/s", Bar.AHEAD, higher_is_better=True)
 SMALLER = Metric("peak_kib", "KiB", Bar.PEAK)
@@ -44,6 +54,33 @@ def test_peak_may_be_five_percent_above_the_best() -> None:
 def test_without_us_nothing_is_judged() -> None:
     rows = summarise(Results(runs("a", [1.0])), [WORK])
     assert [row.met for row in rows] == [None, None]
+
+
+def test_a_limit_is_judged_without_peers() -> None:
+    work = Work("w", ("w",), ("w",), (Metric("rate", "ns", Bar.AT_MOST, 5.0),), "s")
+    assert row_of(Results(runs("tslab", [4.9])), work, work.metrics[0]).met is True
+    assert row_of(Results(runs("tslab", [5.1])), work, work.metrics[0]).met is False
+
+
+def test_epochs_must_not_cost_more_the_more_there_are() -> None:
+    def run(count: int, ns: float) -> Run:
+        return Run(0, f"many_epochs_{count}", "tslab", "1", {"near_ns": ns})
+
+    assert growth_row(Results([run(1, 10.0), run(100_000, 19.0)])).met is True
+    assert growth_row(Results([run(1, 10.0), run(100_000, 20.0)])).met is False
+    assert growth_row(Results([run(1, 10.0)])).met is None
+
+
+def test_peers_run_their_own_mode_and_not_what_only_we_can() -> None:
+    everybody = [Allocator("tslab", None), Allocator("a", None)]
+    modes = {
+        (work.name, allocator.name): work.command_of(allocator.name == "tslab")
+        for _, work, allocator in plan(EPOCHS, everybody, 1)
+    }
+    assert modes["request_freed", "tslab"][1] == "epoch_free"
+    assert modes["request_freed", "a"][1] == "malloc"
+    assert ("epoch_costs", "tslab") in modes
+    assert ("epoch_costs", "a") not in modes
 
 
 def test_ratios_pair_the_same_rounds_even_when_a_run_failed() -> None:

@@ -14,6 +14,7 @@ class Bar(Enum):
     AT_MOST = "at most"
     AT_LEAST = "at least"
     OVER_GLIBC = "at most this much over glibc"
+    TWICE = "at least twice as good as every peer"
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Metric:
 
 @dataclass(frozen=True)
 class Work:
-    """One program with its arguments; `quick` are those for a glance."""
+    """One program with its arguments; `quick` are those for a glance. Peers may run it in a mode of
+    their own, its first argument, or not at all."""
 
     name: str
     command: tuple[str, ...]
@@ -39,9 +41,16 @@ class Work:
     is_shape: bool = False
     system: bool = False
     most_rounds: int = field(default=1_000_000)
+    peer_mode: str = ""
+    ours_alone: bool = False
 
     def hurried(self) -> "Work":
         return replace(self, command=self.quick)
+
+    def command_of(self, ours: bool) -> tuple[str, ...]:
+        if ours or not self.peer_mode:
+            return self.command
+        return (self.command[0], self.peer_mode, *self.command[2:])
 
 
 PEAK = Metric("peak_kib", "KiB", Bar.PEAK)
@@ -162,3 +171,80 @@ CORE = (
         "threads",
     ),
 )
+
+
+def ours(
+    name: str, command: tuple[str, ...], quick: tuple[str, ...], metrics: tuple[Metric, ...]
+) -> Work:
+    """What only we can do, held against a figure."""
+    return Work(name, command, quick, metrics, "epochs", ours_alone=True)
+
+
+def at_most(key: str, unit: str, limit: float) -> Metric:
+    return Metric(key, unit, Bar.AT_MOST, limit)
+
+
+def request(name: str, mode: str, peer_mode: str, bar: Bar) -> Work:
+    command = ("request_objects", mode)
+    metrics = (Metric("request_ns", "ns", bar),)
+    return Work(
+        name, command, (*command, "20000"), metrics, "requests of 100 objects", peer_mode=peer_mode
+    )
+
+
+def many_epochs(count: int, metrics: tuple[Metric, ...] = ()) -> Work:
+    command = ("many_epochs", str(count))
+    return ours(f"many_epochs_{count}", command, (*command, "2000000"), metrics)
+
+
+def lifetime_mix(name: str, flags: tuple[str, ...], bar: Bar, limit: float = 0.0) -> Work:
+    command = ("lifetime_mix", *flags)
+    metrics = (Metric("resident_over_live", "x", bar, limit),)
+    quick = (*command, "3", "250")
+    return Work(name, command, quick, metrics, "lifetimes mixed", ours_alone=bar is Bar.AT_MOST)
+
+
+# The instructions of the core before there were epochs, and 1 %.
+PAIR_WITH_EPOCHS = 36.0 * 1.01
+
+EPOCHS = (
+    ours(
+        "epoch_costs",
+        ("epoch_costs",),
+        ("epoch_costs", "20000"),
+        (
+            at_most("enter_leave_ns", "ns", 5.0),
+            at_most("open_close_ns", "ns", 50.0),
+            at_most("open_use_close_ns", "ns", 300.0),
+        ),
+    ),
+    ours(
+        "pair_instructions",
+        ("pair_instructions",),
+        ("pair_instructions", "200"),
+        (at_most("pair_instructions", "instructions", PAIR_WITH_EPOCHS),),
+    ),
+    many_epochs(1),
+    many_epochs(16),
+    many_epochs(1000),
+    many_epochs(100_000, (at_most("epoch_kib", "KiB", 6.0),)),
+    ours(
+        "epoch_churn",
+        ("epoch_churn",),
+        ("epoch_churn", "200", "20000"),
+        (at_most("growth_pct", "%", 1.0),),
+    ),
+    ours(
+        "epoch_close_drained",
+        ("epoch_close_drained",),
+        ("epoch_close_drained",),
+        (at_most("close_ns", "ns", 1e6), at_most("back_ms", "ms", 10.0)),
+    ),
+    request("request_freed", "epoch_free", "malloc", Bar.AT_OR_BELOW),
+    request("request_released", "epoch_release", "monotonic", Bar.AT_OR_BELOW),
+    request("request_released_2x", "epoch_release", "malloc", Bar.TWICE),
+    lifetime_mix("lifetime_epochs", ("--epochs",), Bar.AT_MOST, 1.3),
+    lifetime_mix("lifetime_plain", (), Bar.TWICE),
+)
+
+TABLES = {"core": CORE, "epochs": EPOCHS}

@@ -100,9 +100,9 @@ TSLAB_API int tslab_option_set(const char *name, const char *value) TSLAB_NOEXCE
 /* ---- Epochs -----------------------------------------------------------------------------------
  *
  * An epoch is a lifetime that the program declares: a request, a frame, a batch, a tenant. Objects
- * of an epoch share memory with no other epoch's. They may be freed one by one, by any thread and by
- * plain free; closing the epoch ends new allocation, and its memory goes back piece by piece as the
- * last objects are freed; releasing it ends all of them at once.
+ * of an epoch share memory with no other epoch's. They may be freed one by one, by any thread and
+ * by plain free; closing the epoch ends new allocation, and its memory goes back piece by piece as
+ * the last objects are freed; releasing it ends all of them at once.
  *
  * An epoch is named by a value. Ids are never used twice: one of an epoch that is over is refused
  * with ESTALE. Functions that return int return 0 or an errno value. */
@@ -135,8 +135,8 @@ enum tslab_limit { TSLAB_SOFT_LIMIT, TSLAB_HARD_LIMIT };
 typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
                                   size_t wanted_bytes, void *context);
 
-/* All zero but `size` is a good start. Limits count memory, not objects: cells of 4 to 64 KiB, slabs
- * of 64 KiB and more, and large blocks, those of the epoch's descendants included. */
+/* All zero but `size` is a good start. Limits count memory, not objects: cells of 4 to 64 KiB,
+ * slabs of 64 KiB and more, and large blocks, those of the epoch's descendants included. */
 typedef struct tslab_epoch_options {
   size_t size;             /* sizeof(tslab_epoch_options) */
   tslab_epoch parent;      /* whose release ends this one, too; TSLAB_DEFAULT: none */
@@ -163,7 +163,7 @@ TSLAB_API tslab_epoch tslab_epoch_open(const char *label,
 
 /* What outlived an epoch that was closed. */
 typedef struct tslab_survivors {
-  int error;      /* 0; else the rest is 0: ESTALE, ECANCELED (ended before), EPERM (TSLAB_DEFAULT) */
+  int error; /* 0; else the rest is 0: ESTALE, ECANCELED (ended before), EPERM (TSLAB_DEFAULT) */
   size_t objects; /* still valid, until they are freed */
   size_t bytes;   /* that they may use */
   size_t pages;   /* of 4 KiB that stay because of them */
@@ -171,25 +171,29 @@ typedef struct tslab_survivors {
 
 /* Ends allocation in the epoch. What lives in it stays valid; each cell, slab and large block goes
  * back when its last object is freed, and the epoch is over with the last of them. Threads that are
- * inside at this moment go on until they leave; what they allocate then is not in the answer.
- * What tslab_epoch_defer registered runs first. */
+ * inside at this moment, the calling one included, go on until they leave; what they allocated in
+ * the epoch is not in the answer. What tslab_epoch_defer registered runs first. */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends the epoch and every object in it, and in its children, in time proportional to its memory,
  * not its objects. What tslab_epoch_defer registered runs first. An epoch that was closed may be
  * released, too, as long as objects survive in it; that takes time proportional to the memory of
  * the process. No thread may use, allocate or free objects of the epoch meanwhile; a later free of
- * one is reported (option `on_error`) while its address was not given to a new object. A thread that
- * is inside ends its own part when it leaves.
- * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT). */
+ * one is reported (option `on_error`) as long as its cell, slab or large block was not given out
+ * again. A thread that is inside ends its own part when it leaves.
+ * Beware of what libraries make in passing and keep: the first printf makes stdout's buffer, the
+ * first use of a locale its tables, pthread_create the new thread's vector of thread-local memory.
+ * Make such things under tslab_scope_default, or close instead of releasing.
+ * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), EBUSY (it was closed, and somebody is still inside, or
+ * still closing it: nothing changed). */
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Registers `run(argument)` for the end of the epoch. The last one registered runs first, on the
- * thread that closes or releases the epoch, while its objects are still valid; it may allocate and
- * free, but not in this epoch.
+ * thread that closes or releases the epoch, while its objects are still valid; it may free them, and
+ * allocate elsewhere.
  * Returns 0, ENOMEM, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT). */
-TSLAB_API int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *), void *argument)
-    TSLAB_NOEXCEPT TSLAB_NONNULL(2);
+TSLAB_API int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *),
+                                void *argument) TSLAB_NOEXCEPT TSLAB_NONNULL(2);
 
 /* A thread's stay in an epoch: plain malloc, new, strdup, any library's allocations land there.
  * Scopes nest to any depth and belong to one thread; the struct is the caller's, usually on its
@@ -199,6 +203,7 @@ typedef struct tslab_scope {
   tslab_epoch epoch; /* where one is; the rest is the library's */
   void *heap;
   void *outer;
+  unsigned depth;
 } tslab_scope;
 
 /* Enters an epoch.
@@ -243,15 +248,15 @@ typedef struct tslab_epoch_stats {
   tslab_epoch parent;
   const char *label; /* stays valid for ever */
   enum tslab_state state;
-  unsigned threads;       /* that have memory in it */
-  unsigned scopes;        /* open in it */
-  unsigned children;      /* not over yet */
-  size_t live_objects;    /* those freed by other threads may count until their memory is looked at */
-  size_t live_bytes;      /* usable bytes of them */
-  size_t held_bytes;      /* its cells, slabs and large blocks, and its descendants' */
-  uint64_t age_ms;        /* since it was opened */
-  uint64_t closed_ms;     /* since it was closed or released; 0 while open */
-  uint64_t late;          /* allocations refused because it had ended */
+  unsigned threads;  /* that have memory in it */
+  unsigned scopes;   /* open in it */
+  unsigned children; /* not over yet */
+  size_t live_objects;
+  size_t live_bytes;  /* usable bytes of them */
+  size_t held_bytes;  /* its cells, slabs and large blocks, and its descendants' */
+  uint64_t age_ms;    /* since it was opened */
+  uint64_t closed_ms; /* since it was closed or released; 0 while open */
+  uint64_t late;      /* allocations refused because it had ended */
 } tslab_epoch_stats;
 
 /* Writes what is known of an epoch. Of the default epoch: held_bytes, live_objects and live_bytes
@@ -288,20 +293,22 @@ typedef struct tslab_block_info {
 } tslab_block_info;
 
 /* Writes what is known of a block.
- * Returns 0, EFAULT for an address that is no live block's, EINVAL (`size`). */
+ * Returns 0, EFAULT for an address that is no live block's (a block that its thread freed lately may
+ * still count as live), EINVAL (`size`). */
 TSLAB_API int tslab_block_get_info(const void *block, tslab_block_info *info) TSLAB_NOEXCEPT
     TSLAB_NONNULL(2);
 
 /* How soon the memory of an epoch will be used. */
 enum tslab_advice {
-  TSLAB_ADVISE_COLD,     /* not soon: to be reclaimed first when memory is short */
-  TSLAB_ADVISE_PAGEOUT,  /* reclaim it now, where there is swap */
-  TSLAB_ADVISE_WILLNEED  /* soon: read back what was reclaimed */
+  TSLAB_ADVISE_COLD,    /* not soon: to be reclaimed first when memory is short */
+  TSLAB_ADVISE_PAGEOUT, /* reclaim it now, where there is swap */
+  TSLAB_ADVISE_WILLNEED /* soon: read back what was reclaimed */
 };
 
 /* Tells the system about the memory of an idle or closed epoch, its children's not included. Takes
  * time in proportion to the memory of the process.
- * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), EINVAL (no such advice), ENOTSUP (the system refused). */
+ * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), EINVAL (no such advice), ENOTSUP (the system refused).
+ * */
 TSLAB_API int tslab_epoch_advise(tslab_epoch epoch, enum tslab_advice advice) TSLAB_NOEXCEPT;
 
 /* A name of one object that can be checked: it says no, instead of crashing, once the object was
@@ -323,8 +330,9 @@ TSLAB_API void *tslab_handle_get(tslab_handle handle) TSLAB_NOEXCEPT;
 TSLAB_API bool tslab_handle_free(tslab_handle handle) TSLAB_NOEXCEPT;
 
 /* Epochs that follow each other: one per minute, per N requests, or whenever the program says so.
- * To be initialised by TSLAB_ROTATION; any thread may use it. The epoch before the current one stays
- * open until the next turn, so that who just asked for the current one can still allocate there. */
+ * To be initialised by TSLAB_ROTATION; any thread may use it. The epoch before the current one
+ * stays open until the next turn, so that who just asked for the current one can still allocate
+ * there. */
 typedef struct tslab_rotation {
   const char *label;
   const tslab_epoch_options *options; /* of each epoch; NULL: none */

@@ -1,6 +1,7 @@
-"""A Redis server on tslab and on its peers, under the same bounded load, compared in a small table.
+"""Two looks at tslab beside its peers: a Redis server under load, and memory where lifetimes mix.
 
 Everything stays on the loopback interface; the servers keep nothing on disk and end with the demo.
+The second look draws what a program holds resident over time, with and without epochs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,17 @@ COMMANDS = ("set", "get", "lpush", "lpop")
 LOAD = ("-n", str(REQUESTS), "-r", "200000", "-d", "128", "-P", "16", "-c", "16")
 START_SECONDS = 10.0
 LOAD_SECONDS = 120.0
-LIBRARY = Path(__file__).resolve().parent.parent / "build/lib/libtslab-preload.so"
+BUILD = Path(__file__).resolve().parent.parent / "build"
+LIBRARY = BUILD / "lib/libtslab-preload.so"
+MIX = BUILD / "bin/lifetime_mix"
+MIX_BURSTS = 5
+MIX_TROUGH_MS = 400
+MIX_SECONDS = 60.0
+CHART_COLUMNS = 64
+CHART_ROWS = 5
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+SHADE = "░"
+MIB = 1 << 20
 
 
 @dataclass
@@ -131,19 +142,149 @@ def table(measured: list[Arm]) -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    if not LIBRARY.exists():
-        print(f"demo: {LIBRARY} is missing; run: make build", file=sys.stderr)
-        return 1
-    if shutil.which("redis-server") is None or shutil.which("redis-benchmark") is None:
-        print("demo: redis-server or redis-benchmark is missing", file=sys.stderr)
-        return 1
+def show_redis() -> None:
     measured = arms()
     print(f"Redis, {REQUESTS} requests a command, {ROUNDS} servers an allocator, medians:")
     for _ in range(ROUNDS):
         for arm in measured:
             measure(arm)
     print(table(measured))
+
+
+@dataclass(frozen=True)
+class Mix:
+    """One way to run the program of mixed lifetimes."""
+
+    title: str
+    preload: str
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Resident and live memory at one moment of a program's life."""
+
+    ms: int
+    resident_mib: float
+    live_mib: float
+
+
+@dataclass(frozen=True)
+class MixRun:
+    """What a program of mixed lifetimes did, and what it held when it ended."""
+
+    mix: Mix
+    samples: list[Sample]
+    end: Sample
+
+
+def mixes() -> list[Mix]:
+    epochs = "tslab, and each request in an epoch of its own"
+    return [
+        Mix("glibc", "libc.so.6"),
+        Mix("tslab", str(LIBRARY)),
+        Mix(epochs, str(LIBRARY), ("--epochs",)),
+    ]
+
+
+def start_mix(mix: Mix, curve: Path) -> subprocess.Popen[str]:
+    command = [str(MIX), *mix.flags, "--curve", str(curve), str(MIX_BURSTS), str(MIX_TROUGH_MS)]
+    environment = {**os.environ, "LD_PRELOAD": mix.preload}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def samples_of(curve: Path) -> list[Sample]:
+    with curve.open(newline="") as file:
+        return [
+            Sample(int(row["ms"]), int(row["rss_bytes"]) / MIB, int(row["live_bytes"]) / MIB)
+            for row in csv.DictReader(file)
+        ]
+
+
+def finish_mix(mix: Mix, program: subprocess.Popen[str], curve: Path) -> MixRun:
+    """The end is what the program measured exactly, not a sample."""
+    output, _ = program.communicate(timeout=MIX_SECONDS)
+    if program.returncode != 0:
+        raise RuntimeError(f"{MIX} ended with status {program.returncode}")
+    told = dict(re.findall(r"(\w+)=(\S+)", output))
+    samples = samples_of(curve)
+    live_mib = int(told["live_bytes"]) / MIB
+    ratio = float(told[f"burst_{MIX_BURSTS}"])
+    return MixRun(mix, samples, Sample(samples[-1].ms, ratio * live_mib, live_mib))
+
+
+def run_mixes(wanted: list[Mix]) -> list[MixRun]:
+    """All at the same time: what they hold does not depend on how fast they are."""
+    with tempfile.TemporaryDirectory(prefix="tslab-demo-") as folder:
+        curves = [Path(folder, f"{index}.csv") for index in range(len(wanted))]
+        programs = [start_mix(mix, curve) for mix, curve in zip(wanted, curves, strict=True)]
+        try:
+            parts = zip(wanted, programs, curves, strict=True)
+            return [finish_mix(mix, program, curve) for mix, program, curve in parts]
+        finally:
+            for program in programs:
+                program.kill()
+                program.wait()
+
+
+def columns_of(samples: list[Sample], last_ms: int) -> list[Sample]:
+    """The sample with the most memory for each column; one without samples repeats its left."""
+    columns: list[Sample] = []
+    for column in range(samples[-1].ms * CHART_COLUMNS // (last_ms + 1) + 1):
+        start, end = (side * (last_ms + 1) / CHART_COLUMNS for side in (column, column + 1))
+        inside = [sample for sample in samples if start <= sample.ms < end]
+        fallback = columns[-1] if columns else samples[0]
+        columns.append(max(inside, key=lambda sample: sample.resident_mib, default=fallback))
+    return columns
+
+
+def cell(live: int, resident: int) -> str:
+    """Both in eighths of the cell: what lives is solid, what is held beyond it is shaded."""
+    if live > 0:
+        return EIGHTHS[min(live, 8)]
+    return SHADE if resident > 3 else " "
+
+
+def chart(columns: list[Sample], top_mib: float) -> Iterator[str]:
+    """Its lines, the upper first, with the scale on the left."""
+    eighths = CHART_ROWS * 8 / top_mib
+    for row in reversed(range(CHART_ROWS)):
+        cells = (
+            cell(
+                round(sample.live_mib * eighths) - row * 8,
+                round(sample.resident_mib * eighths) - row * 8,
+            )
+            for sample in columns
+        )
+        scale = {CHART_ROWS - 1: f"{top_mib:.0f} MiB", 0: "0"}.get(row, "")
+        yield f"  {scale:>7} |{''.join(cells)}".rstrip()
+
+
+def show_mixes() -> None:
+    runs = run_mixes(mixes())
+    top_mib = max(sample.resident_mib for run in runs for sample in run.samples)
+    last_ms = max(run.end.ms for run in runs)
+    print(f"""
+Lifetimes mixed: {MIX_BURSTS} bursts of 2000 requests at a time; 2 % of their objects survive in
+a store. After each burst the requests are over, and a light load goes on.
+Memory over {last_ms / 1000:.1f} s: live {EIGHTHS[8]}, resident beyond that {SHADE}""")
+    for run in runs:
+        end = run.end
+        held = f"{end.resident_mib:.0f} MiB resident for {end.live_mib:.0f} MiB live"
+        print(f"\n  {run.mix.title}\n  at the end {held}: {end.resident_mib / end.live_mib:.1f} x")
+        print("\n".join(chart(columns_of(run.samples, last_ms), top_mib)))
+
+
+def main() -> int:
+    for path in (LIBRARY, MIX):
+        if not path.exists():
+            print(f"demo: {path} is missing; run: make build", file=sys.stderr)
+            return 1
+    if shutil.which("redis-server") is None or shutil.which("redis-benchmark") is None:
+        print("demo: redis-server or redis-benchmark is missing", file=sys.stderr)
+        return 1
+    show_redis()
+    show_mixes()
     return 0
 
 

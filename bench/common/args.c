@@ -16,20 +16,39 @@ args args_open(int argc, char **argv, const char *usage) {
   return a;
 }
 
-_Noreturn void args_refuse(const args *a, const char *reason, const char *value) {
+void args_refuse(const args *a, const char *reason, const char *value) {
   fprintf(stderr, "%s: %s\nusage: %s\n", reason, value, a->usage);
   exit(2);
+}
+
+static void args_drop(args *a, int index) {
+  a->count--;
+  memmove(&a->values[index], &a->values[index + 1], (size_t)(a->count - index) * sizeof(char *));
 }
 
 bool args_take_flag(args *a, const char *flag) {
   for (int i = 0; i < a->count; i++) {
     if (strcmp(a->values[i], flag) == 0) {
-      a->count--;
-      memmove(&a->values[i], &a->values[i + 1], (size_t)(a->count - i) * sizeof(char *));
+      args_drop(a, i);
       return true;
     }
   }
   return false;
+}
+
+const char *args_take_value(args *a, const char *name) {
+  for (int i = 0; i < a->count; i++) {
+    if (strcmp(a->values[i], name) == 0) {
+      args_drop(a, i);
+      if (i == a->count) {
+        args_refuse(a, "wants a value", name);
+      }
+      const char *value = a->values[i];
+      args_drop(a, i);
+      return value;
+    }
+  }
+  return NULL;
 }
 
 static uint64_t args_number_most(const args *a, int index, uint64_t fallback, uint64_t most) {

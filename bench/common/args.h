@@ -15,6 +15,9 @@ typedef struct args {
 // Drops `flag` from the arguments and says whether it was there.
 bool args_take_flag(args *a, const char *flag);
 
+// Drops `name` and the argument behind it, and returns that; NULL when `name` was not there.
+const char *args_take_value(args *a, const char *name);
+
 // The argument at `index` (0 is the first), a decimal number from 1 on; `fallback` when it is
 // missing.
 uint64_t args_number(const args *a, int index, uint64_t fallback);
@@ -25,7 +28,7 @@ unsigned args_threads(const args *a, int index, unsigned fallback);
 // Call last: refuses arguments from `index` on.
 void args_end(const args *a, int index);
 
-_Noreturn void args_refuse(const args *a, const char *reason, const char *value);
+__attribute__((noreturn)) void args_refuse(const args *a, const char *reason, const char *value);
 
 args args_open(int argc, char **argv, const char *usage);
 

@@ -41,3 +41,14 @@ uint64_t memory_resident_bytes(void) {
   }
   return strtoull(line + 5, NULL, 10) * 1024;
 }
+
+uint64_t memory_resident_bytes_about(void) {
+  char text[256];
+  file_read("/proc/self/statm", text, sizeof text);
+  const char *second = strchr(text, ' ');
+  if (second == NULL) {
+    fputs("cannot read /proc/self/statm\n", stderr);
+    exit(1);
+  }
+  return strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}

@@ -12,6 +12,9 @@ void *memory_map(size_t bytes);
 // Exact, from smaps_rollup: statm is batched per processor and lags behind.
 uint64_t memory_resident_bytes(void);
 
+// From statm: some hundred KiB off, but quick however much is resident.
+uint64_t memory_resident_bytes_about(void);
+
 // Ends the program when the allocator under test gave no block.
 void memory_demand(const void *block);
 

@@ -24,6 +24,10 @@ static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alig
   heap->refused = false;
   void *block = tsl_mixed_aligned(heap, class, alignment);
   if (block == NULL && !heap->refused) block = tsl_heap_pop(heap, class);
+  if (block == NULL && !heap->refused) {
+    tsl_memory_regain(heap);
+    block = tsl_heap_pop(heap, class);
+  }
   if (block == NULL) errno = ENOMEM;
   return block;
 }

@@ -6,6 +6,7 @@
 #include "alloc/fast.h"
 #include "epoch/inspect.h"
 #include "epoch/mixed.h"
+#include "os/os.h"
 #include "tslab.h"
 
 // Keeps the object aligned as a block is.
@@ -14,7 +15,19 @@ struct stamped {
   uint64_t reserved;
 };
 
-static uint64_t last_stamp;  // [remote]
+static uint64_t last_number;  // [remote]
+static uint64_t secret;       // [remote] written once
+
+// Numbers all different become stamps all different that no program writes by chance: the finaliser
+// of SplitMix64 (Steele, Lea, Flood 2014), which is a bijection.
+static uint64_t stamp_of(uint64_t number) {
+  uint64_t none = 0, seed = tsl_os_random() | 1;
+  if (tsl_load_relaxed(&secret) == 0) tsl_cas_relaxed(&secret, &none, seed);
+  uint64_t mixed = number ^ tsl_load_relaxed(&secret);
+  mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+  return mixed ^ mixed >> 31;
+}
 
 tslab_handle tslab_handle_alloc(tslab_epoch epoch, size_t bytes) {
   tslab_handle none = {0};
@@ -25,17 +38,16 @@ tslab_handle tslab_handle_alloc(tslab_epoch epoch, size_t bytes) {
   }
   struct stamped *stamped = tslab_epoch_malloc(epoch, total);
   if (stamped == NULL) return none;
-  uint64_t stamp = tsl_add_relaxed(&last_stamp, 1) + 1;
+  uint64_t stamp = stamp_of(tsl_add_relaxed(&last_number, 1));
   tsl_store_release(&stamped->stamp, stamp);  // pairs: handle
   return (tslab_handle){stamped + 1, epoch, stamp};
 }
 
 // The stamp of a handle's object, while its memory is a block of the handle's epoch.
 static uint64_t *find_stamp(tslab_handle handle) {
-  tslab_block_info info;
   if (handle.block == NULL) return NULL;
   struct stamped *stamped = (struct stamped *)handle.block - 1;
-  if (!tsl_inspect_block(stamped, &info) || info.epoch != handle.epoch) return NULL;
+  if (tsl_inspect_epoch_of(stamped) != handle.epoch) return NULL;
   return &stamped->stamp;
 }
 

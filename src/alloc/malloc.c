@@ -20,9 +20,7 @@ static void *out_of_memory(void) {
   return NULL;
 }
 
-// The last resort before an allocation fails: what caches hold becomes free units, which serve any
-// size.
-TSL_COLD static void memory_regain(struct tsl_heap *heap) {
+TSL_COLD void tsl_memory_regain(struct tsl_heap *heap) {
   tsl_heap_collect(heap->home);
   tsl_heap_collect_pool();
   tsl_unit_cache_drain(SIZE_MAX);
@@ -41,7 +39,7 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
   if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
   void *block = tsl_heap_refill(heap, class);
   if (tsl_unlikely(block == NULL) && !heap->refused) {
-    memory_regain(heap);
+    tsl_memory_regain(heap);
     block = tsl_heap_refill(heap, class);
   }
   tsl_helper_ensure();
@@ -64,20 +62,29 @@ void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
   return tsl_malloc_beyond_bin(heap, place);
 }
 
+// The epoch waits for each of its large blocks.
+static bool large_charge(uint32_t epoch, size_t bytes) {
+  tsl_epoch_hold(epoch);
+  if (tsl_epoch_charge(epoch, bytes)) return true;
+  tsl_epoch_drain(epoch, 1);
+  return false;
+}
+
 static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
   struct tsl_heap *heap = tsl_heap_current;
   size_t held_bytes = tsl_round_up(bytes == 0 ? 1 : bytes, TSL_UNIT_BYTES);
   uint32_t entry = heap->home->tag | TSL_CODE_LARGE;
-  if (!tsl_epoch_charge(heap->epoch, held_bytes)) return NULL;
+  if (heap->epoch != 0 && !large_charge(heap->epoch, held_bytes)) return NULL;
   void *block = tsl_large_alloc(bytes, alignment, entry, clean);
   if (tsl_unlikely(block == NULL)) {
-    memory_regain(heap);
+    tsl_memory_regain(heap);
     block = tsl_large_alloc(bytes, alignment, entry, clean);
   }
   if (block != NULL) {
     tsl_large_list_add(heap->epoch, block);
-  } else {
+  } else if (heap->epoch != 0) {
     tsl_epoch_discharge(heap->epoch, held_bytes);
+    tsl_epoch_drain(heap->epoch, 1);
   }
   return block;
 }

@@ -101,11 +101,11 @@ static void count_late(tslab_epoch epoch) {
   tsl_add_relaxed(&tsl_epoch_at(tsl_epoch_slot(epoch))->late, 1);
 }
 
-static bool stay_begin(struct stay *stay, tslab_epoch epoch) {
+static bool stay_begin(struct stay *stay, tslab_epoch epoch, bool counted) {
   stay->lease.heap = NULL;
   int error = tsl_thread_ensure(&stay->lease) ? tsl_scope_enter(&stay->scope, epoch) : ENOMEM;
   if (tsl_likely(error == 0)) return true;
-  if (error == ECANCELED) count_late(epoch);
+  if (error == ECANCELED && counted) count_late(epoch);
   tsl_thread_leave(&stay->lease);
   errno = error;
   return false;
@@ -118,7 +118,7 @@ static void stay_end(struct stay *stay) {
 
 void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) {
   struct stay stay;
-  if (!stay_begin(&stay, epoch)) return NULL;
+  if (!stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_fast_malloc(bytes);
   stay_end(&stay);
   return block;
@@ -126,7 +126,7 @@ void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) {
 
 void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t bytes) {
   struct stay stay;
-  if (!stay_begin(&stay, epoch)) return NULL;
+  if (!stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_calloc(count, bytes);
   stay_end(&stay);
   return block;
@@ -134,7 +134,7 @@ void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t bytes) {
 
 void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t bytes) {
   struct stay stay;
-  if (!stay_begin(&stay, epoch)) return NULL;
+  if (!stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_entry_aligned(alignment, bytes);
   stay_end(&stay);
   return block;
@@ -157,14 +157,18 @@ void *tsl_malloc_beside(const void *block, size_t bytes) {
   if (slot == tsl_heap_current->epoch) return tsl_fast_malloc(bytes);
   uint64_t word = slot == 0 ? 0 : tsl_load_relaxed(&tsl_epoch_at(slot)->word);
   bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;
-  if (!stay_begin(&stay, is_open ? tsl_epoch_id(slot, word) : TSLAB_DEFAULT)) return NULL;
+  bool begun = is_open && stay_begin(&stay, tsl_epoch_id(slot, word), false);
+  if (!begun && !stay_begin(&stay, TSLAB_DEFAULT, false)) return NULL;
   void *moved = tsl_fast_malloc(bytes);
   stay_end(&stay);
   return moved;
 }
 
 int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) {
+  struct tsl_lease lease = {NULL};
   if (stats->size != sizeof *stats) return EINVAL;
+  if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  tsl_thread_leave(&lease);
   return tsl_inspect_epoch(epoch, stats) ? 0 : ESTALE;
 }
 
@@ -184,10 +188,7 @@ int tslab_epoch_blocks_each(tslab_epoch epoch, int (*visit)(void *, size_t, void
   return error == 0 ? tsl_inspect_blocks(tsl_epoch_slot(epoch), visit, context) : error;
 }
 
-tslab_epoch tslab_epoch_of(const void *block) {
-  tslab_block_info info = {0};
-  return tsl_inspect_block(block, &info) ? info.epoch : TSLAB_NO_EPOCH;
-}
+tslab_epoch tslab_epoch_of(const void *block) { return tsl_inspect_epoch_of(block); }
 
 int tslab_block_get_info(const void *block, tslab_block_info *info) {
   if (info->size != sizeof *info) return EINVAL;

@@ -40,10 +40,6 @@ int tsl_close_defer(tslab_epoch id, void (*run)(void *), void *argument) {
 
 // What runs may allocate, free, and enter other epochs.
 static void run_deferred(struct tsl_epoch *epoch) {
-  if (tsl_load_relaxed(&epoch->deferred) == NULL) {
-    tsl_store_relaxed(&epoch->deferred, &deferred_ended);
-    return;
-  }
   struct tsl_deferred *first =
       tsl_exchange_acquire(&epoch->deferred, &deferred_ended);  // pairs: deferred
   for (struct tsl_deferred *deferred = first, *next; deferred != NULL; deferred = next) {
@@ -54,7 +50,7 @@ static void run_deferred(struct tsl_epoch *epoch) {
 }
 
 static bool others_are_in(const struct tsl_heap *mine, uint32_t number) {
-  for (; number != 0; number = tsl_heap_at(number)->epoch_next) {
+  for (; number != 0; number = tsl_load_relaxed(&tsl_heap_at(number)->epoch_next)) {
     if (tsl_heap_at(number)->home != mine) return true;
   }
   return false;
@@ -63,15 +59,15 @@ static bool others_are_in(const struct tsl_heap *mine, uint32_t number) {
 // No thread gets a heap there any more; those that have one are sealed here, or when their thread
 // leaves.
 static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) {
-  uint32_t count = 0;
-  uint32_t first = tsl_exchange_acquire(&epoch->heaps, TSL_EPOCH_ENDED);  // pairs: epoch-heaps
-  for (uint32_t number = first; number != 0; number = tsl_heap_at(number)->epoch_next) count++;
-  if (count == 0) return;
-  tsl_add_relaxed(&epoch->undrained, count);
+  uint32_t first = tsl_exchange_acq_rel(&epoch->heaps, TSL_EPOCH_ENDED);  // pairs: epoch-heaps
   if (others_are_in(tsl_heap_current->home, first)) tsl_scope_barrier();
   for (uint32_t number = first, next; number != 0; number = next) {
-    next = tsl_heap_at(number)->epoch_next;
-    tsl_scope_end_heap(tsl_heap_at(number), survivors);
+    struct tsl_heap *heap = tsl_heap_at(number);
+    next = tsl_load_relaxed(&heap->epoch_next);
+    bool is_mine = heap->home == tsl_heap_current->home;
+    if (is_mine) tsl_store_relaxed(&heap->holds, 1);
+    tsl_scope_end_heap(heap, survivors);
+    if (!is_mine) tsl_heap_let_go(heap);
   }
 }
 
@@ -94,6 +90,7 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_count(slot, survivors);
   tsl_add_relaxed(&epoch->closed_objects, survivors->objects);
   tsl_add_relaxed(&epoch->closed_bytes, survivors->bytes);
+  tsl_store_release(&epoch->settled, 1);  // pairs: settled
   tsl_epoch_drain(slot, 1);
   purge_by_policy(policy, held_bytes);
   return 0;
@@ -105,7 +102,9 @@ static void release_children(uint32_t slot) {
   uint32_t last = tsl_load_relaxed(&tsl_region.last_epoch);
   for (uint32_t child = 1; child <= last; child++) {
     uint64_t word = tsl_load_acquire(&tsl_epoch_at(child)->word);  // pairs: epoch-word
-    if (tsl_epoch_at(child)->parent != slot || tsl_epoch_state(word) == TSL_EPOCH_FREE) continue;
+    if (tsl_load_relaxed(&tsl_epoch_at(child)->parent) != slot ||
+        tsl_epoch_state(word) == TSL_EPOCH_FREE)
+      continue;
     tsl_close_release(tsl_epoch_id(child, word));
   }
 }
@@ -115,30 +114,25 @@ static uint32_t sweep_cells(tsl_unit unit, uint32_t slot) {
   uint32_t ended = 0;
   for (uint32_t page = 0; page < TSL_UNIT_PAGES; page++) {
     const struct tsl_cell *cell = &tsl_cells_at(unit)->cells[page];
-    if (cell->epoch != slot || cell->heap != 0) continue;
+    if (tsl_load_relaxed(&cell->epoch) != slot || tsl_load_relaxed(&cell->heap) != 0) continue;
     tsl_mixed_give(unit * TSL_UNIT_PAGES + page);
     ended++;
   }
   return ended;
 }
 
-static uint32_t sweep_slab(tsl_unit unit, uint32_t slot) {
-  if (tsl_span_at(unit)->epoch != slot) return 0;
-  struct tsl_slab *slab = tsl_slab_at(unit);
-  if (tsl_slab_close(slab)) tsl_heap_give_slab(slab);
-  return 1;
-}
-
 // Ends what outlived the heaps of a closed epoch. Takes time in proportion to the region.
 static void sweep(uint32_t slot) {
   uint32_t ended = 0;
-  for (size_t unit = tsl_region.first_unit; unit < tsl_region.units;) {
+  size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  for (size_t unit = tsl_region.first_unit; unit < end;) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
     bool is_slab = entry >> TSL_CODE_BITS == TSL_HEAP_SEALED;
     bool is_cells = entry != 0 && code >= TSL_CODES && code < TSL_CELL_CODES;
     size_t units = is_slab ? tsl_sizeclasses[code / 2].units : 1;
-    if (is_slab) ended += sweep_slab((tsl_unit)unit, slot);
+    if (is_slab && tsl_load_relaxed(&tsl_span_at(unit)->epoch) == slot)
+      tsl_heap_drained(tsl_slab_at(unit));
     if (is_cells) ended += sweep_cells((tsl_unit)unit, slot);
     unit += units;
   }
@@ -154,14 +148,32 @@ static void release_contents(uint32_t slot) {
   if (tsl_load_relaxed(&epoch->large) != 0) tsl_large_list_release(slot);
 }
 
+// Whether nobody is inside the epoch any more, nor just leaving it.
+static bool all_sealed(uint32_t slot) {
+  for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
+    const struct tsl_heap *heap = tsl_heap_at(number);
+    uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
+    if (initialised == 0 || heap->epoch != slot) continue;
+    uint32_t sealing = tsl_load_acquire(&heap->sealing);  // pairs: heap-sealing
+    if (sealing != TSL_HEAP_IS_SEALED) return false;
+  }
+  return true;
+}
+
 static int release_closed(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
-  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint64_t closed = tsl_epoch_open_word(id) | TSL_EPOCH_CLOSED;
+  if (tsl_load_relaxed(&epoch->word) != closed) return ESTALE;
+  if (tsl_load_acquire(&epoch->settled) == 0 || !all_sealed(slot)) return EBUSY;  // pairs: settled
   if (!tsl_epoch_claim_release(id)) return ESTALE;
+  uint8_t policy = epoch->purge;
+  size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
   release_children(slot);
-  if (tsl_load_relaxed(&epoch->large) != 0) tsl_large_list_release(slot);
+  tsl_large_list_release(slot);
   sweep(slot);
   tsl_epoch_drain(slot, 1);
+  purge_by_policy(policy, held_bytes);
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// close: how epochs end. Closing leaves the live objects to be freed one by one; releasing ends them
-// all, those of the epoch's children included.
+// close: how epochs end. Closing leaves the live objects to be freed one by one; releasing ends
+// them all, those of the epoch's children included.
 #pragma once
 
 #include "epoch/epoch.h"

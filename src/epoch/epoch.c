@@ -39,10 +39,10 @@ static void epoch_set(struct tsl_epoch *epoch, const tslab_epoch_options *option
   epoch->limit_context = options->limit_context;
 }
 
-static bool add_unless_zero(uint32_t *count) {
-  uint32_t seen = tsl_load_relaxed(count);
+bool tsl_epoch_hold(uint32_t slot) {
+  uint32_t *undrained = &tsl_epoch_at(slot)->undrained, seen = tsl_load_relaxed(undrained);
   while (seen != 0) {
-    if (tsl_cas_relaxed(count, &seen, seen + 1)) return true;
+    if (tsl_cas_relaxed(undrained, &seen, seen + 1)) return true;
   }
   return false;
 }
@@ -51,8 +51,8 @@ static bool add_unless_zero(uint32_t *count) {
 static bool parent_hold(tslab_epoch parent) {
   struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(parent));
   if (parent == TSLAB_DEFAULT) return true;
-  if (!add_unless_zero(&epoch->undrained)) return false;
-  tsl_add_acq_rel(&epoch->children, 1);  // pairs: epoch-children
+  if (!tsl_epoch_hold(tsl_epoch_slot(parent))) return false;
+  tsl_add_acq_rel(&epoch->children, 1);                               // pairs: epoch-children
   if (tsl_load_acquire(&epoch->word) == tsl_epoch_open_word(parent))  // pairs: epoch-word
     return true;
   tsl_sub_relaxed(&epoch->children, 1);
@@ -94,9 +94,10 @@ int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epo
   uint64_t generation = (tsl_load_relaxed(&epoch->word) >> TSL_EPOCH_STATE_BITS) + 1;
   uint64_t word = generation << TSL_EPOCH_STATE_BITS | TSL_EPOCH_OPEN;
   epoch_set(epoch, options);
-  epoch->parent = tsl_epoch_slot(options->parent);
+  tsl_store_relaxed(&epoch->parent, tsl_epoch_slot(options->parent));
   epoch->label = label;
   epoch->deferred = NULL;
+  epoch->settled = 0;
   epoch->opened_ms = tsl_os_now_ms();
   epoch->closed_ms = 0;
   epoch->undrained = 1;
@@ -108,7 +109,7 @@ int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epo
 
 struct tsl_epoch *tsl_epoch_find(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
-  if (slot > tsl_load_relaxed(&tsl_region.last_epoch)) return NULL;
+  if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_region.epochs == 0) return NULL;
   uint64_t word = tsl_load_acquire(&tsl_epoch_at(slot)->word);  // pairs: epoch-word
   bool is_live = tsl_epoch_state(word) != TSL_EPOCH_FREE && tsl_epoch_id(slot, word) == id;
   return is_live && (slot == 0 || id != slot) ? tsl_epoch_at(slot) : NULL;
@@ -135,7 +136,7 @@ int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
 bool tsl_epoch_claim_release(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (!add_unless_zero(&epoch->undrained)) return false;
+  if (!tsl_epoch_hold(slot)) return false;
   uint64_t closed = tsl_epoch_open_word(id) | TSL_EPOCH_CLOSED, word = closed;
   uint64_t released = tsl_epoch_open_word(id) | TSL_EPOCH_RELEASED;
   while (!tsl_cas_acq_rel(&epoch->word, &word, released)) {  // pairs: epoch-word
@@ -146,11 +147,18 @@ bool tsl_epoch_claim_release(tslab_epoch id) {
   return true;
 }
 
+// A thread that a fork took may have charged the epoch for memory that it never got.
+static void epoch_forget_lost(uint32_t slot) {
+  size_t lost = tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes);
+  if (lost != 0) tsl_epoch_discharge_chain(slot, lost);
+}
+
 static void epoch_retire(uint32_t slot) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   uint32_t parent = epoch->parent;
-  tsl_assert(epoch->held_bytes == 0 && epoch->large == 0);
-  epoch->late = 0;
+  tsl_assert(epoch->large == 0);
+  epoch_forget_lost(slot);
+  tsl_store_relaxed(&epoch->late, 0);
   epoch->soft_told = 0;
   epoch->closed_objects = 0;
   epoch->closed_bytes = 0;
@@ -166,54 +174,65 @@ void tsl_epoch_drain(uint32_t slot, uint32_t count) {
 }
 
 // The heap is in the middle of a refill: what the callback allocates lands in the default epoch.
-static void tell(struct tsl_epoch *epoch, uint32_t slot, enum tslab_limit limit, size_t bytes) {
+static void tell(uint32_t slot, enum tslab_limit limit, size_t held, size_t bytes) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_heap *current = tsl_heap_current;
   if (epoch->on_limit == NULL) return;
   tsl_heap_current = current->home;
   tslab_epoch id = tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word));
-  epoch->on_limit(id, limit, tsl_load_relaxed(&epoch->held_bytes), bytes, epoch->limit_context);
+  epoch->on_limit(id, limit, held, bytes, epoch->limit_context);
   tsl_heap_current = current;
 }
 
-// True when the epoch itself, not its ancestors, may hold so much more; it then does.
-static bool epoch_hold(struct tsl_epoch *epoch, size_t bytes) {
-  size_t held = tsl_add_relaxed(&epoch->held_bytes, bytes);
-  if (tsl_likely(held + bytes <= epoch->hard_limit)) return true;
-  tsl_sub_relaxed(&epoch->held_bytes, bytes);
-  return false;
+// Takes bytes off one epoch, not its ancestors.
+static void epoch_let_go(struct tsl_epoch *epoch, size_t bytes) {
+  size_t held = tsl_sub_relaxed(&epoch->held_bytes, bytes) - bytes;
+  if (held <= epoch->soft_limit && tsl_load_relaxed(&epoch->soft_told) != 0)
+    tsl_store_relaxed(&epoch->soft_told, 0);
 }
 
-static void check_soft_limit(struct tsl_epoch *epoch, uint32_t slot, size_t bytes) {
-  if (tsl_likely(tsl_load_relaxed(&epoch->held_bytes) <= epoch->soft_limit)) return;
-  if (tsl_exchange_relaxed(&epoch->soft_told, 1) == 0) tell(epoch, slot, TSLAB_SOFT_LIMIT, bytes);
+// True when the epoch itself may hold so much more; it then does.
+static bool epoch_take(uint32_t slot, size_t bytes) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  size_t held = tsl_add_relaxed(&epoch->held_bytes, bytes);
+  if (tsl_unlikely(held + bytes > epoch->hard_limit)) {
+    tsl_sub_relaxed(&epoch->held_bytes, bytes);
+    return false;
+  }
+  if (tsl_unlikely(held + bytes > epoch->soft_limit) &&
+      tsl_exchange_relaxed(&epoch->soft_told, 1) == 0)
+    tell(slot, TSLAB_SOFT_LIMIT, held, bytes);
+  return true;
 }
 
 // The callback may make room, by closing a child for instance: then it is tried once more.
-static bool epoch_hold_or_tell(uint32_t slot, size_t bytes) {
-  struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (tsl_unlikely(!epoch_hold(epoch, bytes))) {
-    tell(epoch, slot, TSLAB_HARD_LIMIT, bytes);
-    if (!epoch_hold(epoch, bytes)) return false;
-  }
-  check_soft_limit(epoch, slot, bytes);
-  return true;
+static bool epoch_take_or_tell(uint32_t slot, size_t bytes) {
+  if (tsl_likely(epoch_take(slot, bytes))) return true;
+  tell(slot, TSLAB_HARD_LIMIT, tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes), bytes);
+  return epoch_take(slot, bytes);
 }
 
 bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
   for (uint32_t at = slot; at != 0; at = tsl_epoch_at(at)->parent) {
-    if (tsl_likely(epoch_hold_or_tell(at, bytes))) continue;
+    if (tsl_likely(epoch_take_or_tell(at, bytes))) continue;
     for (uint32_t undo = slot; undo != at; undo = tsl_epoch_at(undo)->parent)
-      tsl_sub_relaxed(&tsl_epoch_at(undo)->held_bytes, bytes);
+      epoch_let_go(tsl_epoch_at(undo), bytes);
     return false;
   }
   return true;
 }
 
 void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes) {
+  for (; slot != 0; slot = tsl_epoch_at(slot)->parent) epoch_let_go(tsl_epoch_at(slot), bytes);
+}
+
+size_t tsl_epoch_room(uint32_t slot) {
+  size_t room = SIZE_MAX;
   for (; slot != 0; slot = tsl_epoch_at(slot)->parent) {
-    struct tsl_epoch *epoch = tsl_epoch_at(slot);
-    size_t held = tsl_sub_relaxed(&epoch->held_bytes, bytes) - bytes;
-    if (held <= epoch->soft_limit && tsl_load_relaxed(&epoch->soft_told) != 0)
-      tsl_store_relaxed(&epoch->soft_told, 0);
+    const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+    size_t held = tsl_load_relaxed(&epoch->held_bytes);
+    size_t left = held < epoch->hard_limit ? epoch->hard_limit - held : 0;
+    if (left < room) room = left;
   }
+  return room;
 }

@@ -39,6 +39,7 @@ struct tsl_epoch {
   uint8_t largest_cell;  // [const] class
   uint8_t purge;         // [const] enum tslab_purge
   uint8_t soft_told;     // [remote] the callback knows that the soft limit is exceeded
+  uint32_t settled;      // [who ends it] the close has looked at all heaps
   uint32_t late;         // [remote] allocations refused because the epoch had ended
   uint64_t opened_ms;    // [const]
   uint64_t closed_ms;    // [who ends it]
@@ -95,11 +96,17 @@ TSL_HIDDEN int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state);
 // False when it has retired or was released already.
 TSL_HIDDEN bool tsl_epoch_claim_release(tslab_epoch id);
 
+// Adds one to `undrained`, unless the epoch has retired.
+TSL_HIDDEN bool tsl_epoch_hold(uint32_t slot);
+
 // Takes `count` off `undrained`; the last one retires the epoch.
 TSL_HIDDEN void tsl_epoch_drain(uint32_t slot, uint32_t count);
 
 TSL_HIDDEN bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes);
 TSL_HIDDEN void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes);
+
+// Bytes that the epoch may still hold before a hard limit refuses; a moment's value.
+TSL_HIDDEN size_t tsl_epoch_room(uint32_t slot);
 
 // Counts memory that the epoch takes; false, after a callback, when a hard limit refuses it.
 TSL_ALWAYS_INLINE bool tsl_epoch_charge(uint32_t slot, size_t bytes) {

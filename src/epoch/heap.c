@@ -5,16 +5,21 @@
 #include "base/options.h"
 #include "epoch/epoch.h"
 #include "epoch/mixed.h"
+#include "epoch/seal.h"
+#include "epoch/sparse.h"
 #include "memory/purge.h"
 #include "memory/record.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "os/os.h"
 
 enum {
   COLLECT_BUDGET = 4,  // slabs that one refill looks at
   TICK_REFILLS = 16,   // refills between two looks at what is not needed
-  REST_LOOKS = 8,      // classes that one such look considers
-  REST_BLOCKS = 64,    // and blocks that it gives back
+  MOST_PACE = 512,     // hot allocations of a class between two looks at the clock
+  LEAST_PACE = 16,
+  REST_LOOKS = 8,    // classes that one such look considers
+  REST_BLOCKS = 64,  // and blocks that it gives back
   TINY_BIN_BYTES = 65536,
   MEDIUM_BIN_BYTES = 262144,
 };
@@ -38,6 +43,8 @@ TSL_RELRO struct tsl_heap tsl_heap_empty = {
     .bins = {[0 ... TSL_BINS - 1] = {.head = &tsl_bin_end}},
     .store = &tsl_store_empty,
     .home = &tsl_heap_empty,
+    .tag = (uint32_t)TSL_HEAP_NOBODY << TSL_CODE_BITS,
+    .number = TSL_HEAP_NOBODY,
     .unit_count = UINT32_MAX,
     .slot_count = TSL_HEAP_SLOTS,
 };
@@ -159,13 +166,14 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   home->spare = part->spare;
   part->epoch = epoch;
   part->mixed = tsl_epoch_at(epoch)->first_cell != TSL_BINS;
-  tsl_store_relaxed(&part->sealing, 0);
+  tsl_store_relaxed(&part->sealing, TSL_HEAP_UNSEALED);
+  tsl_store_relaxed(&part->holds, 1);
   return part;
 }
 
 void tsl_heap_give_part(struct tsl_heap *part) {
   struct tsl_heap *home = part->home;
-  tsl_store_relaxed(&part->sealing, 1);
+  tsl_store_relaxed(&part->sealing, TSL_HEAP_IS_SEALED);
   if (home == tsl_heap_current->home) {
     part->spare = home->spare;
     home->spare = part->number;
@@ -175,6 +183,11 @@ void tsl_heap_give_part(struct tsl_heap *part) {
   do {
     part->spare = head;
   } while (!tsl_cas_release(&home->returned, &head, part->number));  // pairs: returned
+}
+
+void tsl_heap_let_go(struct tsl_heap *heap) {
+  bool last = tsl_load_acquire(&heap->holds) == 1;                              // pairs: heap-holds
+  if (last || tsl_sub_acq_rel(&heap->holds, 1) == 1) tsl_heap_give_part(heap);  // pairs: heap-holds
 }
 
 static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
@@ -221,6 +234,21 @@ static tsl_unit heap_take_units(struct tsl_heap *home, unsigned count) {
   return unit != 0 ? unit : tsl_units_take(1, 1, &clean);
 }
 
+// Sets the number of allocations until the next look, and keeps their total.
+static void heap_count(struct tsl_heap *heap, unsigned class) {
+  uint32_t *until = &heap->bins[class].until, next = heap->home->awake ? heap->home->pace : NEVER;
+  heap->store->allocations[class] += (uint64_t)next - *until;
+  *until = next;
+}
+
+// There may be memory to give back soon.
+static void heap_wake(struct tsl_heap *home) {
+  if (home->awake) return;
+  home->awake = true;
+  home->pace = MOST_PACE;
+  for (unsigned class = 0; class < TSL_BINS; class += 1) heap_count(home, class);
+}
+
 // The calling thread keeps a few for itself.
 static bool cache_unit(tsl_unit unit) {
   struct tsl_heap *home = tsl_heap_current->home;
@@ -239,7 +267,7 @@ static void give_units(tsl_unit first, unsigned count) {
   } else {
     tsl_units_give(first, count);
   }
-  tsl_purge_tick();
+  if (tsl_purge_tick() && tsl_heap_current != &tsl_heap_empty) heap_wake(tsl_heap_current->home);
 }
 
 static void map_fill(tsl_unit first, unsigned count, uint32_t entry) {
@@ -248,7 +276,7 @@ static void map_fill(tsl_unit first, unsigned count, uint32_t entry) {
 
 static void slabs_add(struct tsl_heap *heap, tsl_unit unit) {
   struct tsl_span *span = tsl_span_at(unit);
-  span->epoch = heap->epoch;
+  tsl_store_relaxed(&span->epoch, heap->epoch);
   span->prev = 0;
   span->next = heap->slabs;
   if (heap->slabs != 0) tsl_span_at(heap->slabs)->prev = unit;
@@ -265,6 +293,7 @@ static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
     heap->slabs = span->next;
   }
   heap->slab_count--;
+  if (heap->store->sparse_next == unit) heap->store->sparse_next = span->next;
 }
 
 static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
@@ -310,6 +339,7 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   if (slab->out == 0) {
     heap_close_slab(heap, slab);
   } else if (!slab->listed && slab->summary != 0) {
+    heap_wake(heap->home);
     stock_list(&heap->store->stocks[slab->class], slab);
   }
 }
@@ -338,6 +368,7 @@ void tsl_heap_look_at_pool(void) {
   tsl_store_relaxed(&heap->inside, 1);
   heap_look_at_ready(heap, COLLECT_BUDGET);
   heap_give_cache(heap, 0);
+  tsl_sparse_step(heap);
   tsl_store_relaxed(&heap->inside, 0);
   heap_unclaim(heap);
 }
@@ -394,12 +425,6 @@ static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
   bin->head = &tsl_bin_end;
   bin->room++;
   heap->store->allocations[class]++;
-  return block;
-}
-
-void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
-  heap->store->allocations[class] += NEVER - heap->bins[class].until;
-  heap->bins[class].until = NEVER;
   return block;
 }
 
@@ -490,9 +515,9 @@ static void stock_drain(struct tsl_heap *heap, unsigned class) {
 static void heap_rest(struct tsl_heap *heap) {
   for (unsigned looks = 0; looks < REST_LOOKS; looks++) {
     unsigned class = heap->store->rest_next++ % TSL_BINS;
-    uint32_t until = heap->bins[class].until;
-    bool idle = until == heap->store->rest_until[class];
-    heap->store->rest_until[class] = until;
+    uint32_t total = (uint32_t)(heap->store->allocations[class] - heap->bins[class].until);
+    bool idle = total == heap->store->rest_total[class];
+    heap->store->rest_total[class] = total;
     if (idle && (heap->bins[class].head != &tsl_bin_end || heap->store->stocks[class].run != 0)) {
       bin_drain(heap, class, REST_BLOCKS);
       stock_drain(heap, class);
@@ -503,20 +528,46 @@ static void heap_rest(struct tsl_heap *heap) {
 
 // What the thread did not need of its unit cache since the last tick goes to the others.
 static void heap_tick(struct tsl_heap *home) {
-  if (--home->ticks != 0) return;
   home->ticks = TICK_REFILLS;
   heap_rest(home);
   heap_give_cache(home, home->unit_count - home->unit_low);
   tsl_heap_look_at_pool();
-  tsl_purge_tick();
+  bool sparse = tsl_sparse_step(home), surplus = tsl_purge_tick();
+  if (sparse || surplus) {
+    heap_wake(home);
+  } else {
+    home->awake = false;
+  }
+}
+
+// A look at the clock once a millisecond would be right.
+static void heap_pace(struct tsl_heap *home, bool too_early, bool too_late) {
+  if (too_early && home->pace < MOST_PACE) home->pace *= 2;
+  if (too_late && home->pace > LEAST_PACE) home->pace /= 2;
+}
+
+// A program in a steady state takes nothing but hot blocks: while there is something to give back,
+// it comes by here nevertheless.
+void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_heap *home = heap->home;
+  uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->store->sparse_due_ms;
+  if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
+  heap_count(heap, class);
+  if (home->awake && now_ms >= due_ms) heap_tick(home);
+  return block;
 }
 
 // The handful's blocks count as allocated from here on; readers subtract what is left of it.
 static void stock_count(struct tsl_heap *heap, unsigned class) {
   uint32_t *until = &heap->bins[class].until;
   uint32_t count = tsl_stock_blocks(&heap->store->stocks[class]);
-  if (*until <= count) tsl_heap_recount(heap, class, NULL);
+  if (*until <= count) heap_count(heap, class);
   *until -= count;
+}
+
+static bool is_tick_due(struct tsl_heap *home) {
+  if (--home->ticks == 0) return true;
+  return home->awake && tsl_os_now_ms() >= home->store->sparse_due_ms;
 }
 
 static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class) {
@@ -533,7 +584,7 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class) {
 }
 
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
-  heap_tick(heap->home);
+  if (is_tick_due(heap->home)) heap_tick(heap->home);
   heap->refused = false;
   void *block = tsl_mixed_refill(heap, class);
   if (block != NULL || heap->refused) return block;
@@ -542,6 +593,7 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
 
 // False when the heap was sealed meanwhile: nobody will look at its stack.
 TSL_NOINLINE static bool heap_push_ready(uint32_t number, struct tsl_slab *slab) {
+  if (number == TSL_HEAP_SEALED) return false;
   struct tsl_heap *heap = tsl_heap_at(number);
   uint64_t head = tsl_load_relaxed(&heap->ready), next;
   do {
@@ -595,10 +647,11 @@ void tsl_heap_put_any(uint32_t entry, void *block) {
   tsl_heap_push(home, class, block);
 }
 
-// The slab counts its block; nobody looks at its lists any more.
-static void lay_down(unsigned class, void *block) {
+// The slab counts its block, and does not go back even if it is empty.
+static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (!tsl_slab_put(place.slab, (unsigned)place.index)) report_twice(block);
+  if (!place.slab->listed) stock_list(&heap->store->stocks[class], place.slab);
 }
 
 void tsl_heap_lay_down(struct tsl_heap *heap) {
@@ -609,18 +662,18 @@ void tsl_heap_lay_down(struct tsl_heap *heap) {
     for (bin_check(heap, class); bin->head != &tsl_bin_end; bin_check(heap, class)) {
       uintptr_t *block = bin->head;
       bin->head = (void *)(*block ^ (uintptr_t)block);
-      lay_down(class, block);
+      lay_down(heap, class, block);
     }
     bin->room = (int32_t)bin_limit(class);
-    while (stock->run != 0 || tsl_stock_run(stock)) lay_down(class, tsl_stock_pop(stock));
-    stock->slabs = NULL;
+    while (stock->run != 0 || tsl_stock_run(stock)) lay_down(heap, class, tsl_stock_pop(stock));
   }
 }
 
 // Slabs whose guard stayed when they became empty are tried once more.
 static void heap_close_empty(struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    for (struct tsl_slab *slab = heap->store->stocks[class].slabs, *next; slab != NULL; slab = next) {
+    for (struct tsl_slab *slab = heap->store->stocks[class].slabs, *next; slab != NULL;
+         slab = next) {
       next = slab->next;
       if (slab->out == 0) heap_close_slab(heap, slab);
     }
@@ -635,12 +688,22 @@ void tsl_heap_rest_all(struct tsl_heap *heap) {
   }
 }
 
+static size_t heap_quarantined(const struct tsl_heap *heap, unsigned class) {
+  size_t count = 0;
+  for (unsigned i = 0; TSL_SECURE && i < TSL_QUARANTINE_BLOCKS; i++) {
+    const void *block = tsl_load_relaxed(&heap->store->quarantine[i]);
+    count += block != NULL && block_class(block) == class;
+  }
+  return count;
+}
+
 size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
   const struct tsl_stock *stock = &heap->store->stocks[class];
   int32_t room = tsl_load_relaxed(&heap->bins[class].room);
   uint32_t run = tsl_load_relaxed(&stock->run);
   uint64_t rest = tsl_load_relaxed(&stock->rest);
-  return (size_t)((int32_t)bin_limit(class) - room) + run + tsl_bit_count(rest);
+  size_t quarantined = heap_quarantined(heap, class);
+  return (size_t)((int32_t)bin_limit(class) - room) + run + tsl_bit_count(rest) + quarantined;
 }
 
 void tsl_heap_collect(struct tsl_heap *heap) {
@@ -674,7 +737,8 @@ void tsl_heap_after_fork(struct tsl_heap *mine) {
     if (heap->home == heap) {
       tsl_heap_pool(heap);
     } else {
-      heap_mend(heap);
+      if (heap->depth != 0) heap_mend(heap);
+      heap->torn = 0;
       heap->depth = 0;
     }
   }

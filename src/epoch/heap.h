@@ -12,9 +12,9 @@
 //  H3  length of a bin == its limit - room
 //  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in
 //      `free`; every slab is on its heap's list
-//  H5  heaps are never unmapped. A number is one home heap for ever; a heap of an epoch gets another
-//      life once it is sealed, and the upper half of `ready` is the number of that life: a late
-//      push of a slab of an earlier life fails
+//  H5  heaps are never unmapped. A number is one home heap for ever; a heap of an epoch gets
+//      another life once it is sealed, and the upper half of `ready` is the number of that life: a
+//      late push of a slab of an earlier life fails
 //  H6  a heap is sealed at most once a life, and only while `depth` is 0 and its epoch is closed
 #pragma once
 
@@ -37,8 +37,8 @@ enum {
 };
 _Static_assert(TSL_CELL_CODES < TSL_CODE_LARGE, "a code fits its bits");
 
-// In the map entries of sealed slabs: no heap has this number.
-enum { TSL_HEAP_SEALED = TSL_MOST_HEAPS };
+// Numbers that no heap has: that in the map entries of sealed slabs, and the empty heap's.
+enum { TSL_HEAP_NOBODY = TSL_MOST_HEAPS, TSL_HEAP_SEALED };
 
 TSL_ALWAYS_INLINE unsigned tsl_entry_code(uint32_t entry) {
   return entry & ((1u << TSL_CODE_BITS) - 1);
@@ -90,13 +90,19 @@ struct tsl_store {
   // First, so that a bin's place times 2 is its stock's.
   struct tsl_stock stocks[TSL_BINS];
   uint64_t allocations[TSL_BINS];  // [owner] those before `until` was set, plus that number
-  uint32_t rest_until[TSL_BINS];   // [owner] each bin's `until` when it was last looked at
+  uint32_t rest_total[TSL_BINS];   // [owner] allocations of each class when it was last looked at
+  tsl_unit sparse_next;            // [owner] the slab to look at next; 0: the first
+  bool slabs_wait;                 // [owner] this round over the slabs met one that may be due soon
+  bool round_waits;                // [owner] the last round did
+  uint64_t sparse_due_ms;          // [owner] not before this
   uint32_t rest_next;              // [owner] the class to look at next
   uint32_t quarantine_next;        // [owner]
   tsl_unit units[TSL_HEAP_UNITS];  // [owner] a home heap's cache of empty units
   uint32_t slots[TSL_HEAP_SLOTS];  // [owner] and of slots of retired epochs
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
 };
+
+enum tsl_heap_sealing { TSL_HEAP_UNSEALED, TSL_HEAP_SEALING, TSL_HEAP_IS_SEALED };
 
 enum tsl_heap_hold { TSL_HEAP_OWNED, TSL_HEAP_POOLED, TSL_HEAP_LOOKED_AT };
 
@@ -105,7 +111,7 @@ struct tsl_heap {
   struct tsl_bin bins[TSL_BINS];
 
   uint32_t tag;             // [const] number << TSL_CODE_BITS
-  uint32_t number;          // [const] 0 in the empty heap only
+  uint32_t number;          // [const] TSL_HEAP_NOBODY in the empty heap
   size_t contained;         // [const] links below this stay in the region; 0 in the empty heap
   struct tsl_store *store;  // [owner] its own, or the empty one
   uint8_t *cell_granules;   // [owner] of the newest cell, minus its address >> TSL_GRANULE_LOG2
@@ -125,7 +131,8 @@ struct tsl_heap {
   uint32_t epoch;                // [owner] slot of its epoch; 0 in home heaps
   uint32_t epoch_next;           // [owner until pushed, then const] next heap of the epoch
   uint32_t depth;                // [owner, read by closers] scopes open
-  uint32_t sealing;              // [remote] 1 once somebody claimed to seal it
+  uint32_t sealing;              // [remote] one of enum tsl_heap_sealing
+  uint32_t holds;                // [remote] who still needs it: its life, and its epoch's list
   uint32_t life;                 // [owner] times it was sealed
   uint32_t spare;                // [owner] home heap: its heaps without an epoch; else the next one
   uint32_t family;               // [owner] home heap: all its heaps; else the next one
@@ -138,6 +145,8 @@ struct tsl_heap {
   uint32_t ticks;                // [owner] refills until the next look at what is not needed
   uint8_t mixed;                 // [owner] new blocks go to cells
   uint8_t refused;               // [owner] a limit refused the memory that the last refill wanted
+  uint16_t pace;   // [owner] home heap: hot allocations until the next look, while it is awake
+  uint8_t awake;   // [owner] home heap: there may be memory to give back
   uint8_t inside;  // [owner, read after fork] home heap: the thread is in the middle of a change
   uint8_t torn;    // [owner] a fork took the thread, perhaps in the middle of a fast path
 
@@ -184,6 +193,9 @@ TSL_HIDDEN struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t e
 // Takes back a heap that is empty and belongs to no epoch any more. Any thread.
 TSL_HIDDEN void tsl_heap_give_part(struct tsl_heap *heap);
 
+// Takes one off `holds`; the last one gives the heap back. Any thread.
+TSL_HIDDEN void tsl_heap_let_go(struct tsl_heap *heap);
+
 // A block of a class whose stock has nothing left, and for which the newest cell has no room. NULL
 // when memory is out. Owner only.
 TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
@@ -206,7 +218,7 @@ TSL_HIDDEN void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block
 TSL_HIDDEN void tsl_heap_put_any(uint32_t entry, void *block);
 
 // Moves hot blocks and stocks to their slabs, without looking whether these became empty. The
-// owner, or who seals the heap.
+// owner, or who seals the heap, or who looks at it while nobody uses it.
 TSL_HIDDEN void tsl_heap_lay_down(struct tsl_heap *heap);
 
 // Puts all hot blocks and stocks back in their slabs, and settles those. Owner only.
@@ -239,9 +251,6 @@ TSL_HIDDEN void tsl_heap_collect_pool(void);
 // After fork, in the child: every heap but `mine` loses its thread; those inside a change are set
 // aside for ever.
 TSL_HIDDEN void tsl_heap_after_fork(struct tsl_heap *mine);
-
-// The last block of a sealed slab came back. Any thread.
-TSL_HIDDEN void tsl_heap_drained(struct tsl_slab *slab);
 
 // Called when `until` has reached zero; returns `block`, so that it can be a tail call.
 TSL_HIDDEN void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block);

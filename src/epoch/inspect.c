@@ -11,9 +11,9 @@
 // One cell, slab or large block of an epoch.
 struct piece {
   tsl_unit unit;
-  uint32_t units;           // 0 in a cell
-  tsl_cell_number cell;     // 0 when it is none
-  unsigned code;            // of its map entry
+  uint32_t units;        // 0 in a cell
+  tsl_cell_number cell;  // 0 when it is none
+  unsigned code;         // of its map entry
 };
 
 typedef int piece_visit(const struct piece *piece, void *context);
@@ -83,8 +83,10 @@ static int visit_cell_blocks(const struct piece *piece, const struct block_visit
 // Blocks that are neither free nor on their way there; a sealed slab's remote bits are all set.
 static uint64_t live_bits(const struct tsl_slab *slab, unsigned word) {
   unsigned capacity = tsl_sizeclasses[slab->class].capacity;
-  uint64_t free = tsl_load_relaxed(&slab->free[word]);
-  if (tsl_load_relaxed(&slab->sealed) == 0) free |= tsl_load_relaxed(&slab->remote[word]);
+  // In this order: the remote bits read are from before the seal that `sealed` tells of.
+  uint64_t remote = tsl_load_acquire(&slab->remote[word]);  // pairs: remote-free
+  bool sealed = tsl_load_relaxed(&slab->sealed) != 0;
+  uint64_t free = tsl_load_relaxed(&slab->free[word]) | (sealed ? 0 : remote);
   return ~free & tsl_low_bits(capacity - word * 64);
 }
 
@@ -109,17 +111,33 @@ static int visit_piece_blocks(const struct piece *piece, void *context) {
   return each->visit((void *)piece_address(piece), piece_bytes(piece), each->context);
 }
 
-// Hot free blocks look like live ones: they are laid down first. Nobody else is in the epoch.
-static void lay_down_heaps(uint32_t slot) {
+// Calls `visit` for each heap of an epoch that is not sealed. Once it has ended they are on no list.
+static void visit_heaps(uint32_t slot, void (*visit)(struct tsl_heap *, void *), void *context) {
   uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
-  for (; number != 0 && number != TSL_EPOCH_ENDED; number = tsl_heap_at(number)->epoch_next) {
-    if (tsl_heap_has_store(tsl_heap_at(number))) tsl_heap_rest_all(tsl_heap_at(number));
+  if (number != TSL_EPOCH_ENDED) {
+    for (; number != 0; number = tsl_heap_at(number)->epoch_next)
+      visit(tsl_heap_at(number), context);
+    return;
   }
+  for (number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
+    struct tsl_heap *heap = tsl_heap_at(number);
+    uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
+    if (initialised == 0 || heap->epoch != slot ||
+        tsl_load_relaxed(&heap->sealing) != TSL_HEAP_UNSEALED)
+      continue;
+    visit(heap, context);
+  }
+}
+
+// Hot free blocks look like live ones: they are laid down first. Nobody else is in the epoch.
+static void lay_down(struct tsl_heap *heap, void *unused) {
+  (void)unused;
+  if (tsl_heap_has_store(heap)) tsl_heap_lay_down(heap);
 }
 
 int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void *context) {
   struct block_visit each = {visit, context};
-  lay_down_heaps(slot);
+  visit_heaps(slot, lay_down, NULL);
   return visit_pieces(slot, visit_piece_blocks, &each);
 }
 
@@ -166,14 +184,16 @@ static void subtract_hot(const struct tsl_heap *heap, struct tsl_survivors *live
   }
 }
 
-static void count_heaps(uint32_t slot, tslab_epoch_stats *stats, struct tsl_survivors *live) {
-  uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
-  for (; number != 0 && number != TSL_EPOCH_ENDED; number = tsl_heap_at(number)->epoch_next) {
-    const struct tsl_heap *heap = tsl_heap_at(number);
-    stats->threads++;
-    stats->scopes += tsl_load_relaxed(&heap->depth);
-    subtract_hot(heap, live);
-  }
+struct heap_count {
+  tslab_epoch_stats *stats;
+  struct tsl_survivors *live;
+};
+
+static void count_heap(struct tsl_heap *heap, void *context) {
+  const struct heap_count *count = context;
+  count->stats->threads++;
+  count->stats->scopes += tsl_load_relaxed(&heap->depth);
+  subtract_hot(heap, count->live);
 }
 
 bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
@@ -197,7 +217,7 @@ bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
   };
   if (slot == 0) return true;
   visit_pieces(slot, count_piece, &live);
-  count_heaps(slot, stats, &live);
+  visit_heaps(slot, count_heap, &(struct heap_count){stats, &live});
   stats->live_objects = live.objects;
   stats->live_bytes = live.bytes;
   return true;
@@ -227,7 +247,8 @@ static void inspect_slab(struct tsl_slab *slab, tslab_block_info *info) {
 }
 
 static tslab_epoch id_of(uint32_t slot) {
-  return slot == 0 ? TSLAB_DEFAULT : tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
+  return slot == 0 ? TSLAB_DEFAULT
+                   : tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
 }
 
 static bool inspect_in_slab(const void *block, unsigned class, tslab_block_info *info) {
@@ -264,4 +285,20 @@ bool tsl_inspect_block(const void *block, tslab_block_info *info) {
   info->usable_bytes = tsl_sizeclasses[class].bytes;
   inspect_cell(block, code, info);
   return true;
+}
+
+// Whether a block that is not free begins there.
+static bool is_live(const void *block, unsigned code) {
+  if (code == TSL_CODE_LARGE) return ((uintptr_t)block & (TSL_UNIT_BYTES - 1)) == 0;
+  if (code >= TSL_CODES) return tsl_mixed_class(block) != TSL_BINS;
+  struct tsl_place place = tsl_slab_place(code / 2, block);
+  if (place.index < 0) return false;
+  unsigned index = (unsigned)place.index;
+  return (live_bits(place.slab, index / 64) >> index % 64 & 1) != 0;
+}
+
+tslab_epoch tsl_inspect_epoch_of(const void *block) {
+  uint32_t entry = tsl_map_lookup(block);
+  if (entry == 0 || !is_live(block, tsl_entry_code(entry))) return TSLAB_NO_EPOCH;
+  return id_of(tsl_block_epoch(block));
 }

@@ -8,6 +8,9 @@
 // Fills all but `size`. False when the epoch is over.
 TSL_HIDDEN bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats);
 
+// The epoch of a live block; TSLAB_NO_EPOCH when none begins there.
+TSL_HIDDEN tslab_epoch tsl_inspect_epoch_of(const void *block);
+
 // Fills all but `size`. False when no live block begins there.
 TSL_HIDDEN bool tsl_inspect_block(const void *block, tslab_block_info *info);
 

@@ -16,39 +16,54 @@ static void list_link(uint32_t slot, tsl_unit unit) {
   span->next = epoch->large;
   if (epoch->large != 0) tsl_span_at(epoch->large)->prev = unit;
   epoch->large = unit;
-  epoch->large_blocks++;
+  tsl_store_relaxed(&epoch->large_blocks, epoch->large_blocks + 1);
   epoch->large_bytes += span->bytes;
   tsl_lock_release(&lock);
 }
 
-static void list_unlink(uint32_t slot, tsl_unit unit) {
-  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+static void list_unlink_locked(struct tsl_epoch *epoch, tsl_unit unit) {
   const struct tsl_span *span = tsl_span_at(unit);
-  tsl_lock_acquire(&lock);
   if (span->next != 0) tsl_span_at(span->next)->prev = span->prev;
   *(span->prev != 0 ? &tsl_span_at(span->prev)->next : &epoch->large) = span->next;
-  epoch->large_blocks--;
+  tsl_store_relaxed(&epoch->large_blocks, epoch->large_blocks - 1);
   epoch->large_bytes -= span->bytes;
+}
+
+static void list_unlink(uint32_t slot, tsl_unit unit) {
+  tsl_lock_acquire(&lock);
+  list_unlink_locked(tsl_epoch_at(slot), unit);
   tsl_lock_release(&lock);
+}
+
+// Takes the first block off the list; 0 when there is none.
+static tsl_unit list_pop(uint32_t slot) {
+  tsl_lock_acquire(&lock);
+  tsl_unit unit = tsl_epoch_at(slot)->large;
+  if (unit != 0) list_unlink_locked(tsl_epoch_at(slot), unit);
+  tsl_lock_release(&lock);
+  return unit;
 }
 
 void tsl_large_list_add(uint32_t slot, void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
-  tsl_span_at(unit)->epoch = slot;
-  if (slot == 0) return;
-  tsl_add_relaxed(&tsl_epoch_at(slot)->undrained, 1);
-  list_link(slot, unit);
+  tsl_store_relaxed(&tsl_span_at(unit)->epoch, slot);
+  if (slot != 0) list_link(slot, unit);
+}
+
+// A block that is on no list any more.
+static void block_end(uint32_t slot, void *block) {
+  size_t bytes = tsl_large_bytes(block);
+  tsl_large_free(block);
+  tsl_epoch_discharge(slot, bytes);
+  tsl_epoch_drain(slot, 1);
 }
 
 void tsl_large_list_free(void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
   uint32_t slot = tsl_span_at(unit)->epoch;
-  size_t bytes = tsl_large_bytes(block);
-  if (slot != 0) list_unlink(slot, unit);
-  tsl_large_free(block);
-  if (slot == 0) return;
-  tsl_epoch_discharge(slot, bytes);
-  tsl_epoch_drain(slot, 1);
+  if (slot == 0) return tsl_large_free(block);
+  list_unlink(slot, unit);
+  block_end(slot, block);
 }
 
 static void *list_move(uint32_t slot, void *block, size_t bytes) {
@@ -69,10 +84,14 @@ static bool list_resize(uint32_t slot, void *block, size_t bytes) {
   return true;
 }
 
+// In an epoch that has ended a block stays, but gets no other place.
 static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes) {
+  uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
+  bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;
   size_t before = tsl_large_bytes(block), after = tsl_round_up(bytes, TSL_UNIT_BYTES);
   if (after > before && !tsl_epoch_charge(slot, after - before)) return NULL;
-  void *result = list_resize(slot, block, bytes) ? block : list_move(slot, block, bytes);
+  void *result = list_resize(slot, block, bytes) ? block : NULL;
+  if (result == NULL && is_open) result = list_move(slot, block, bytes);
   if (result == NULL && after > before) tsl_epoch_discharge(slot, after - before);
   if (result != NULL && after < before) tsl_epoch_discharge(slot, before - after);
   return result;
@@ -97,8 +116,8 @@ void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors) {
 }
 
 void tsl_large_list_release(uint32_t slot) {
-  for (tsl_unit unit; (unit = tsl_epoch_at(slot)->large) != 0;)
-    tsl_large_list_free((void *)tsl_unit_address(unit));
+  for (tsl_unit unit; (unit = list_pop(slot)) != 0;)
+    block_end(slot, (void *)tsl_unit_address(unit));
 }
 
 void tsl_large_list_lock(void) { tsl_lock_acquire(&lock); }

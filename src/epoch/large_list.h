@@ -5,7 +5,7 @@
 
 #include "epoch/seal.h"
 
-// Counts and lists a block that was just allocated and charged to the epoch. Any thread.
+// Lists a block that was just allocated; its epoch is held (tsl_epoch_hold) and charged. Any thread.
 TSL_HIDDEN void tsl_large_list_add(uint32_t slot, void *block);
 
 // Frees a large block of any epoch. Any thread.

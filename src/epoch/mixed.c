@@ -4,8 +4,9 @@
 #include "epoch/epoch.h"
 
 enum {
-  MOST_PAGES = 256,     // 1 MiB: an epoch's share of one thread that is larger lives in slabs
-  OLDEST_LOOKED_AT = 4  // cells
+  MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
+  OLDEST_LOOKED_AT = 4,  // cells
+  ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
 static unsigned cell_class(tsl_cell_number number) {
@@ -68,13 +69,22 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
     out += cell_out;
     if (cell_out == 0) drop(heap, number);
   }
-  return out < blocks / 2;
+  return 2 * out < blocks;
 }
 
 // The first cell is small, since most epochs are.
 static unsigned next_class(const struct tsl_heap *heap) {
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
   return heap->cells == 0 ? epoch->first_cell : epoch->largest_cell;
+}
+
+// Where a hard limit is near, a smaller cell will do.
+static unsigned class_within_limit(const struct tsl_heap *heap, unsigned class, size_t bytes) {
+  size_t room = tsl_epoch_room(heap->epoch);
+  while (class > TSL_CELL_4K && tsl_sizeclasses[class].bytes > room &&
+         tsl_sizeclasses[class - 1].bytes >= bytes)
+    class -= 1;
+  return class;
 }
 
 static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t bytes) {
@@ -128,14 +138,16 @@ static bool cell_restart(struct tsl_heap *heap) {
 // Makes room for a block and the gap before it in a new cell.
 static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
   if (bytes > TSL_CELL_BLOCK_LIMIT || !heap->mixed) return false;
-  if (newest_is_empty(heap)) return cell_restart(heap);
+  if (newest_is_empty(heap) && heap->cell_end - heap->cell_start >= ROOM * (bytes + gap))
+    return cell_restart(heap);
   tsl_mixed_retire(heap);
   if (outgrown(heap)) {
     heap->mixed = false;
     return false;
   }
   unsigned class = next_class(heap);
-  while (tsl_sizeclasses[class].bytes < 4 * (bytes + gap) && class < TSL_CELL_64K) class += 1;
+  while (tsl_sizeclasses[class].bytes < ROOM * (bytes + gap) && class < TSL_CELL_64K) class += 1;
+  class = class_within_limit(heap, class, bytes + gap);
   tsl_store_relaxed(&heap->home->inside, 1);
   bool taken = cell_take(heap, class);
   tsl_store_relaxed(&heap->home->inside, 0);
@@ -167,8 +179,9 @@ void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment)
 
 TSL_COLD void tsl_mixed_free_nothing(const void *block) {
   bool twice = tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) >= TSL_CELL_FREED;
-  tsl_misuse(twice ? "free(%p): the block is free already"
-                   : "free(%p): not the beginning of a block", block);
+  tsl_misuse(
+      twice ? "free(%p): the block is free already" : "free(%p): not the beginning of a block",
+      block);
 }
 
 TSL_NOINLINE static void free_remote(tsl_cell_number number) {

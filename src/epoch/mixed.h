@@ -10,18 +10,18 @@
 
 // Cuts a block off the newest cell and returns it from the calling function, unless the cell has no
 // room. `place` is that of the class's bin. Owner only.
-#define TSL_RETURN_CUT(heap, place)                                                             \
-  do {                                                                                          \
-    uintptr_t cut_ = (heap)->cell_next;                                                         \
-    TSL_RETURNED(cut_);                                                                         \
-    uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (place));       \
-    if (tsl_likely(end_ <= (heap)->cell_end)) {                                                 \
-      (heap)->cell_next = end_;                                                                 \
-      TSL_INCREMENT((heap)->cell_blocks);                                                       \
-      uint8_t *granule_ = (heap)->cell_granules + (cut_ >> TSL_GRANULE_LOG2);                   \
-      tsl_store_relaxed(granule_, (uint8_t)((place) / sizeof(struct tsl_bin) + 1));             \
-      return (void *)cut_;                                                                      \
-    }                                                                                           \
+#define TSL_RETURN_CUT(heap, place)                                                       \
+  do {                                                                                    \
+    uintptr_t cut_ = (heap)->cell_next;                                                   \
+    TSL_RETURNED(cut_);                                                                   \
+    uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (place)); \
+    if (tsl_likely(end_ <= (heap)->cell_end)) {                                           \
+      (heap)->cell_next = end_;                                                           \
+      TSL_INCREMENT((heap)->cell_blocks);                                                 \
+      uint8_t *granule_ = (heap)->cell_granules + (cut_ >> TSL_GRANULE_LOG2);             \
+      tsl_store_relaxed(granule_, (uint8_t)((place) / sizeof(struct tsl_bin) + 1));       \
+      return (void *)cut_;                                                                \
+    }                                                                                     \
   } while (0)
 
 // A block from a new cell. NULL when the class wants a slab, or memory is out. Owner only.
@@ -35,7 +35,8 @@ TSL_HIDDEN void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsi
 TSL_HIDDEN void tsl_mixed_free_nothing(const void *block);
 
 // Marks a block free; false when it is none.
-TSL_ALWAYS_INLINE bool tsl_mixed_mark(uint8_t *granule, const void *block) {
+TSL_ALWAYS_INLINE bool tsl_mixed_mark(uint8_t *granule,  // NOLINT(readability-non-const-parameter)
+                                      const void *block) {
   unsigned code = tsl_load_relaxed(granule);
   bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
   if (tsl_unlikely(code - 1 >= TSL_CLASSES || misaligned)) return false;

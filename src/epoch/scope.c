@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "epoch/large_list.h"
 #include "epoch/seal.h"
 #include "os/os.h"
 
@@ -10,13 +11,17 @@ bool tsl_scope_fences;
 void tsl_scope_init(void) { tsl_scope_fences = !tsl_os_barrier_init(); }
 
 void tsl_scope_barrier(void) {
+  tsl_fence_seq_cst();  // pairs: scope-depth
   if (!tsl_scope_fences) tsl_os_barrier();
 }
 
 void tsl_scope_end_heap(struct tsl_heap *heap, struct tsl_survivors *survivors) {
-  uint64_t word = tsl_load_acquire(&tsl_epoch_at(heap->epoch)->word);  // pairs: epoch-word
-  if (tsl_epoch_state(word) == TSL_EPOCH_OPEN || !tsl_heap_claim_seal(heap)) return;
+  struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
+  if (tsl_load_acquire(&epoch->heaps) != TSL_EPOCH_ENDED) return;  // pairs: epoch-heaps
+  if (!tsl_heap_claim_seal(heap)) return;
+  uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
   if (tsl_epoch_state(word) == TSL_EPOCH_RELEASED) {
+    tsl_large_list_release(heap->epoch);
     tsl_heap_release(heap);
   } else {
     tsl_heap_seal(heap, survivors);
@@ -32,7 +37,7 @@ void tsl_scope_leave_ended(struct tsl_heap *heap) {
 static uint32_t find_heap(const struct tsl_epoch *epoch, const struct tsl_heap *home) {
   uint32_t number = tsl_load_acquire(&epoch->heaps);  // pairs: epoch-heaps
   while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
-    number = tsl_heap_at(number)->epoch_next;
+    number = tsl_load_relaxed(&tsl_heap_at(number)->epoch_next);
   return number;
 }
 
@@ -40,13 +45,19 @@ static uint32_t find_heap(const struct tsl_epoch *epoch, const struct tsl_heap *
 static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_heap *heap = tsl_heap_take_part(tsl_heap_current->home, slot);
   if (heap == NULL) return ENOMEM;
+  if (!tsl_epoch_hold(slot)) {
+    tsl_heap_give_part(heap);
+    return ECANCELED;
+  }
   uint32_t head = tsl_load_relaxed(&epoch->heaps);
   do {
     if (head == TSL_EPOCH_ENDED) {
       tsl_heap_give_part(heap);
+      tsl_epoch_drain(slot, 1);
       return ECANCELED;
     }
-    heap->epoch_next = head;
+    tsl_store_relaxed(&heap->epoch_next, head);
+    tsl_store_relaxed(&heap->holds, 2);
   } while (!tsl_cas_release(&epoch->heaps, &head, heap->number));  // pairs: epoch-heaps
   *joined = heap;
   return 0;
@@ -59,6 +70,8 @@ TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
   uint32_t number = find_heap(epoch, tsl_heap_current->home);
   if (number == TSL_EPOCH_ENDED) return ECANCELED;
   if (number == 0) return join(epoch, tsl_epoch_slot(id), heap);
+  // A list that ends meanwhile may lead to that of another epoch.
+  if (tsl_heap_at(number)->epoch != tsl_epoch_slot(id)) return ECANCELED;
   *heap = tsl_heap_at(number);
   return 0;
 }
@@ -81,13 +94,13 @@ void tsl_scope_leave_all(struct tsl_heap *home) {
   for (uint32_t number = home->family; number != 0; number = tsl_heap_at(number)->family) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->depth == 0) continue;
-    heap->depth = 1;
+    tsl_store_relaxed(&heap->depth, 1);
     tsl_scope_leave_heap(heap);
   }
 }
 
 void tsl_scope_after_fork(struct tsl_heap *mine) {
-  struct tsl_survivors ignored;
+  struct tsl_survivors ignored = {0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->number == 0 || heap->epoch == 0 || heap->home == mine) continue;

@@ -1,11 +1,11 @@
 // scope: a thread's stay in an epoch. Entering makes the thread's heap in that epoch the current
 // one, leaving takes back the one before.
 //
-// Whether an epoch may be sealed is decided without a lock (Dekker 1965, with the fence moved to the
-// rare side): entering raises the heap's depth and then looks at the epoch's state; closing changes
-// the state, makes every thread of the process pass a barrier, and then looks at the depths. So
-// either the entering thread sees that the epoch has ended, or the closing one sees that somebody is
-// inside, and leaves the heap to that thread.
+// Whether an epoch may be sealed is decided without a lock (Dekker 1965, with the fence moved to
+// the rare side): entering raises the heap's depth and then looks at the epoch's state; closing
+// changes the state, makes every thread of the process pass a barrier, and then looks at the
+// depths. So either the entering thread sees that the epoch has ended, or the closing one sees that
+// somebody is inside, and leaves the heap to that thread.
 #pragma once
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 TSL_HIDDEN extern bool tsl_scope_fences;
 
 TSL_ALWAYS_INLINE void tsl_scope_fence(void) {
-  tsl_compiler_fence();
+  tsl_compiler_fence();                                     // pairs: scope-depth
   if (tsl_unlikely(tsl_scope_fences)) tsl_fence_seq_cst();  // pairs: scope-depth
 }
 
@@ -39,16 +39,18 @@ TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoc
   tsl_scope_fence();
   if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id)))
     return tsl_scope_refuse(heap, id);
-  *scope = (struct tslab_scope){id, heap, tsl_heap_current};
+  *scope = (struct tslab_scope){id, heap, tsl_heap_current, heap->depth};
   tsl_heap_current = heap;
   return 0;
 }
 
-// The thread's heap in the epoch, when it is the first one there; else NULL.
+// The thread's heap in the epoch, when that is open and the heap the first one there; else NULL.
 TSL_ALWAYS_INLINE struct tsl_heap *tsl_scope_find(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   if (tsl_unlikely(slot - 1 >= tsl_load_relaxed(&tsl_region.last_epoch))) return NULL;
-  uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id))) return NULL;
+  uint32_t number = tsl_load_acquire(&epoch->heaps);  // pairs: epoch-heaps
   if (tsl_unlikely(number - 1 >= TSL_EPOCH_ENDED - 1)) return NULL;
   struct tsl_heap *heap = tsl_heap_at(number);
   return tsl_likely(heap->home == tsl_heap_current->home) ? heap : NULL;
@@ -73,7 +75,7 @@ TSL_ALWAYS_INLINE void tsl_scope_leave_heap(struct tsl_heap *heap) {
 // Leaves the innermost scope. EPERM when that is another one.
 TSL_ALWAYS_INLINE int tsl_scope_leave(struct tslab_scope *scope) {
   struct tsl_heap *heap = tsl_heap_current;
-  if (tsl_unlikely(scope->heap != heap || heap->depth == 0)) return EPERM;
+  if (tsl_unlikely(scope->heap != heap || scope->depth != heap->depth)) return EPERM;
   tsl_heap_current = scope->outer;
   scope->heap = NULL;
   tsl_scope_leave_heap(heap);

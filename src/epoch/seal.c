@@ -1,33 +1,66 @@
 #include "epoch/seal.h"
 
+#include "base/stack.h"
 #include "epoch/epoch.h"
 #include "epoch/mixed.h"
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
 
+// Sealed slabs without blocks whose guard the system did not take away: their epochs wait for them.
+static struct tsl_stack guarded;
+
+static uint32_t *guarded_link(uint32_t unit) { return &tsl_slab_at(unit)->ready_next; }
+
+// Gives back a slab that has no blocks; false when its guard stays.
+static bool slab_end(struct tsl_slab *slab) {
+  if (tsl_slab_close(slab)) {
+    tsl_heap_give_slab(slab);
+    return true;
+  }
+  tsl_stack_push(&guarded, (uint32_t)tsl_slab_unit(slab), guarded_link);
+  return false;
+}
+
+static void try_guarded(void) {
+  uint32_t unit = TSL_SECURE ? tsl_stack_pop(&guarded, guarded_link) : 0;
+  if (unit == 0) return;
+  uint32_t epoch = tsl_span_at(unit)->epoch;
+  if (slab_end(tsl_slab_at(unit))) tsl_epoch_drain(epoch, 1);
+}
+
+static bool claim(struct tsl_heap *heap) {
+  uint32_t unsealed = TSL_HEAP_UNSEALED;
+  while (!tsl_cas_acquire(&heap->sealing, &unsealed, TSL_HEAP_SEALING)) {  // pairs: heap-sealing
+    if (unsealed != TSL_HEAP_UNSEALED) return false;
+  }
+  return true;
+}
+
 bool tsl_heap_claim_seal(struct tsl_heap *heap) {
-  return tsl_load_relaxed(&heap->depth) == 0 &&
-         tsl_exchange_acquire(&heap->sealing, 1) == 0;  // pairs: heap-sealing
+  return tsl_load_acquire(&heap->depth) == 0 &&  // pairs: scope-depth
+         claim(heap);
 }
 
 // Returns whether the cell was empty and went back.
 static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors) {
   tsl_unit unit = number / TSL_UNIT_PAGES;
   unsigned class = tsl_entry_code(tsl_load_relaxed(tsl_map_entry(unit))) / 2;
-  uint32_t granules = tsl_cell_at(number)->granules;
+  uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
+  size_t live_bytes = tsl_cell_live_bytes(number, granules);
   uint32_t out = tsl_cell_seal(number);
   if (out == 0) {
     tsl_mixed_give(number);
     return true;
   }
   survivors->objects += out;
-  survivors->bytes += tsl_cell_live_bytes(number, granules);
+  survivors->bytes += live_bytes;
   survivors->pages += pages(tsl_sizeclasses[class].bytes);
   return false;
 }
 
 // From here on the map says that nobody's plain free may touch the slab.
-static void slab_enter_sealed(tsl_unit first, const struct tsl_sizeclass *sizeclass, unsigned class) {
+static void slab_enter_sealed(tsl_unit first, const struct tsl_sizeclass *sizeclass,
+                              unsigned class) {
   uint32_t entry = (uint32_t)TSL_HEAP_SEALED << TSL_CODE_BITS | class * 2;
   for (unsigned i = 0; i < sizeclass->units; i++)
     tsl_store_relaxed(tsl_map_entry(first + i), entry);
@@ -38,10 +71,7 @@ static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   slab_enter_sealed((tsl_unit)tsl_slab_unit(slab), sizeclass, class);
   struct tsl_sealed sealed = tsl_slab_seal(slab);
-  if (sealed.empty) {
-    if (tsl_slab_close(slab)) tsl_heap_give_slab(slab);
-    return true;
-  }
+  if (sealed.empty) return slab_end(slab);
   survivors->objects += sealed.out;
   survivors->bytes += (size_t)sealed.out * sizeclass->bytes;
   survivors->pages += pages(sizeclass->slab_bytes);
@@ -67,12 +97,14 @@ static void heap_prepare(struct tsl_heap *heap) {
 
 // The thread's own structures change from here on: see tsl_heap_after_fork.
 static void inside(uint8_t value) {
-  if (tsl_heap_current != &tsl_heap_empty) tsl_store_relaxed(&tsl_heap_current->home->inside, value);
+  if (tsl_heap_current != &tsl_heap_empty)
+    tsl_store_relaxed(&tsl_heap_current->home->inside, value);
 }
 
 void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
   uint32_t epoch = heap->epoch, empty = 0, count;
   inside(1);
+  try_guarded();
   heap_prepare(heap);
   count = heap->cell_count + heap->slab_count;
   if (count != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, count);
@@ -85,31 +117,36 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
     empty += slab_seal(tsl_slab_at(unit), survivors);
   }
   heap_forget(heap);
-  tsl_heap_give_part(heap);
+  tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
+  tsl_heap_let_go(heap);
   inside(0);
   tsl_epoch_drain(epoch, empty + 1);
 }
 
 void tsl_heap_release(struct tsl_heap *heap) {
-  uint32_t epoch = heap->epoch;
+  uint32_t epoch = heap->epoch, ended = 0;
   inside(1);
+  try_guarded();
   heap_prepare(heap);
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
     older = tsl_cell_at(number)->older;
     tsl_mixed_give(number);
   }
+  tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, heap->slab_count);
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
-    if (tsl_slab_close(tsl_slab_at(unit))) tsl_heap_give_slab(tsl_slab_at(unit));
+    ended += slab_end(tsl_slab_at(unit));
   }
   heap_forget(heap);
-  tsl_heap_give_part(heap);
+  tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
+  tsl_heap_let_go(heap);
   inside(0);
-  tsl_epoch_drain(epoch, 1);
+  tsl_epoch_drain(epoch, ended + 1);
 }
 
 void tsl_heap_drained(struct tsl_slab *slab) {
   uint32_t epoch = tsl_span_at(tsl_slab_unit(slab))->epoch;
-  if (tsl_slab_close(slab)) tsl_heap_give_slab(slab);
-  tsl_epoch_drain(epoch, 1);
+  bool ended = slab_end(slab);
+  if (ended) tsl_epoch_drain(epoch, 1);
+  try_guarded();
 }

@@ -24,3 +24,7 @@ TSL_HIDDEN void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survi
 
 // The same, and every block in it ends.
 TSL_HIDDEN void tsl_heap_release(struct tsl_heap *heap);
+
+// Gives back a slab of a sealed heap, whose blocks have ended; its epoch is drained by one. Any
+// thread.
+TSL_HIDDEN void tsl_heap_drained(struct tsl_slab *slab);

@@ -10,7 +10,8 @@
 #include "memory/unit_cache.h"
 #include "os/os.h"
 
-enum { STEP_UNITS = 16, STEP_MS = 1 };  // 1 MiB a millisecond at most
+// 1 MiB a millisecond at most; a late step makes up for a few.
+enum { STEP_UNITS = 16, STEP_MS = 1, MOST_LATE_MS = 4, MOST_RUNS = 16 };
 
 static uint64_t step_due_ms;  // [remote] whoever moves it on does the step
 static uint64_t
@@ -20,10 +21,12 @@ static size_t dirty_surplus;   // units in the segments that it did not need
 static size_t cursor;
 static size_t keep_units;  // [remote] free units that surplus leaves alone
 
-// Only one thread at a time gets true: a step is due once a millisecond, and takes less.
-static bool step_claim(uint64_t now) {
+// The units that a step now may purge, 0 when none is due. Only one thread at a time gets more.
+static size_t step_claim(uint64_t now) {
   uint64_t due = tsl_load_relaxed(&step_due_ms);
-  return now >= due && tsl_cas_relaxed(&step_due_ms, &due, now + STEP_MS);
+  if (now < due || !tsl_cas_relaxed(&step_due_ms, &due, now + STEP_MS)) return 0;
+  uint64_t passed_ms = now - due + STEP_MS;
+  return STEP_UNITS * (size_t)(passed_ms < MOST_LATE_MS ? passed_ms : MOST_LATE_MS);
 }
 
 static void window_turn(uint64_t now) {
@@ -40,12 +43,12 @@ void tsl_purge_keep(size_t bytes) {
   while (kept < units && !tsl_cas_relaxed(&keep_units, &kept, units)) continue;
 }
 
-static size_t step_size(size_t surplus) { return surplus < STEP_UNITS ? surplus : STEP_UNITS; }
+static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
 
 // Moves surplus from the unit cache to the segments, where neighbours meet and go back in one call.
-static size_t step_drain(void) {
+static size_t step_drain(size_t most) {
   size_t surplus = tsl_load_relaxed(&cached_surplus);
-  size_t drained = tsl_unit_cache_drain(step_size(surplus));
+  size_t drained = tsl_unit_cache_drain(at_most(surplus, most));
   tsl_store_relaxed(&cached_surplus, drained == 0 ? 0 : surplus - drained);
   return drained;
 }
@@ -54,20 +57,24 @@ static bool surplus_left(void) {
   return (tsl_load_relaxed(&dirty_surplus) | tsl_load_relaxed(&cached_surplus)) != 0;
 }
 
-static void purge_step(size_t surplus) {
-  if (surplus == 0) return;
-  size_t from = tsl_load_relaxed(&cursor);
-  size_t purged = tsl_units_purge(&from, step_size(surplus));
+static void step_purge(size_t surplus, size_t most) {
+  size_t from = tsl_load_relaxed(&cursor), left = at_most(surplus, most), purged = 1;
+  for (unsigned runs = 0; runs < MOST_RUNS && left != 0 && purged != 0; runs++) {
+    purged = tsl_units_purge(&from, left);
+    left -= purged;
+    surplus = purged == 0 ? 0 : surplus - purged;
+  }
   tsl_store_relaxed(&cursor, from);
-  tsl_store_relaxed(&dirty_surplus, purged == 0 ? 0 : surplus - purged);
+  tsl_store_relaxed(&dirty_surplus, surplus);
 }
 
 bool tsl_purge_tick(void) {
   uint64_t now = tsl_os_now_ms();
-  if (step_claim(now)) {
+  size_t most = step_claim(now);
+  if (most != 0) {
     window_turn(now);
-    size_t drained = step_drain();
-    purge_step(tsl_load_relaxed(&dirty_surplus) + drained);
+    size_t drained = step_drain(most);
+    step_purge(tsl_load_relaxed(&dirty_surplus) + drained, most);
   }
   return surplus_left();
 }

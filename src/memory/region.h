@@ -22,7 +22,7 @@ enum {
   TSL_UNIT_LOG2 = 16,
   TSL_SEGMENT_UNITS = 2048,
   TSL_GROWTH_UNITS = 512,
-  TSL_MOST_HEAPS = (1 << 24) - 1,
+  TSL_MOST_HEAPS = (1 << 24) - 2,  // the two numbers above have other meanings (heap.h)
   TSL_MOST_EPOCHS = 1 << 24,
   TSL_HEAP_BYTES = 15 * TSL_CACHE_LINE,
   TSL_STORE_BYTES = (TSL_SECURE ? 45 : 37) * TSL_CACHE_LINE,
@@ -35,21 +35,21 @@ enum {
 typedef uint32_t tsl_unit;
 
 struct tsl_region {
-  uintptr_t base;      // [const] also the address of the map
-  size_t limit_units;  // [const] the region ends here, counted from base
-  size_t span_bytes;   // [const]
-  size_t first_unit;   // [const] first unit that can be taken
-  uintptr_t records;   // [const] address of unit 0's slab record
-  uintptr_t cells;     // [const] address of unit 0's cell records
-  uintptr_t segments;  // [const] address of segment 0's record
-  uintptr_t heaps;     // [const] address of heap 0, which nobody uses
-  uintptr_t stores;    // [const] address of heap 0's store
-  uintptr_t epochs;    // [const] address of the default epoch's record
-  size_t limit_heaps;  // [const] heap numbers are below this
-  size_t limit_epochs;   // [const] epoch slots are below this
+  uintptr_t base;       // [const] also the address of the map
+  size_t limit_units;   // [const] the region ends here, counted from base
+  size_t span_bytes;    // [const]
+  size_t first_unit;    // [const] first unit that can be taken
+  uintptr_t records;    // [const] address of unit 0's slab record
+  uintptr_t cells;      // [const] address of unit 0's cell records
+  uintptr_t segments;   // [const] address of segment 0's record
+  uintptr_t heaps;      // [const] address of heap 0, which nobody uses
+  uintptr_t stores;     // [const] address of heap 0's store
+  uintptr_t epochs;     // [const] address of the default epoch's record
+  size_t limit_heaps;   // [const] heap numbers are below this
+  size_t limit_epochs;  // [const] epoch slots are below this
   uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
   uint32_t last_epoch;  // [lock:grow, read by any] the highest epoch slot in use
-  size_t units;        // [lock:grow, read by any] units opened so far, counted from base
+  size_t units;         // [lock:grow, read by any] units opened so far, counted from base
 };
 
 TSL_HIDDEN extern struct tsl_region tsl_region;

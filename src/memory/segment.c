@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "memory/record.h"
 #include "os/os.h"
 
 // The dirty units and the least of them since somebody asked. [remote], relaxed: they steer, they
@@ -12,7 +13,7 @@ static size_t dirty_units, dirty_low;
 static size_t search_from;
 
 // Runs longer than this may lie across two segments.
-enum { ACROSS_UNITS = TSL_SEGMENT_UNITS / 4 };
+enum { ACROSS_UNITS = TSL_SEGMENT_UNITS / 4, NEIGHBOURS = 8 };
 
 struct run {
   unsigned first, count;
@@ -326,27 +327,67 @@ static struct run run_last(const uint64_t *words, size_t most) {
   return (struct run){end - count, count};
 }
 
+static bool is_clean(const struct tsl_segment *segment, unsigned unit) {
+  uint64_t free = segment->free[unit / 64] & ~segment->dirty[unit / 64];
+  return (free >> unit % 64 & 1) != 0;
+}
+
+// The run with the clean units on both sides of it, up to NEIGHBOURS on each.
+static struct run run_widen(const struct tsl_segment *segment, struct run run) {
+  unsigned first = run.first, end = run.first + run.count;
+  unsigned least = first < NEIGHBOURS ? 0 : first - NEIGHBOURS;
+  unsigned most = end + NEIGHBOURS < TSL_SEGMENT_UNITS ? end + NEIGHBOURS : TSL_SEGMENT_UNITS;
+  while (first > least && is_clean(segment, first - 1)) first--;
+  while (end < most && is_clean(segment, end)) end++;
+  return (struct run){first, end - first};
+}
+
 // Takes dirty free units out of a segment, so that they can be purged without holding the lock: the
-// highest ones, because requests take the lowest.
-static struct run segment_take_dirty(struct tsl_segment *segment, size_t most) {
+// highest ones, because requests take the lowest. `*held` also has their clean neighbours.
+static struct run segment_take_dirty(struct tsl_segment *segment, size_t most, struct run *held) {
   struct run run = {0, 0};
   if (!tsl_lock_try(&segment->lock)) return run;
   run = run_last(segment->dirty, most);
-  if (run.count != 0) segment_use(segment, run, segment->longest);
+  *held = run_widen(segment, run);
+  if (run.count != 0) segment_use(segment, *held, segment->longest);
   tsl_lock_release(&segment->lock);
   dirty_remove(run.count);
   return run;
+}
+
+// Gives back the pages that only tell of units [first, end), of which nobody has one.
+static void discard_elements(uintptr_t array, size_t bytes, size_t first, size_t end) {
+  uintptr_t from = tsl_round_up(array + first * bytes, tsl_os_page_bytes());
+  uintptr_t to = tsl_round_down(array + end * bytes, tsl_os_page_bytes());
+  if (from < to) tsl_os_discard((void *)from, to - from);
+}
+
+static void discard_records(size_t first, size_t end) {
+  discard_elements(tsl_region.records, TSL_RECORD_BYTES, first, end);
+  discard_elements(tsl_region.cells, TSL_CELLS_BYTES, first, end);
+}
+
+// The neighbours stay clean.
+static void segment_give_held(size_t index, struct run held, struct run run, bool dirty) {
+  unsigned end = run.first + run.count;
+  struct run before = {held.first, run.first - held.first};
+  struct run after = {end, held.first + held.count - end};
+  segment_give(index, run, dirty);
+  if (before.count != 0) segment_give(index, before, false);
+  if (after.count != 0) segment_give(index, after, false);
 }
 
 size_t tsl_units_purge(size_t *cursor, size_t most) {
   size_t first = tsl_region.first_unit / TSL_SEGMENT_UNITS, count = segments_open() - first;
   for (size_t tried = 0; tried < count; tried++) {
     size_t index = first + *cursor % count;
-    struct run run = segment_take_dirty(tsl_segment_at(index), most);
+    struct run held = {0, 0}, run = segment_take_dirty(tsl_segment_at(index), most, &held);
     if (run.count != 0) {
-      uintptr_t start = tsl_unit_address(index * TSL_SEGMENT_UNITS + run.first);
+      size_t base = index * TSL_SEGMENT_UNITS, held_first = base + held.first;
+      uintptr_t start = tsl_unit_address(base + run.first);
       bool purged = tsl_os_purge((void *)start, (size_t)run.count << TSL_UNIT_LOG2);
-      segment_give(index, run, !purged);
+      if (purged) discard_records(held_first, held_first + held.count);
+      segment_give_held(index, held, run, !purged);
       return purged ? run.count : 0;
     }
     *cursor = (*cursor + 1) % count;

@@ -33,6 +33,9 @@ TSL_HIDDEN bool tsl_os_make_readable(void *address, size_t bytes);
 // when refused.
 TSL_HIDDEN bool tsl_os_purge(void *address, size_t bytes);
 
+// The same for pages whose contents nobody needs, whatever they read as afterwards: no result.
+TSL_HIDDEN void tsl_os_discard(void *address, size_t bytes);
+
 // Makes committed pages inaccessible, or accessible and zero again. False, and nothing changed,
 // when the system refuses.
 TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);

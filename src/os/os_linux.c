@@ -191,3 +191,5 @@ bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
   errno = saved;
   return done;
 }
+
+void tsl_os_discard(void *address, size_t bytes) { tsl_os_purge(address, bytes); }

@@ -4,20 +4,27 @@
 
 void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch) {
   tsl_store_relaxed(tsl_cell_remote(number), TSL_CELL_BIAS);
-  *tsl_cell_at(number) = (struct tsl_cell){.heap = heap, .epoch = epoch};
+  struct tsl_cell *cell = tsl_cell_at(number);
+  cell->blocks = 0;
+  cell->granules = 0;
+  cell->newer = 0;
+  cell->older = 0;
+  tsl_store_relaxed(&cell->freed, 0);
+  tsl_store_relaxed(&cell->heap, heap);
+  tsl_store_relaxed(&cell->epoch, epoch);
 }
 
 void tsl_cell_clear(tsl_cell_number number) {
   struct tsl_cell *cell = tsl_cell_at(number);
   memset(tsl_granule_at(tsl_cell_address(number)), 0, cell->granules);
   cell->blocks = 0;
-  cell->freed = 0;
+  tsl_store_relaxed(&cell->freed, 0);
   cell->granules = 0;
 }
 
 void tsl_cell_close(tsl_cell_number number) {
   tsl_cell_clear(number);
-  *tsl_cell_at(number) = (struct tsl_cell){0};
+  tsl_cell_open(number, 0, 0);
 }
 
 uint32_t tsl_cell_seal(tsl_cell_number number) {

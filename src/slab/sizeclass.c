@@ -14,10 +14,7 @@ const struct tsl_sizeclass tsl_sizeclasses[TSL_BINS] = {
 #include "slab/sizeclass.def"
 #undef TINY
 #undef MEDIUM
-    CLASS(4096, 1)
-    CLASS(16384, 1)
-    CLASS(65536, 1)
-};
+    CLASS(4096, 1) CLASS(16384, 1) CLASS(65536, 1)};
 
 const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1] = {
 #define TINY(least, bytes) [least... bytes] = TSL_CLASS_OF_##bytes * TSL_BIN_BYTES,

@@ -13,12 +13,13 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
   struct tsl_slab *slab = tsl_slab_at(unit);
   unsigned capacity = tsl_sizeclasses[class].capacity;
   unsigned words = (capacity + 63) / 64;
-  for (unsigned w = 0; w < words; w++) slab->free[w] = ~UINT64_C(0);
-  if (capacity % 64 != 0) slab->free[words - 1] = tsl_low_bits(capacity % 64);
+  for (unsigned w = 0; w < words; w++) slab->free[w] = tsl_low_bits(capacity - w * 64);
   slab->summary = tsl_low_bits(words);
   slab->out = 0;
   slab->class = (uint8_t)(class);
   slab->listed = false;
+  slab->purged = false;
+  slab->sparse_ms = 0;
   slab->life = life;
   slab->guarded = tsl_secure_guard(slab_end(slab));
   tsl_invariant(tsl_slab_valid(slab));
@@ -46,10 +47,43 @@ struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
   if (TSL_SECURE) handful.blocks = UINT64_C(1) << tsl_secure_pick(handful.blocks);
   size_t offset = (size_t)word * 64 * tsl_sizeclasses[slab->class].bytes;
   handful.base = tsl_unit_address(tsl_slab_unit(slab)) + offset;
-  slab->free[word] &= ~handful.blocks;
+  tsl_store_relaxed(&slab->free[word], slab->free[word] & ~handful.blocks);
   if (slab->free[word] == 0) slab->summary &= ~(UINT64_C(1) << word);
   slab->out += tsl_bit_count(handful.blocks);
+  slab->purged = false;
+  slab->sparse_ms = 0;
   return handful;
+}
+
+// Whether the blocks [first, last] are in `free`.
+static bool blocks_are_free(const struct tsl_slab *slab, unsigned first, unsigned last) {
+  for (unsigned word = first / 64; word <= last / 64; word++) {
+    unsigned from = word == first / 64 ? first % 64 : 0, to = word == last / 64 ? last % 64 : 63;
+    uint64_t wanted = tsl_low_bits(to - from + 1) << from;
+    if ((slab->free[word] & wanted) != wanted) return false;
+  }
+  return true;
+}
+
+// Whether no block that is out lies in the page.
+static bool page_is_dead(const struct tsl_slab *slab, size_t offset, size_t page_bytes) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
+  unsigned first = (unsigned)(offset / sizeclass->bytes);
+  unsigned last = (unsigned)((offset + page_bytes - 1) / sizeclass->bytes);
+  unsigned end = sizeclass->capacity - 1u;
+  return first > end || blocks_are_free(slab, first, last < end ? last : end);
+}
+
+size_t tsl_slab_purge(struct tsl_slab *slab) {
+  uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
+  size_t bytes = slab_end(slab) - start - (slab->guarded ? TSL_GUARD_BYTES : 0), purged = 0;
+  size_t page_bytes = tsl_os_page_bytes();
+  for (size_t at = 0, end; at < bytes; at = end + page_bytes) {
+    for (end = at; end < bytes && page_is_dead(slab, end, page_bytes);) end += page_bytes;
+    if (end != at && tsl_os_purge((void *)(start + at), end - at)) purged += end - at;
+  }
+  slab->purged = true;
+  return purged;
 }
 
 static void slab_report_twice(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
@@ -76,7 +110,7 @@ static void slab_collect_word(struct tsl_slab *slab, unsigned word) {
   uint64_t twice = slab->free[word] & blocks;
   if (tsl_unlikely(twice != 0)) slab_report_twice(slab, word, twice);
   slab->out -= tsl_bit_count(blocks & ~twice);
-  slab->free[word] |= blocks;
+  tsl_store_relaxed(&slab->free[word], slab->free[word] | blocks);
   slab->summary |= UINT64_C(1) << word;
 }
 

@@ -11,10 +11,11 @@
 //      first bit of `remote_summary` pushes the slab on its heap's ready stack. The owner empties
 //      words only of slabs that it took from that stack, and only words whose summary bit it took:
 //      so a slab whose last block came back has no freer left that may still touch it.
-//  S5  sealing fills `remote_summary` and every word of `remote` with ones. A later free, which finds
-//      its bit set, sets it in `free` instead and counts `left` down; so does, without the bit, who
-//      was between the steps of S4 at that moment. The sealer adds to `left` what is out and those
-//      in between, last: whoever brings it to zero gives the slab back, and nobody touches it later.
+//  S5  sealing fills `remote_summary` and every word of `remote` with ones. A later free, which
+//      finds its bit set, sets it in `free` instead and counts `left` down; so does, without the
+//      bit, who was between the steps of S4 at that moment. The sealer adds to `left` what is out
+//      and those in between, last: whoever brings it to zero gives the slab back, and nobody
+//      touches it later.
 #pragma once
 
 #include <stdbool.h>
@@ -37,7 +38,9 @@ struct tsl_slab {
   uint8_t class;                  // [owner] set when the slab is opened
   bool listed;                    // [owner] on the bin's list
   bool guarded;                   // [owner] its last page is a guard (secure build)
+  bool purged;                    // [owner] its dead pages went back since it was last taken from
   uint64_t free[TSL_SLAB_WORDS];  // [owner]
+  uint32_t sparse_ms;             // [owner] when it was first seen to be mostly free; 0: it is not
 
   TSL_ON_LINE uint64_t remote_summary;  // [remote]
   uint32_t ready_next;                  // [remote] link on the ready stack, written by who pushes
@@ -84,7 +87,8 @@ TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *bl
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
 TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life);
 
-// Ends an empty slab, or one whose blocks end with it. False when its guard cannot be taken away: then it goes on as a slab.
+// Ends an empty slab, or one whose blocks end with it. False when its guard cannot be taken away:
+// then it goes on as a slab.
 TSL_HIDDEN bool tsl_slab_close(struct tsl_slab *slab);
 
 // Takes the free blocks of one word out of a slab with room.
@@ -96,7 +100,7 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   unsigned word = index / 64;
   uint64_t bit = UINT64_C(1) << (index % 64), before = slab->free[word];
   if (tsl_unlikely((before & bit) != 0)) return false;
-  slab->free[word] = before | bit;
+  tsl_store_relaxed(&slab->free[word], before | bit);
   slab->summary |= UINT64_C(1) << word;
   slab->out--;
   return true;
@@ -135,6 +139,10 @@ struct tsl_sealed {
 // heap's ready stack of this life must be closed, and what was on it collected. The heap's owner,
 // or who acts for it.
 TSL_HIDDEN struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab);
+
+// Gives the pages in which all blocks are in `free` back to the system, as far as it takes them.
+// Returns the bytes. Owner only.
+TSL_HIDDEN size_t tsl_slab_purge(struct tsl_slab *slab);
 
 // Makes the counts true to the free bits, after a fork took the owner in the middle of a put.
 TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);

@@ -17,6 +17,7 @@ static unsigned block_count;
 static void open_heaps(void) {
   os_fake.limit_bytes = (size_t)1 << 27;
   CHECK(tsl_region_init());
+  tsl_epoch_init();
   heap = tsl_heap_take();
   other = tsl_heap_take();
   CHECK(heap != NULL && other != NULL && heap != other);

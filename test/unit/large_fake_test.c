@@ -237,7 +237,7 @@ static void free_ticks(void) {
   tsl_large_free(alloc(8 * MIB));
   os_fake.now_ms += 10;
   tsl_large_free(alloc(TSL_UNIT_BYTES));
-  CHECK_EQ(os_fake.purged_bytes, MIB);
+  CHECK_EQ(os_fake.purged_bytes, 4 * MIB);  // a late step makes up for four
 }
 
 static struct {

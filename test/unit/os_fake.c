@@ -255,9 +255,18 @@ void tsl_os_barrier(void) { expect(false, "barrier: the system has none"); }
 
 bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
   pthread_mutex_lock(&lock);
-  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED), "use: of committed pages");
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED),
+         "use: of committed pages");
   os_fake.use_advised = use;
   os_fake.use_bytes += bytes;
   pthread_mutex_unlock(&lock);
   return true;
+}
+
+void tsl_os_discard(void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED),
+         "discard: of committed pages");
+  expect(madvise(address, bytes, MADV_DONTNEED) == 0, "discard: zero pages");
+  pthread_mutex_unlock(&lock);
 }

@@ -1,14 +1,17 @@
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "capture.h"
 #include "os/os.h"
+#include "threads.h"
 
-enum { BYTES = 1 << 22 };
+enum { BYTES = 1 << 22, ROUNDS = 20000 };
 
 static bool move_fails;
 
@@ -230,6 +233,88 @@ static void yield_returns(void) {
   CHECK_EQ(errno, EDOM);
 }
 
+// Each of two sides writes its flag and reads the other's; only the second one passes a barrier. At
+// least one of them sees the other.
+static struct flag { TSL_ON_LINE uint32_t round; } flags[2];
+static TSL_ON_LINE uint32_t arrived;
+static bool seen[2][ROUNDS];
+
+static void meet(uint32_t all) {
+  tsl_add_acq_rel(&arrived, 1);
+  for (unsigned spins = 1; tsl_load_acquire(&arrived) < all; spins++) {
+    if (spins % 4096 == 0) sched_yield();
+  }
+}
+
+static void pass_both(int side, uint32_t round) {
+  (void)tsl_load_relaxed(&flags[1 - side].round);  // so that the other's line is at hand
+  meet(4 * round + 2);
+  for (volatile uint32_t late = round % 100 * (round / 100 % 2 == (uint32_t)side); late != 0;)
+    late = late - 1;
+  tsl_store_relaxed(&flags[side].round, round + 1);
+  tsl_compiler_fence();
+  if (side == 1) tsl_os_barrier();
+  seen[side][round] = tsl_load_relaxed(&flags[1 - side].round) == round + 1;
+  meet(4 * round + 4);
+}
+
+static void *pass_without_a_barrier(void *unused) {
+  for (uint32_t round = 0; round < ROUNDS; round++) pass_both(0, round);
+  return unused;
+}
+
+static void barrier_orders_other_threads(void) {
+  pthread_t thread;
+  errno = EDOM;
+  bool works = tsl_os_barrier_init();
+  CHECK_EQ(errno, EDOM);
+  if (!works) return;
+  CHECK(tsl_os_barrier_init());
+  CHECK_EQ(pthread_create(&thread, NULL, pass_without_a_barrier, NULL), 0);
+  for (uint32_t round = 0; round < ROUNDS; round++) pass_both(1, round);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  for (int round = 0; round < ROUNDS; round++) CHECK(seen[0][round] || seen[1][round]);
+  CHECK_EQ(errno, EDOM);
+}
+
+// A child keeps what the parent asked for.
+static void pass_barrier(void) {
+  enum { PRIVATE_EXPEDITED = 1 << 3 };
+  tsl_os_barrier();
+  if (syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) != 0) _exit(EXIT_FAILURE);
+}
+
+static void barrier_works_after_fork(void) {
+  bool works = tsl_os_barrier_init();
+  CHECK_EQ(capture_child(pass_barrier) == 0, works);
+}
+
+static void advice_on_use_changes_no_content(void) {
+  static const enum tsl_os_use uses[] = {TSL_OS_COLD, TSL_OS_PAGE_OUT, TSL_OS_WILL_NEED};
+  static const int advice[] = {20, 21, MADV_WILLNEED};  // MADV_COLD, MADV_PAGEOUT
+  char *start = reserve_committed();
+  memset(start, 1, BYTES);
+  for (int i = 0; i < 3; i++) {
+    errno = EDOM;
+    bool done = tsl_os_advise_use(start, BYTES / 2, uses[i]);
+    CHECK_EQ(errno, EDOM);
+    CHECK_EQ(done, madvise(start, BYTES / 2, advice[i]) == 0);
+    check_filled(start, BYTES, 1);
+  }
+  memset(start, 2, BYTES);
+  check_filled(start, BYTES, 2);
+}
+
+static void refused_advice_on_use(void) {
+  char *start = reserve();
+  tsl_os_unreserve(start, BYTES);
+  errno = EDOM;
+  CHECK(!tsl_os_advise_use(start, BYTES, TSL_OS_COLD));
+  CHECK(!tsl_os_advise_use(start, BYTES, TSL_OS_PAGE_OUT));
+  CHECK(!tsl_os_advise_use(start, BYTES, TSL_OS_WILL_NEED));
+  CHECK_EQ(errno, EDOM);
+}
+
 int main(void) {
   RUN(page_size);
   RUN(reserved_is_aligned_and_closed);
@@ -249,5 +334,9 @@ int main(void) {
   RUN(random_bits_differ);
   RUN(environment);
   RUN(yield_returns);
+  RUN(barrier_orders_other_threads);
+  RUN(barrier_works_after_fork);
+  RUN(advice_on_use_changes_no_content);
+  RUN(refused_advice_on_use);
   return test_status();
 }

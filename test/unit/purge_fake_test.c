@@ -6,7 +6,7 @@
 #include "os_fake.h"
 #include "state.h"
 
-enum { DELAY_MS = 100, STEP_UNITS = 16 };
+enum { DELAY_MS = 100, STEP_UNITS = 16, LATE_STEPS = 4 };
 
 static void open_region(void) {
   os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
@@ -59,16 +59,16 @@ static void unneeded_memory_goes_back_after_the_delay(void) {
   state_check_segments();
 }
 
-// A long time without any slow path makes one step, not many.
+// A long time without any slow path makes a step that is a few times as large, not many.
 static void a_late_tick_is_one_step(void) {
   open_region();
-  make_dirty(100);
+  make_dirty(200);
   tsl_purge_tick();
   os_fake.now_ms += 100 * DELAY_MS;
   tsl_purge_tick();
-  CHECK_EQ(purged_units(), STEP_UNITS);
+  CHECK_EQ(purged_units(), LATE_STEPS * STEP_UNITS);
   tsl_purge_tick();
-  CHECK_EQ(purged_units(), STEP_UNITS);
+  CHECK_EQ(purged_units(), LATE_STEPS * STEP_UNITS);
 }
 
 static void memory_in_demand_stays(void) {
@@ -220,6 +220,80 @@ static void all_refused(void) {
   state_check_segments();
 }
 
+// What is kept is in nobody's way, and surplus beyond it goes back as ever.
+static void kept_memory_stays(void) {
+  open_region();
+  make_dirty(40);
+  tsl_purge_keep(30 * TSL_UNIT_BYTES);
+  pass_ms(10 * DELAY_MS);
+  CHECK_EQ(purged_units(), 10);
+  CHECK_EQ(tsl_units_dirty(), 30);
+  state_check_segments();
+}
+
+static void more_is_kept_than_there_is(void) {
+  open_region();
+  make_dirty(40);
+  tsl_purge_keep(100 * TSL_UNIT_BYTES);
+  pass_ms(3 * DELAY_MS);
+  make_dirty(90);
+  pass_ms(3 * DELAY_MS);
+  CHECK_EQ(purged_units(), 0);
+  make_dirty(120);
+  pass_ms(3 * DELAY_MS);
+  CHECK_EQ(tsl_units_dirty(), 100);
+}
+
+// The most that anybody wanted, in whole units.
+static void the_most_is_kept(void) {
+  open_region();
+  make_dirty(40);
+  tsl_purge_keep(0);
+  tsl_purge_keep(20 * TSL_UNIT_BYTES - 1);
+  tsl_purge_keep(3 * TSL_UNIT_BYTES);
+  tsl_purge_keep(0);
+  pass_ms(3 * DELAY_MS);
+  CHECK_EQ(tsl_units_dirty(), 20);
+  tsl_purge_keep(1);
+  pass_ms(3 * DELAY_MS);
+  CHECK_EQ(tsl_units_dirty(), 20);
+}
+
+static void cached_units_are_kept_first(void) {
+  bool clean;
+  open_region();
+  tsl_unit first = tsl_units_take(50, 1, &clean);
+  for (unsigned i = 0; i < 10; i++) tsl_unit_cache_give(first + i);
+  tsl_units_give(first + 10, 40);
+  tsl_purge_keep(25 * TSL_UNIT_BYTES);
+  pass_ms(5 * DELAY_MS);
+  CHECK_EQ(tsl_unit_cache_units(), 10);
+  CHECK_EQ(tsl_units_dirty(), 15);
+  CHECK_EQ(purged_units(), 25);
+}
+
+static void cached_units_beyond_those_kept_go_back(void) {
+  bool clean;
+  open_region();
+  tsl_unit first = tsl_units_take(50, 1, &clean);
+  for (unsigned i = 0; i < 50; i++) tsl_unit_cache_give(first + i);
+  tsl_purge_keep(20 * TSL_UNIT_BYTES);
+  pass_ms(5 * DELAY_MS);
+  CHECK_EQ(tsl_unit_cache_units(), 20);
+  CHECK_EQ(purged_units(), 30);
+}
+
+static void all_that_was_kept_goes_back(void) {
+  open_region();
+  make_dirty(40);
+  tsl_purge_keep(30 * TSL_UNIT_BYTES);
+  pass_ms(3 * DELAY_MS);
+  CHECK_EQ(tsl_purge_all(0), 30 * TSL_UNIT_BYTES);
+  make_dirty(40);
+  pass_ms(3 * DELAY_MS);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
 static void before_the_first_allocation(void) { CHECK_EQ(tsl_purge_all(0), 0); }
 
 int main(void) {
@@ -238,6 +312,12 @@ int main(void) {
   RUN(all_but_some);
   RUN(all_in_many_segments);
   RUN(all_refused);
+  RUN(kept_memory_stays);
+  RUN(more_is_kept_than_there_is);
+  RUN(the_most_is_kept);
+  RUN(cached_units_are_kept_first);
+  RUN(cached_units_beyond_those_kept_go_back);
+  RUN(all_that_was_kept_goes_back);
   RUN(before_the_first_allocation);
   return test_status();
 }

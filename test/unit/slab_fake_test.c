@@ -266,6 +266,244 @@ static void every_remote_put_arrives_once(void) {
   }
 }
 
+// S5: sealing. What frees answer is counted: exactly one of them and the seal is the last.
+static unsigned empties;
+
+static void count_answer(enum tsl_remote answer) {
+  CHECK(answer == TSL_REMOTE_DONE || answer == TSL_REMOTE_EMPTY);
+  CHECK_EQ(empties, 0);
+  empties += answer == TSL_REMOTE_EMPTY;
+}
+
+static uint32_t seal(void) {
+  CHECK_EQ(empties, 0);
+  struct tsl_sealed sealed = tsl_slab_seal(slab);
+  empties += sealed.empty;
+  return sealed.out;
+}
+
+static void put_sealed(unsigned index) {
+  count_answer(tsl_slab_put_remote(slab, index));
+  CHECK_EQ(slab->free[index / 64] >> (index % 64) & 1, 1);
+}
+
+// Opens a slab whose first `count` blocks are out.
+static void open_slab_with(unsigned bytes, unsigned count) {
+  open_slab(tsl_sizeclass_of(bytes));
+  take_all();
+  for (unsigned i = count; i < capacity; i++) put(i);
+  empties = 0;
+}
+
+// Its record is as good as new: the next slab there collects nothing that is not its own.
+static void close_sealed_slab(void) {
+  CHECK_EQ(empties, 1);
+  CHECK_EQ(slab->left, 0);
+  CHECK(tsl_slab_close(slab));
+  CHECK_EQ(slab->remote_summary, 0);
+  CHECK_EQ(slab->sealed, 0);
+  for (unsigned w = 0; w < TSL_SLAB_WORDS; w++) CHECK_EQ(slab->remote[w], 0);
+  close_slab();
+}
+
+static void sealed_slab_counts_down(void) {
+  static const unsigned sizes[] = {16, 48, 1024, 1280, 32768};
+  open_region();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (unsigned count = 0; count <= 7; count++) {
+      check_context_set("%u bytes, %u blocks", sizes[i], count);
+      open_slab_with(sizes[i], count);
+      CHECK_EQ(seal(), count);
+      CHECK_EQ(slab->sealed, 1);
+      CHECK_EQ(empties, count == 0);
+      for (unsigned index = count; index-- != 0;) {
+        put_sealed(index);
+        CHECK_EQ(empties, index == 0);
+      }
+      close_sealed_slab();
+    }
+  }
+}
+
+// All words of a slab of 4,096 blocks.
+static void whole_slab_is_sealed(void) {
+  open_region();
+  open_slab_with(16, MOST_BLOCKS);
+  CHECK_EQ(seal(), capacity);
+  for (unsigned i = 0; i < capacity; i++) {
+    CHECK_EQ(empties, 0);
+    put_sealed(i);
+  }
+  close_sealed_slab();
+  open_slab_with(16, 9);
+  CHECK_EQ(tsl_slab_put_remote(slab, 3), TSL_REMOTE_PUSH);
+  pushed = true;
+  shadow_move(3, OUT, REMOTE);
+  collect();
+  check_slab();
+}
+
+// Blocks that others freed before, in words that the owner did not look at: the one who pushes
+// finds the ready stack closed, and counts down.
+static void frees_before_the_seal(void) {
+  open_region();
+  for (unsigned early = 1; early <= 5; early++) {
+    open_slab_with(16, 5);
+    for (unsigned i = 0; i < early; i++) put_remote(i);
+    CHECK_EQ(seal(), 5 - early);
+    CHECK_EQ(empties, 0);
+    count_answer(tsl_slab_count_down(slab));
+    CHECK_EQ(empties, early == 5);
+    for (unsigned i = early; i < 5; i++) put_sealed(i);
+    close_sealed_slab();
+  }
+}
+
+// A freer has done the first steps of S4 when the slab is sealed; it goes on at one of three points
+// among the frees that come later.
+enum step { BIT_SET, SUMMARY_SET };
+
+static void stop_freer_at(enum step step, unsigned index) {
+  unsigned word = index / 64;
+  CHECK(slab->remote[word] == 0);
+  slab->remote[word] |= UINT64_C(1) << (index % 64);
+  if (step == SUMMARY_SET) slab->remote_summary |= UINT64_C(1) << word;
+}
+
+// What tsl_slab_put_remote and who called it do behind that step.
+static void resume_freer(enum step step, unsigned index) {
+  uint64_t bit = UINT64_C(1) << (index / 64);
+  if (step == BIT_SET) CHECK((tsl_or_acq_rel(&slab->remote_summary, bit) & bit) != 0);
+  count_answer(tsl_slab_count_down(slab));
+}
+
+static void freers_in_the_middle(void) {
+  open_region();
+  for (int step = BIT_SET; step <= SUMMARY_SET; step++) {
+    for (unsigned later = 0; later <= 3; later++) {
+      for (unsigned resumed = 0; resumed <= later; resumed++) {
+        check_context_set("step %d, resumed after %u of %u", step, resumed, later);
+        open_slab_with(16, later + 1);
+        stop_freer_at((enum step)step, later);
+        CHECK_EQ(seal(), later);
+        for (unsigned i = 0; i <= later; i++) {
+          if (i == resumed) resume_freer((enum step)step, later);
+          if (i < later) put_sealed(i);
+        }
+        close_sealed_slab();
+      }
+    }
+  }
+}
+
+// The same before the seal adds what is out: counts go below zero for a while.
+static void frees_during_the_seal(void) {
+  open_region();
+  for (unsigned early = 0; early <= 4; early++) {
+    open_slab_with(16, 4);
+    slab->sealed = 1;
+    slab->remote_summary = ~UINT64_C(0);
+    slab->remote[0] = ~UINT64_C(0);
+    for (unsigned i = 0; i < early; i++) put_sealed(i);
+    CHECK_EQ(empties, 0);
+    CHECK_EQ(slab->left, -(int)early);
+    slab->left += 4;  // the last step, when the sealer found four out
+    empties += slab->left == 0;
+    for (unsigned i = early; i < 4; i++) put_sealed(i);
+    close_sealed_slab();
+  }
+}
+
+// Freers stopped in three words, one of which would push.
+static void several_freers_in_the_middle(void) {
+  open_region();
+  open_slab_with(16, 300);
+  stop_freer_at(BIT_SET, 5);
+  stop_freer_at(SUMMARY_SET, 70);
+  stop_freer_at(BIT_SET, 130);
+  CHECK_EQ(tsl_slab_put_remote(slab, 71), TSL_REMOTE_DONE);
+  CHECK_EQ(tsl_slab_put_remote(slab, 200), TSL_REMOTE_DONE);
+  CHECK_EQ(seal(), 300 - 5);
+  resume_freer(BIT_SET, 130);
+  for (unsigned i = 0; i < 300; i++) {
+    if (i != 5 && i != 70 && i != 130 && i != 71 && i != 200) put_sealed(i);
+  }
+  resume_freer(SUMMARY_SET, 70);
+  CHECK_EQ(empties, 0);
+  resume_freer(BIT_SET, 5);
+  close_sealed_slab();
+}
+
+static void double_frees_in_a_sealed_slab(void) {
+  open_region();
+  open_slab_with(48, 6);
+  put_remote(0);
+  collect();
+  put_remote(1);
+  CHECK_EQ(seal(), 4);
+  CHECK_EQ(tsl_slab_put_remote(slab, 0), TSL_REMOTE_TWICE);
+  CHECK_EQ(tsl_slab_put_remote(slab, 1), TSL_REMOTE_TWICE);
+  CHECK_EQ(tsl_slab_put_remote(slab, capacity - 1), TSL_REMOTE_TWICE);
+  count_answer(tsl_slab_count_down(slab));
+  for (unsigned i = 2; i < 5; i++) {
+    put_sealed(i);
+    int32_t left = slab->left;
+    CHECK_EQ(tsl_slab_put_remote(slab, i), TSL_REMOTE_TWICE);
+    CHECK_EQ(slab->left, left);
+  }
+  put_sealed(5);
+  close_sealed_slab();
+}
+
+// Freed by its owner and by another thread, and sealed before it was found.
+static void put_by_two_is_told_by_the_seal(void) {
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  open_region();
+  open_slab_with(100, 3);
+  put(1);
+  CHECK_EQ(tsl_slab_put_remote(slab, 1), TSL_REMOTE_PUSH);
+  capture_start();
+  struct tsl_sealed sealed = tsl_slab_seal(slab);
+  const char *said = capture_end();
+  CHECK_EQ(capture_lines(said), 1);
+  CHECK(strstr(said, "freed by two threads\n") != NULL);
+  CHECK_EQ(sealed.out, 2);
+  CHECK(!sealed.empty);
+  count_answer(tsl_slab_count_down(slab));
+  put_sealed(0);
+  put_sealed(2);
+  close_sealed_slab();
+}
+
+static void *put_share_and_count(void *unused) {
+  unsigned share = tsl_add_relaxed(&joined, 1);
+  for (unsigned i = share; i < capacity; i += THREADS) {
+    enum tsl_remote result = tsl_slab_put_remote(slab, i);
+    CHECK(result != TSL_REMOTE_TWICE);
+    if (result == TSL_REMOTE_PUSH) result = tsl_slab_count_down(slab);  // the stack is closed
+    if (result == TSL_REMOTE_EMPTY) __atomic_fetch_add(&pushes, 1, __ATOMIC_RELAXED);
+  }
+  return unused;
+}
+
+// Threads free all blocks while the owner seals, at some moment.
+static void empty_once_among_threads(void) {
+  pthread_t threads[THREADS];
+  uint64_t seed = 5;
+  open_region();
+  for (int round = 0; round < 200; round++) {
+    open_slab_with(round % 2 == 0 ? 16 : 512, MOST_BLOCKS);
+    pushes = joined = 0;
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, put_share_and_count, NULL);
+    while (tsl_load_relaxed(&joined) == 0) continue;
+    for (unsigned wait = test_random_below(&seed, 20000); wait != 0; wait--) tsl_cpu_relax();
+    empties += tsl_slab_seal(slab).empty;
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    empties += pushes;
+    close_sealed_slab();
+  }
+}
+
 static void broken_slabs_are_found(void) {
   open_region();
   open_slab(tsl_sizeclass_of(1000));
@@ -293,6 +531,15 @@ int main(void) {
   RUN(one_push_a_round);
   RUN(random_operations);
   RUN(every_remote_put_arrives_once);
+  RUN(sealed_slab_counts_down);
+  RUN(whole_slab_is_sealed);
+  RUN(frees_before_the_seal);
+  RUN(freers_in_the_middle);
+  RUN(frees_during_the_seal);
+  RUN(several_freers_in_the_middle);
+  RUN(double_frees_in_a_sealed_slab);
+  RUN(put_by_two_is_told_by_the_seal);
+  RUN(empty_once_among_threads);
   RUN_UNLESS_SECURE(broken_slabs_are_found);
   return test_status();
 }

@@ -1,0 +1,75 @@
+// What an epoch itself costs, in one thread: a stay in it, its two ends alone, and its two ends
+// around one object. The best of some rounds: nothing but the machine makes one slower.
+#include "common/args.h"
+#include "common/clock.h"
+#include "common/epochs.h"
+#include "common/memory.h"
+#include "common/report.h"
+
+#include <stdlib.h>
+
+#define OBJECT_BYTES 64u
+
+typedef void (*cost_body)(uint64_t count);
+
+static void cost_enter_leave(uint64_t count) {
+  tslab_epoch epoch = epochs_open("cost", NULL);
+  for (uint64_t i = 0; i < count; i++) {
+    tslab_scope scope;
+    epochs_check(tslab_scope_enter(&scope, epoch));
+    epochs_check(tslab_scope_leave(&scope));
+  }
+  epochs_close(epoch);
+}
+
+static void cost_open_close(uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) {
+    epochs_close(epochs_open("cost", NULL));
+  }
+}
+
+static void cost_open_use_close(uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) {
+    tslab_epoch epoch = epochs_open("cost", NULL);
+    tslab_scope scope;
+    epochs_check(tslab_scope_enter(&scope, epoch));
+    char *object = malloc(OBJECT_BYTES);
+    memory_demand(object);
+    object[0] = 1;
+    free(object);
+    epochs_check(tslab_scope_leave(&scope));
+    epochs_close(epoch);
+  }
+}
+
+static double cost_best_ns(cost_body body, uint64_t count, uint64_t rounds) {
+  uint64_t best = UINT64_MAX;
+  for (uint64_t round = 0; round < rounds; round++) {
+    uint64_t start = clock_ns();
+    body(count);
+    uint64_t ns = clock_ns() - start;
+    best = ns < best ? ns : best;
+  }
+  return (double)best / (double)count;
+}
+
+int main(int argc, char **argv) {
+  args a = args_open(argc, argv, "epoch_costs [COUNT [ROUNDS]]");
+  uint64_t count = args_number(&a, 0, 200000);
+  uint64_t rounds = args_number(&a, 1, 15);
+  args_end(&a, 2);
+  epochs_demand();
+
+  double stay_ns = cost_best_ns(cost_enter_leave, 10 * count, rounds);
+  double unused_ns = cost_best_ns(cost_open_close, count, rounds);
+  double used_ns = cost_best_ns(cost_open_use_close, count, rounds);
+
+  report_open("epoch_costs");
+  report_count("count", count);
+  report_count("rounds", rounds);
+  report_real("enter_leave_ns", stay_ns);
+  report_real("open_close_ns", unused_ns);
+  report_real("open_use_close_ns", used_ns);
+  report_close("enter + leave %.2f ns, open + close %.1f ns, with one object freed %.1f ns",
+               stay_ns, unused_ns, used_ns);
+}

@@ -1,0 +1,340 @@
+// Mistakes with epochs: frees that come too late, twice or in the middle are reported, calls in the
+// wrong state refused.
+//
+// Run without arguments, the program starts itself once for each case and each setting of on_error.
+// With the name of a case it makes that mistake, having printed the pointer that the message must
+// name.
+#include <semaphore.h>
+
+#include "../child.h"
+#include "epochs.h"
+
+// Without the C library's buffers: they would be the next object at the address of a late free.
+static void pointer_announce(const void *pointer) {
+  char line[32];
+  int length = snprintf(line, sizeof line, "%p\n", pointer);
+  CHECK_EQ(write(STDOUT_FILENO, line, (size_t)length), length);
+}
+
+static void mistaken_free(void *pointer) {
+  pointer_announce(pointer);
+  free(pointer);
+}
+
+static tslab_epoch slabs_open(void) {
+  tslab_epoch_options options = {.size = sizeof options, .first_cell_bytes = TSLAB_NO_CELLS};
+  return epoch_open(&options);
+}
+
+static void late_of(tslab_epoch epoch, size_t size) {
+  void *block = tslab_epoch_malloc(epoch, size), *other = tslab_epoch_malloc(epoch, size);
+  CHECK(block != NULL && other != NULL);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  mistaken_free(block);
+}
+
+static void late_cell(void) { late_of(epoch_open(NULL), 64); }
+static void late_slab(void) { late_of(slabs_open(), 64); }
+static void late_medium(void) { late_of(epoch_open(NULL), 20000); }
+static void late_large(void) { late_of(epoch_open(NULL), 100 * KIB); }
+static void late_huge(void) { late_of(epoch_open(NULL), 200 * MIB); }
+
+// The thread is there before the release: the C library's allocations for it come first.
+static sem_t late_released;
+
+static void *late_thread_run(void *block) {
+  sem_wait(&late_released);
+  mistaken_free(block);
+  return NULL;
+}
+
+static void late_by_thread_of(size_t size) {
+  tslab_epoch epoch = epoch_open(NULL);
+  void *block = tslab_epoch_malloc(epoch, size);
+  pthread_t thread;
+  CHECK_EQ(sem_init(&late_released, 0, 0), 0);
+  CHECK_EQ(pthread_create(&thread, NULL, late_thread_run, block), 0);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  sem_post(&late_released);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void late_by_thread(void) { late_by_thread_of(64); }
+static void late_large_by_thread(void) { late_by_thread_of(100 * KIB); }
+
+static void late_after_closed(void) {
+  tslab_epoch epoch = epoch_open(NULL);
+  void *block = tslab_epoch_malloc(epoch, 64);
+  CHECK_EQ(tslab_epoch_close(epoch).objects, 1);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  mistaken_free(block);
+}
+
+static void twice_of(tslab_epoch epoch, size_t size) {
+  tslab_scope scope;
+  scope_enter(&scope, epoch);
+  void *block = malloc(size);
+  free(block);
+  mistaken_free(block);
+  scope_leave(&scope, TSLAB_DEFAULT);
+}
+
+static void twice_cell(void) { twice_of(epoch_open(NULL), 64); }
+static void twice_slab(void) { twice_of(slabs_open(), 64); }
+static void twice_large(void) { twice_of(epoch_open(NULL), 100 * KIB); }
+
+static void twice_outside(void) {
+  tslab_epoch epoch = epoch_open(NULL);
+  void *block = tslab_epoch_malloc(epoch, 64);
+  free(block);
+  mistaken_free(block);
+}
+
+static void twice_outside_slab(void) {
+  tslab_epoch epoch = slabs_open();
+  void *block = tslab_epoch_malloc(epoch, 64);
+  free(block);
+  mistaken_free(block);
+}
+
+static void twice_threads(void) {
+  tslab_epoch epoch = epoch_open(NULL);
+  void *block = tslab_epoch_malloc(epoch, 64);
+  thread_run(thread_free_run, block);
+  mistaken_free(block);
+}
+
+static void twice_closed_of(tslab_epoch epoch) {
+  void *block = tslab_epoch_malloc(epoch, 64), *other = tslab_epoch_malloc(epoch, 64);
+  CHECK_EQ(tslab_epoch_close(epoch).objects, 2);
+  free(block);
+  mistaken_free(block);
+  closed_check(epoch);
+  free(other);
+  stale_check(epoch);
+}
+
+static void twice_closed_cell(void) { twice_closed_of(epoch_open(NULL)); }
+static void twice_closed_slab(void) { twice_closed_of(slabs_open()); }
+
+static void interior_of(tslab_epoch epoch, size_t size, size_t offset, bool is_inside) {
+  tslab_scope scope;
+  scope_enter(&scope, epoch);
+  char *block = malloc(size);
+  memset(block, 1, size);
+  if (!is_inside) scope_leave(&scope, TSLAB_DEFAULT);
+  mistaken_free(block + offset);
+  if (is_inside) scope_leave(&scope, TSLAB_DEFAULT);
+  free(block);
+  CHECK_EQ(tslab_epoch_close(epoch).objects, 0);
+  stale_check(epoch);
+}
+
+static void interior_cell(void) { interior_of(epoch_open(NULL), 64, 16, true); }
+static void interior_odd(void) { interior_of(epoch_open(NULL), 64, 1, true); }
+static void interior_outside(void) { interior_of(epoch_open(NULL), 64, 48, false); }
+static void interior_slab(void) { interior_of(slabs_open(), 64, 16, false); }
+// Where a cell's next block would lie; a slab finds that out when it collects what others freed.
+static void interior_next(void) {
+  if (TSL_SECURE) return interior_outside();
+  interior_of(epoch_open(NULL), 64, 1024, false);
+}
+
+static void interior_large(void) { interior_of(epoch_open(NULL), 100 * KIB, 4096, true); }
+
+// The last block of an epoch that was closed is freed again.
+static void drained_of(tslab_epoch epoch, size_t size) {
+  void *block = tslab_epoch_malloc(epoch, size);
+  CHECK_EQ(tslab_epoch_close(epoch).objects, 1);
+  free(block);
+  stale_check(epoch);
+  mistaken_free(block);
+}
+
+static void drained_cell(void) { drained_of(epoch_open(NULL), 64); }
+static void drained_slab(void) { drained_of(slabs_open(), 64); }
+static void drained_large(void) { drained_of(epoch_open(NULL), 100 * KIB); }
+
+static void late_realloc(void) {
+  tslab_epoch epoch = epoch_open(NULL);
+  void *block = tslab_epoch_malloc(epoch, 64);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  pointer_announce(block);
+  CHECK(realloc(block, 1000) == NULL);
+}
+
+static const struct mistake {
+  const char *name;
+  void (*make)(void);
+  const char *reason;  // in the message; NULL: one of several
+} mistakes[] = {
+    {"late-cell", late_cell, NULL},
+    {"late-slab", late_slab, "not a block"},
+    {"late-medium", late_medium, "not a block"},
+    {"late-large", late_large, "not a block"},
+    {"late-huge", late_huge, "not a block"},
+    {"late-by-thread", late_by_thread, NULL},
+    {"late-large-by-thread", late_large_by_thread, "not a block"},
+    {"late-after-closed", late_after_closed, NULL},
+    {"late-realloc", late_realloc, "not a block"},
+    {"twice-cell", twice_cell, "free already"},
+    {"twice-slab", twice_slab, "free already"},
+    {"twice-large", twice_large, "not a block"},
+    {"twice-outside", twice_outside, "free already"},
+    {"twice-outside-slab", twice_outside_slab, "free already"},
+    {"twice-threads", twice_threads, "free already"},
+    {"twice-closed-cell", twice_closed_cell, "free already"},
+    {"twice-closed-slab", twice_closed_slab, "free already"},
+    {"interior-cell", interior_cell, "not the beginning"},
+    {"interior-odd", interior_odd, "not the beginning"},
+    {"interior-outside", interior_outside, "not the beginning"},
+    {"interior-slab", interior_slab, "not the beginning"},
+    {"interior-next", interior_next, "not the beginning"},
+    {"interior-large", interior_large, "not the beginning"},
+    {"drained-cell", drained_cell, NULL},
+    {"drained-slab", drained_slab, "not a block"},
+    {"drained-large", drained_large, "not a block"},
+};
+enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
+
+// After a mistake that was only reported epochs still have to work.
+static void epochs_work_check(void) {
+  enum { COUNT = 2000 };
+  static void *blocks[COUNT];
+  for (unsigned round = 0; round < 3; round++) {
+    tslab_epoch epoch = epoch_open(NULL);
+    for (unsigned i = 0; i < COUNT; i++) {
+      blocks[i] = tslab_epoch_malloc(epoch, i % 700);
+      pattern_fill(blocks[i], i % 700, i);
+      CHECK_LANDS(epoch, blocks[i]);
+    }
+    for (unsigned i = 0; i < COUNT; i++) pattern_check(blocks[i], i % 700, i);
+    for (unsigned i = 0; i < COUNT / 2; i++) free(blocks[i]);
+    CHECK_EQ(tslab_epoch_close(epoch).objects, COUNT / 2);
+    for (unsigned i = COUNT / 2; i < COUNT; i++) free(blocks[i]);
+    stale_check(epoch);
+  }
+}
+
+static int mistake_make(const char *name) {
+  for (int i = 0; i < MISTAKES; i++) {
+    if (strcmp(mistakes[i].name, name) != 0) continue;
+    mistakes[i].make();
+    epochs_work_check();
+    return 0;
+  }
+  return 2;
+}
+
+static void action_set(const void *action) {
+  char setting[64];
+  snprintf(setting, sizeof setting, "on_error:%s", (const char *)action);
+  setenv("TSLAB_CONF", setting, 1);
+}
+
+static void no_action_set(const void *action) {
+  (void)action;
+  unsetenv("TSLAB_CONF");
+}
+
+// One line, "tslab: free(0x...): ...", with the pointer that the child announced, and why.
+static int is_named(const struct child *child, const struct mistake *mistake) {
+  const char *end = strchr(child->errors, '\n');
+  return strncmp(child->errors, "tslab: ", 7) == 0 && end != NULL && end[1] == '\0' &&
+         strstr(child->errors, child->output) != NULL &&
+         (mistake->reason == NULL || strstr(child->errors, mistake->reason) != NULL);
+}
+
+static int is_as_promised(const struct child *child, const struct mistake *mistake,
+                          const char *action) {
+  if (strcmp(action, "report") == 0) return child_ended_well(child) && is_named(child, mistake);
+  if (strcmp(action, "ignore") == 0) return child_ended_well(child) && child->errors[0] == '\0';
+  return child_ended_by(child, SIGABRT) && is_named(child, mistake);
+}
+
+static int failures;
+
+static void mistake_try(const char *program, const struct mistake *mistake, const char *action) {
+  struct child child;
+  int is_default = strcmp(action, "default") == 0;
+  child_run(&child, program, mistake->name, is_default ? no_action_set : action_set, action);
+  child.output[strcspn(child.output, "\n")] = '\0';
+  if (is_as_promised(&child, mistake, action)) return;
+  failures++;
+  check_print("%s, on_error:%s: status 0x%x, pointer %s, stderr: %.300s\n", mistake->name, action,
+              (unsigned)child.status, child.output, child.errors[0] ? child.errors : "(nothing)\n");
+}
+
+// Only the innermost scope can be left; a refused call changes nothing.
+static void wrong_order_test(void) {
+  tslab_epoch first = epoch_open(NULL), second = epoch_open(NULL);
+  tslab_scope outer, inner, unused = {0};
+  CHECK_EQ(tslab_scope_leave(&unused), EPERM);
+  scope_enter(&outer, first);
+  scope_enter(&inner, second);
+  CHECK_EQ(tslab_scope_leave(&outer), EPERM);
+  CHECK_EQ(tslab_scope_leave(&unused), EPERM);
+  CHECK_EQ(tslab_epoch_current(), second);
+  scope_leave(&inner, first);
+  CHECK_EQ(tslab_scope_leave(&inner), EPERM);
+  scope_leave(&outer, TSLAB_DEFAULT);
+  CHECK_EQ(tslab_scope_leave(&outer), EPERM);
+  CHECK_EQ(tslab_epoch_close(first).objects, 0);
+  CHECK_EQ(tslab_epoch_close(second).objects, 0);
+}
+
+// The same epoch twice: the scopes still have an order.
+static void wrong_order_same_test(tslab_epoch epoch) {
+  tslab_scope outer, inner;
+  scope_enter(&outer, epoch);
+  scope_enter(&inner, epoch);
+  CHECK_EQ(tslab_scope_leave(&outer), EPERM);
+  CHECK_EQ(tslab_epoch_current(), epoch);
+  scope_leave(&inner, epoch);
+  scope_leave(&outer, TSLAB_DEFAULT);
+}
+
+static void *foreign_leave_run(void *scope) {
+  CHECK_EQ(tslab_scope_leave(scope), EPERM);
+  return NULL;
+}
+
+static void wrong_thread_test(void) {
+  tslab_epoch epoch = epoch_open(NULL);
+  tslab_scope scope;
+  scope_enter(&scope, epoch);
+  thread_run(foreign_leave_run, &scope);
+  CHECK_EQ(tslab_epoch_current(), epoch);
+  scope_leave(&scope, TSLAB_DEFAULT);
+  CHECK_EQ(tslab_epoch_close(epoch).error, 0);
+}
+
+static void ended_ids_test(void) {
+  tslab_epoch epoch = epoch_open(NULL);
+  void *block = tslab_epoch_malloc(epoch, 10);
+  CHECK_EQ(tslab_epoch_close(epoch).objects, 1);
+  closed_check(epoch);
+  free(block);
+  stale_check(epoch);
+  stale_check(TSLAB_NO_EPOCH);
+  for (int bit = 0; bit < 64; bit++) {
+    tslab_epoch changed = epoch ^ (tslab_epoch)1 << bit;
+    if (changed != TSLAB_DEFAULT) stale_check(changed);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const char *const actions[] = {"default", "abort", "report", "ignore"};
+  if (argc == 2) return mistake_make(argv[1]);
+  for (int i = 0; i < MISTAKES; i++)
+    for (int action = 0; action < 4; action++) mistake_try(argv[0], &mistakes[i], actions[action]);
+  CHECK_THAT(failures == 0, "%d of %d outcomes differ from the table", failures, 4 * MISTAKES);
+  wrong_order_test();
+  wrong_thread_test();
+  ended_ids_test();
+  tslab_epoch epoch = epoch_open(NULL);
+  wrong_order_same_test(epoch);
+  CHECK_EQ(tslab_epoch_close(epoch).objects, 0);
+  wrong_order_same_test(TSLAB_DEFAULT);
+  return 0;
+}

@@ -1,0 +1,202 @@
+// Ready stacks, the pool of heaps, parts that live again, and what else an epoch counts.
+#include <errno.h>
+
+#include "epoch/heap.h"
+#include "scenario.h"
+
+enum { EIGHTH_BYTES = 8192, LARGE_BYTES = 100000 };
+
+static uint32_t flag;
+static tslab_epoch parent, second, third;
+
+static void free_0(void) { free_block(0); }
+static void free_1(void) { free_block(1); }
+static void free_2_to_7(void) {
+  for (unsigned i = 2; i < 8; i++) free_block(i);
+}
+
+static void fill_slab(unsigned count, size_t bytes) {
+  for (unsigned i = 0; i < count; i++) {
+    blocks[i] = tslab_malloc(bytes);
+    EXPECT(blocks[i] != NULL);
+  }
+}
+static void fill_eighths(void) { fill_slab(8, EIGHTH_BYTES); }
+static void fill_halves(void) { fill_slab(128, BLOCK_BYTES / 2); }
+static void fill_two(void) { fill_slab(2, BLOCK_BYTES); }
+static void free_all_but_two(void) {
+  for (unsigned i = 0; i < 128; i++) {
+    if (i != 0 && i != 64) free_block(i);
+  }
+}
+static void free_64(void) { free_block(64); }
+
+// A slab of A's, with nothing but two blocks in use; the rest is on its way back by C.
+static void nearly_empty(void) {
+  warm_all();
+  model_as(A, fill_eighths);
+  model_as(C, free_2_to_7);
+}
+static void nearly_empty_words(void) {
+  warm_all();
+  model_as(A, fill_halves);
+  model_as(C, free_all_but_two);
+}
+
+static void collect(void) { tsl_heap_collect(tsl_heap_current->home); }
+static void collect_twice(void) {
+  collect();
+  collect();
+}
+static void allocate_again(void) {
+  blocks[10] = tslab_malloc(EIGHTH_BYTES);
+  EXPECT(blocks[10] != NULL);
+}
+
+// B has no heap yet.
+static void a_and_c(void) {
+  model_as(A, fill_two);
+  model_as(C, allocate_again);
+}
+static void exit_thread(void) { model_exit_thread(); }
+static void allocate_first(void) {
+  blocks[11] = tslab_malloc(BLOCK_BYTES);
+  EXPECT(blocks[11] != NULL);
+}
+static void pooled(void) {
+  a_and_c();
+  model_as(A, exit_thread);
+}
+static void look(void) {
+  for (unsigned i = 0; i < 2; i++) tsl_heap_look_at_pool();
+}
+
+static void enter_epoch(void) { EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0); }
+static void full_slab(void) {
+  warm_all();
+  epoch = open_slabs();
+  allocate_in_epoch(A, 0, 8, EIGHTH_BYTES);
+  model_as(A, enter_epoch);
+}
+static void reuse_and_leave(void) {
+  allocate_again();
+  EXPECT(tslab_scope_leave(&scopes[A]) == 0);
+}
+
+static void part_with_block(void) {
+  warm_all();
+  epoch = open_slabs();
+  allocate_in_epoch(A, 0, 1, BLOCK_BYTES);
+}
+static void two_lives(void) {
+  close_epoch();
+  epoch = open_slabs();
+  blocks[1] = tslab_epoch_malloc(epoch, BLOCK_BYTES);
+  EXPECT(blocks[1] != NULL);
+  model_set(&flag);
+  close_epoch();
+}
+static void two_lives_alone(void) {
+  close_epoch();
+  epoch = open_slabs();
+  blocks[1] = tslab_epoch_malloc(epoch, BLOCK_BYTES);
+  close_epoch();
+}
+static void free_1_later(void) {
+  model_await(&flag);
+  free_block(1);
+}
+
+// Two parts of A's come home while it wants one.
+static void two_parts(void) {
+  warm_all();
+  epoch = open_slabs();
+  allocate_in_epoch(A, 0, 1, BLOCK_BYTES);
+  second = epoch;
+  epoch = open_slabs();
+  allocate_in_epoch(A, 1, 1, BLOCK_BYTES);
+  third = open_slabs();
+}
+static void close_second(void) { EXPECT(tslab_epoch_close(second).error == 0); }
+static void join_third(void) {
+  EXPECT(tslab_scope_enter(&scopes[A], third) == 0);
+  EXPECT(tslab_scope_leave(&scopes[A]) == 0);
+}
+static void finish_third(void) {
+  EXPECT(tslab_epoch_close(third).error == 0);
+  free_rest();
+}
+
+static tslab_epoch open_child(void) {
+  tslab_epoch_options options = {
+      .size = sizeof options, .parent = parent, .first_cell_bytes = TSLAB_NO_CELLS};
+  return tslab_epoch_open("child", &options);
+}
+static void with_parent(void) {
+  warm_all();
+  parent = open_slabs();
+}
+static void with_child(void) {
+  with_parent();
+  epoch = open_child();
+  allocate_in_epoch(A, 0, 1, BLOCK_BYTES);
+}
+static void close_parent(void) { EXPECT(tslab_epoch_close(parent).error == 0); }
+static void release_parent(void) { EXPECT(tslab_epoch_release(parent) == 0); }
+static void child_comes_and_goes(void) {
+  epoch = open_child();
+  EXPECT(epoch != TSLAB_NO_EPOCH || errno == ECANCELED || errno == ESTALE);
+  if (epoch != TSLAB_NO_EPOCH) close_epoch();
+}
+static void release_child(void) { release_epoch(); }
+
+static void with_large(void) {
+  warm_all();
+  epoch = open_slabs();
+  allocate_in_epoch(A, 0, 2, LARGE_BYTES);
+}
+
+static unsigned deferred_runs, deferred_taken;
+static void deferred(void *nothing) {
+  (void)nothing;
+  deferred_runs++;
+}
+static void defer(void) {
+  int error = tslab_epoch_defer(epoch, deferred, NULL);
+  EXPECT(error == 0 || error == ECANCELED || error == ESTALE);
+  deferred_taken += error == 0;
+}
+static void opened(void) {
+  warm_all();
+  epoch = open_slabs();
+}
+static void count_deferred(void) { EXPECT(deferred_runs == deferred_taken); }
+
+#define SCENARIO(name_, prepare_, ...) \
+  .name = (name_), .prepare = (prepare_), .threads = {__VA_ARGS__}, .finish = free_rest
+
+const struct model_scenario heap_scenarios[] = {
+    {SCENARIO("ready-collect", nearly_empty, collect_twice, free_0, free_1)},
+    {SCENARIO("ready-collect-words", nearly_empty_words, collect_twice, free_0, free_64)},
+    {SCENARIO("ready-refill", nearly_empty, allocate_again, free_0, free_1)},
+    {SCENARIO("pool-take", a_and_c, exit_thread, allocate_first, free_0)},
+    {SCENARIO("pool-look", pooled, look, allocate_first, free_0)},
+    {SCENARIO("hand-over", full_slab, reuse_and_leave, free_0, close_epoch)},
+    {SCENARIO("part-two-lives", part_with_block, two_lives_alone, free_0)},
+    {SCENARIO("part-two-lives-3", part_with_block, two_lives, free_0, free_1_later)},
+    {.name = "return-parts",
+     .prepare = two_parts,
+     .threads = {join_third, close_epoch, close_second},
+     .finish = finish_third},
+    {SCENARIO("child-close", with_child, close_epoch, close_parent, free_0)},
+    {SCENARIO("child-open", with_parent, child_comes_and_goes, close_parent)},
+    {.name = "child-open-release",
+     .prepare = with_parent,
+     .threads = {child_comes_and_goes, release_parent}},
+    {.name = "child-release", .prepare = with_child, .threads = {release_child, release_parent}},
+    {SCENARIO("large-close", with_large, free_0, close_epoch)},
+    {.name = "defer-close",
+     .prepare = opened,
+     .threads = {defer, close_epoch, defer},
+     .finish = count_deferred},
+    {0}};

@@ -1,0 +1,58 @@
+// os_model: a system with 16 MiB, where time stands still.
+#include <sys/mman.h>
+
+#include "model.h"
+#include "os/os.h"
+#include "step.h"
+
+enum { REGION_BYTES = 1 << 24 };
+
+struct model_os model_os = {true, true};
+
+static void *region;
+
+void *model_region(size_t *bytes) {
+  *bytes = REGION_BYTES;
+  return region;
+}
+
+size_t tsl_os_page_bytes(void) { return 4096; }
+size_t tsl_os_reserve_limit_bytes(void) { return REGION_BYTES; }
+
+void *tsl_os_reserve(size_t bytes, size_t alignment) {
+  char *whole = mmap(NULL, bytes + alignment, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (whole == MAP_FAILED) return NULL;
+  region = (char *)(((uintptr_t)whole + alignment - 1) & ~(uintptr_t)(alignment - 1));
+  return region;
+}
+
+void tsl_os_unreserve(void *address, size_t bytes) { (void)address, (void)bytes; }
+bool tsl_os_commit(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
+bool tsl_os_make_readable(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
+bool tsl_os_purge(void *address, size_t bytes) { return (void)address, (void)bytes, false; }
+void tsl_os_discard(void *address, size_t bytes) { (void)address, (void)bytes; }
+bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
+  return (void)address, (void)bytes, (void)guarded, false;
+}
+enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
+  return (void)from, (void)to, (void)bytes, TSL_OS_NOT_MOVED;
+}
+void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {
+  (void)address, (void)bytes, (void)wanted;
+}
+void tsl_os_name(void *address, size_t bytes, const char *name) {
+  (void)address, (void)bytes, (void)name;
+}
+uint64_t tsl_os_now_ms(void) { return 1000; }
+void tsl_os_sleep_ms(uint64_t ms) { (void)ms; }
+bool tsl_os_barrier_init(void) { return model_os.has_barrier; }
+void tsl_os_barrier(void) {
+  if (model_os.barrier_works) model_barrier("barrier");
+}
+bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
+  return (void)address, (void)bytes, (void)use, false;
+}
+uint64_t tsl_os_random(void) { return 0; }
+void tsl_os_yield(void) {}
+const char *tsl_os_environment(const char *name) { return (void)name, NULL; }

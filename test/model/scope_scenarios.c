@@ -1,0 +1,139 @@
+// Entering, leaving and thread exit against closing and releasing.
+#include <errno.h>
+
+#include "scenario.h"
+
+static void prepare_epoch(void) {
+  warm_all();
+  epoch = open_slabs();
+}
+
+static void enter(int thread) { EXPECT(tslab_scope_enter(&scopes[thread], epoch) == 0); }
+static void enter_a(void) { enter(A); }
+static void enter_b(void) { enter(B); }
+
+static void leave(int thread) { EXPECT(tslab_scope_leave(&scopes[thread]) == 0); }
+
+// A stay, if the epoch lets the thread in.
+static void stay(int thread, unsigned index, size_t bytes) {
+  int error = tslab_scope_enter(&scopes[thread], epoch);
+  EXPECT(error == 0 || error == ECANCELED || error == ESTALE);
+  if (error != 0) return;
+  blocks[index] = tslab_malloc(bytes);
+  EXPECT(blocks[index] != NULL);
+  EXPECT(tslab_scope_leave(&scopes[thread]) == 0);
+}
+
+static void stay_a(void) { stay(A, 10, BLOCK_BYTES); }
+static void stay_empty(int thread) {
+  if (tslab_scope_enter(&scopes[thread], epoch) == 0) leave(thread);
+}
+static void stay_empty_a(void) { stay_empty(A); }
+static void stay_empty_c(void) { stay_empty(C); }
+static void stay_and_free_a(void) {
+  stay(A, 10, BLOCK_BYTES);
+  if (blocks[10] != NULL) free_block(10);
+}
+
+static void leave_a(void) { leave(A); }
+static void allocate_and_leave_a(void) {
+  blocks[10] = tslab_malloc(BLOCK_BYTES);
+  EXPECT(blocks[10] != NULL);
+  leave(A);
+}
+static void free_inside_a(void) {
+  free_block(0);
+  leave(A);
+}
+static void free_0(void) { free_block(0); }
+static void free_1(void) { free_block(1); }
+static void exit_a(void) { model_exit_thread(); }
+static void leave_b(void) { leave(B); }
+
+// Parts of an earlier epoch lie ready, so that nobody needs the lock of the region's growth.
+static void with_parts(void) {
+  prepare_epoch();
+  allocate_in_epoch(A, 0, 1, BLOCK_BYTES);
+  allocate_in_epoch(C, 1, 1, BLOCK_BYTES);
+  release_epoch();
+  blocks[0] = NULL;
+  blocks[1] = NULL;
+  epoch = open_slabs();
+}
+
+// A's part exists and is empty but for one block.
+static void joined(void) {
+  prepare_epoch();
+  allocate_in_epoch(A, 0, 1, BLOCK_BYTES);
+}
+static void joined_2(void) {
+  prepare_epoch();
+  allocate_in_epoch(A, 0, 2, BLOCK_BYTES);
+}
+static void joined_cells(void) {
+  warm_all();
+  epoch = open_cells();
+  allocate_in_epoch(A, 0, 2, BLOCK_BYTES);
+}
+static void a_inside(void) {
+  joined_2();
+  model_as(A, enter_a);
+}
+static void a_inside_cells(void) {
+  joined_cells();
+  model_as(A, enter_a);
+}
+static void a_and_b_inside(void) {
+  prepare_epoch();
+  model_as(A, enter_a);
+  model_as(B, enter_b);
+}
+static void closed_epoch(void) {
+  joined();
+  model_as(A, close_epoch);
+}
+
+static void closed_around_a(void) {
+  a_inside();
+  model_as(B, close_epoch);
+}
+
+#define SCENARIO(name_, prepare_, ...) \
+  .name = (name_), .prepare = (prepare_), .threads = {__VA_ARGS__}, .finish = free_rest
+
+// What a release ended must not be freed any more.
+#define RELEASE(name_, prepare_, ...) \
+  .name = (name_), .prepare = (prepare_), .threads = {__VA_ARGS__}, .finish = release_rest
+
+const struct model_scenario scope_scenarios[] = {
+    {SCENARIO("enter-close", joined, stay_a, close_epoch), .delays_depth = true},
+    {SCENARIO("enter-close-no-barrier", joined, stay_a, close_epoch), .delays_depth = true,
+     .fails = true},
+    {SCENARIO("enter-close-fences", joined, stay_a, close_epoch), .delays_depth = true,
+     .no_barrier = true},
+    {SCENARIO("leave-close", a_inside, leave_a, close_epoch), .delays_depth = true},
+    {SCENARIO("leave-close-no-barrier", a_inside, leave_a, close_epoch), .delays_depth = true,
+     .fails = true},
+    {SCENARIO("enter-close-cells", joined_cells, stay_and_free_a, close_epoch),
+     .delays_depth = true},
+    {SCENARIO("enter-close-3", joined, stay_a, close_epoch, stay_empty_c)},
+    {SCENARIO("join-close", with_parts, stay_a, close_epoch)},
+    {SCENARIO("join-close-3", with_parts, stay_empty_a, close_epoch, stay_empty_c)},
+    {SCENARIO("inside-close", a_inside, allocate_and_leave_a, close_epoch, free_0)},
+    {SCENARIO("inside-close-cells", a_inside_cells, allocate_and_leave_a, close_epoch, free_0)},
+    {SCENARIO("free-inside-close", a_inside, free_inside_a, close_epoch, free_1)},
+    {SCENARIO("free-inside-close-cells", a_inside_cells, free_inside_a, close_epoch, free_1)},
+    {SCENARIO("free-close", joined_2, free_0, free_1, close_epoch)},
+    {SCENARIO("exit-close", a_inside, exit_a, close_epoch, free_0), .delays_depth = true},
+    {SCENARIO("exit-close-cells", a_inside_cells, exit_a, close_epoch, free_0)},
+    {SCENARIO("leave-leave-close", a_and_b_inside, leave_a, leave_b, close_epoch)},
+    {SCENARIO("two-closers", joined, stay_a, close_epoch, close_epoch)},
+    {RELEASE("release-leave", a_inside, allocate_and_leave_a, release_epoch), .delays_depth = true},
+    {RELEASE("release-leave-cells", a_inside_cells, allocate_and_leave_a, release_epoch)},
+    {RELEASE("release-leave-leave", a_and_b_inside, leave_a, leave_b, release_epoch)},
+    {RELEASE("release-enter", joined, stay_empty_a, release_epoch), .delays_depth = true},
+    {RELEASE("release-exit", a_inside, exit_a, release_epoch)},
+    {RELEASE("release-closed-leave", closed_around_a, leave_a, release_epoch)},
+    {RELEASE("close-release", joined, close_epoch, release_epoch, release_epoch)},
+    {RELEASE("release-closed", closed_epoch, release_epoch, release_epoch)},
+    {0}};

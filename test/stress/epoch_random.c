@@ -1,0 +1,549 @@
+// epoch_random: a seeded walk over the whole interface of epochs, by threads that come and go, held
+// against a shadow that knows what is open, what lies where, and what must be refused.
+//
+//   stress_epoch_random [--seed N] [--seconds N] [--threads N]
+//
+// Each epoch of the shadow has a gate. Who uses it goes through as one of many, also for as long as
+// a scope is open; who asserts exact figures, opens or releases takes it alone. Gates are only ever
+// tried, so nobody waits. Closing needs no more than any use: it happens in the middle of others'.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <tslab.h>
+
+#include "shadow.h"
+
+enum {
+  DESKS = 16,
+  BLOCKS = 200,
+  MAILBOXES = 64,
+  PLACES = 24,
+  DEPTH = 5,
+  SHIFT_OPERATIONS = 8000,
+  SMALL_LOG2 = 12,
+  LARGE_LOG2 = 20,
+};
+
+enum state { GONE, OPEN, CLOSING, CLOSED };
+
+// An epoch of the shadow; the first one is the default epoch.
+static struct place {
+  atomic_int gate;  // how many are in; -1: one alone
+  atomic_int state;
+  _Atomic tslab_epoch id, parent;
+  atomic_long live;
+  atomic_long deferred, deferred_runs;
+  atomic_bool limited;
+} places[PLACES];
+
+struct block {
+  struct shadow shadow;
+  struct place *place;
+  tslab_epoch id;
+};
+
+static struct desk {
+  struct block blocks[BLOCKS];
+  tslab_scope scopes[DEPTH];
+  struct place *inside[DEPTH];
+  int depth;
+  struct random random;
+  pthread_t thread;
+} desks[DESKS];
+
+static struct mailbox {
+  atomic_bool taken;
+  struct block block;
+} mailboxes[MAILBOXES];
+
+static atomic_bool stopped;
+static atomic_ulong opens, closes, releases, inspections, refusals, told;
+
+static struct arguments {
+  uint64_t seed, seconds;
+  int threads;
+} arguments = {.seconds = 5, .threads = 4};
+
+static bool gate_enter(struct place *place) {
+  int seen = atomic_load(&place->gate);
+  while (seen >= 0)
+    if (atomic_compare_exchange_weak(&place->gate, &seen, seen + 1)) return true;
+  return false;
+}
+
+static void gate_leave(struct place *place) { atomic_fetch_sub(&place->gate, 1); }
+
+static bool gate_take(struct place *place) {
+  int nobody = 0;
+  return atomic_compare_exchange_strong(&place->gate, &nobody, -1);
+}
+
+static void gate_give(struct place *place) { atomic_store(&place->gate, 0); }
+
+static struct place *place_choose(struct random *random) {
+  return &places[random_below(random, PLACES)];
+}
+
+static bool has_children(const struct place *parent) {
+  for (int i = 1; i < PLACES; i++)
+    if (parent != &places[0] && places[i].parent == parent->id) return true;
+  return false;
+}
+
+static bool is_drained(const struct place *place) {
+  return place->state == CLOSED && place->live == 0 && !has_children(place);
+}
+
+static bool is_limited(const struct place *place) {
+  for (int i = 1; i < PLACES; i++)
+    if (place->parent != 0 && places[i].id == place->parent && places[i].limited) return true;
+  return place->limited;
+}
+
+// Whether the library's answer fits what was true before or is true now.
+static void answer_check(const struct place *place, int before, int error) {
+  if (error == 0) CHECK_THAT(before == OPEN || before == CLOSING, "state %d", before);
+  if (error != 0) atomic_fetch_add(&refusals, 1);
+  if (error == ECANCELED || error == ESTALE)
+    CHECK_THAT(place->state != OPEN, "error %d, but open", error);
+  else
+    CHECK_THAT(error == 0 || (error == ENOMEM && is_limited(place)), "error %d", error);
+}
+
+static void stale_check(const struct place *place) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  int error = tslab_epoch_get_stats(place->id, &stats);
+  CHECK_THAT(error == ESTALE, "state %d, %zu objects, %zu bytes held, %u threads, %u children",
+             (int)stats.state, stats.live_objects, stats.held_bytes, stats.threads, stats.children);
+}
+
+static void limit_told(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
+                       size_t wanted_bytes, void *context) {
+  (void)epoch, (void)limit, (void)held_bytes, (void)context;
+  CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
+  void *block = allocator_malloc(wanted_bytes % 1000);
+  CHECK_EQ(tslab_epoch_of(block), TSLAB_DEFAULT);
+  allocator_free(block);
+  atomic_fetch_add(&told, 1);
+}
+
+static tslab_epoch_options options_choose(struct random *random) {
+  static const size_t cells[] = {0, 0, 0, 16 * KIB, 64 * KIB, TSLAB_NO_CELLS};
+  tslab_epoch_options options = {
+      .size = sizeof options,
+      .first_cell_bytes = cells[random_below(random, 6)],
+      .threads = (unsigned)random_below(random, 10),
+      .purge = (enum tslab_purge)(random_below(random, 8) == 0 ? random_below(random, 3) : 0),
+      .on_limit = limit_told,
+  };
+  if (random_below(random, 4) == 0) options.hard_limit_bytes = 64 * KIB << random_below(random, 6);
+  if (random_below(random, 4) == 0) options.soft_limit_bytes = 64 * KIB << random_below(random, 4);
+  return options;
+}
+
+// It inherits nothing from the epoch that had its slot before.
+static void new_check(tslab_epoch id) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  CHECK_EQ(tslab_epoch_get_stats(id, &stats), 0);
+  CHECK(stats.held_bytes == 0 && stats.live_objects == 0 && stats.live_bytes == 0);
+  CHECK(stats.threads == 0 && stats.scopes == 0 && stats.children == 0 && stats.closed_ms == 0);
+}
+
+// The place is the caller's alone, and free.
+static void open_below(struct place *place, struct place *parent, struct random *random) {
+  tslab_epoch_options options = options_choose(random);
+  options.parent = parent->id;
+  errno = 0;
+  tslab_epoch id = tslab_epoch_open(parent == &places[0] ? "top" : "below", &options);
+  if (id == TSLAB_NO_EPOCH) {
+    CHECK_THAT(parent->state != OPEN && (errno == ECANCELED || errno == ESTALE), "errno %d", errno);
+    return;
+  }
+  CHECK_NE(id, place->id);
+  if (random_below(random, 8) == 0) new_check(id);
+  place->id = id;
+  place->parent = options.parent;
+  place->limited = options.hard_limit_bytes != 0;
+  place->live = place->deferred = place->deferred_runs = 0;
+  place->state = OPEN;
+  atomic_fetch_add(&opens, 1);
+}
+
+static void open_one(struct desk *desk) {
+  struct place *place = place_choose(&desk->random), *parent = place_choose(&desk->random);
+  if (place == &places[0] || place == parent || !gate_take(place)) return;
+  if (is_drained(place)) {
+    stale_check(place);
+    CHECK_EQ(place->deferred, place->deferred_runs);
+    place->state = GONE;
+    place->parent = 0;
+  }
+  if (parent->parent != 0 || random_next(&desk->random) & 1) parent = &places[0];
+  if (place->state == GONE && gate_enter(parent)) {
+    if (parent->state != GONE) open_below(place, parent, &desk->random);
+    gate_leave(parent);
+  }
+  gate_give(place);
+}
+
+static tslab_epoch inside_id(const struct desk *desk) {
+  return desk->depth == 0 ? TSLAB_DEFAULT : desk->inside[desk->depth - 1]->id;
+}
+
+static void enter(struct desk *desk) {
+  struct place *place = place_choose(&desk->random);
+  if (desk->depth == DEPTH || !gate_enter(place)) return;
+  int before = place->state;
+  int error = tslab_scope_enter(&desk->scopes[desk->depth], place->id);
+  answer_check(place, before, error);
+  if (error == 0)
+    desk->inside[desk->depth++] = place;
+  else
+    gate_leave(place);
+  CHECK_EQ(tslab_epoch_current(), inside_id(desk));
+}
+
+static void leave(struct desk *desk) {
+  if (desk->depth == 0) return;
+  tslab_scope *scope = &desk->scopes[--desk->depth];
+  struct place *place = desk->inside[desk->depth];
+  if (desk->depth != 0 && desk->inside[desk->depth - 1] != place)
+    CHECK_EQ(tslab_scope_leave(scope - 1), EPERM);
+  CHECK_EQ(tslab_scope_leave(scope), 0);
+  CHECK_EQ(tslab_scope_leave(scope), EPERM);
+  CHECK_EQ(tslab_epoch_current(), inside_id(desk));
+  gate_leave(place);
+}
+
+static size_t size_choose(struct random *random) {
+  return random_size(random, random_below(random, 16) == 0 ? LARGE_LOG2 : SMALL_LOG2);
+}
+
+static void *plain_allocate(struct random *random, size_t size) {
+  switch (random_below(random, 5)) {
+    case 0: return allocator_calloc(1, size);
+    case 1: return allocator_aligned_alloc((size_t)16 << random_below(random, 10), size);
+    case 2: return allocator_realloc(NULL, size);
+    default: return allocator_malloc(size);
+  }
+}
+
+static void *explicit_allocate(struct random *random, tslab_epoch id, size_t size) {
+  switch (random_below(random, 5)) {
+    case 0: return tslab_epoch_calloc(id, 1, size);
+    case 1: return tslab_epoch_aligned_alloc(id, (size_t)16 << random_below(random, 10), size);
+    case 2: return tslab_epoch_realloc(id, NULL, size);
+    default: return tslab_epoch_malloc(id, size);
+  }
+}
+
+// In the epoch that the thread is in, or in another one by its name. Counted before it is made, so
+// that no count is ever too low.
+static void make(struct desk *desk, struct block *block) {
+  struct random *random = &desk->random;
+  bool plain = desk->depth != 0 && random_below(random, 4) != 0;
+  struct place *place = plain ? desk->inside[desk->depth - 1] : place_choose(random);
+  size_t size = size_choose(random);
+  if (!gate_enter(place)) return;
+  int before = plain ? OPEN : place->state;
+  atomic_fetch_add(&place->live, 1);
+  errno = 0;
+  void *made = plain ? plain_allocate(random, size) : explicit_allocate(random, place->id, size);
+  answer_check(place, before, made == NULL ? errno : 0);
+  if (shadow_take(&block->shadow, made, size, random_next(random))) {
+    block->place = place;
+    block->id = place->id;
+    CHECK_EQ(tslab_epoch_of(made), block->id);
+  } else {
+    CHECK_NE(errno, 0);
+    atomic_fetch_sub(&place->live, 1);
+  }
+  gate_leave(place);
+}
+
+// False when somebody has its epoch alone, or it ended with its epoch.
+static bool block_hold(struct block *block) {
+  if (block->shadow.block == NULL || !gate_enter(block->place)) return false;
+  if (block->place->id == block->id && block->place->state != GONE) return true;
+  gate_leave(block->place);
+  block->shadow.block = NULL;
+  return false;
+}
+
+static void drop(struct block *block) {
+  if (!block_hold(block)) return;
+  CHECK_EQ(tslab_epoch_of(block->shadow.block), block->id);
+  shadow_drop(&block->shadow);
+  atomic_fetch_sub(&block->place->live, 1);
+  gate_leave(block->place);
+}
+
+// The block lies elsewhere now; what it held is verified, and its place corrected.
+static void block_moved(struct block *block, struct place *other, void *moved, size_t size) {
+  struct shadow *shadow = &block->shadow, old = *shadow;
+  size_t kept = size < old.size ? size : old.size, step = shadow_step(&old);
+  old.block = moved;
+  for (size_t offset = 0; offset + sizeof(uint64_t) <= kept; offset += step)
+    shadow_word_check(&old, offset);
+  shadow_take(shadow, moved, size, old.seed + 1);
+  tslab_epoch now = tslab_epoch_of(moved);
+  if (now == block->id) return;
+  CHECK_EQ(now, other->id);
+  atomic_fetch_sub(&block->place->live, 1);
+  atomic_fetch_add(&other->live, 1);
+  block->place = other;
+  block->id = now;
+}
+
+// Plain realloc keeps it in its epoch unless that has ended.
+static void resize(struct desk *desk, struct block *block) {
+  size_t size = 1 + size_choose(&desk->random);
+  if (!block_hold(block)) return;
+  struct place *place = block->place;
+  shadow_check(&block->shadow);
+  void *moved = allocator_realloc(block->shadow.block, size);
+  CHECK_THAT(moved != NULL || (errno == ENOMEM && is_limited(place)), "size %zu", size);
+  if (moved != NULL) block_moved(block, &places[0], moved, size);
+  CHECK(block->place == place || place->state != OPEN);
+  gate_leave(place);
+}
+
+static void resize_to(struct desk *desk, struct block *block) {
+  size_t size = 1 + size_choose(&desk->random);
+  struct place *to = place_choose(&desk->random), *place = block->place;
+  if (!gate_enter(to)) return;
+  if (block_hold(block)) {
+    int before = to->state;
+    bool same = to == place;
+    shadow_check(&block->shadow);
+    if (!same) atomic_fetch_add(&to->live, 1);
+    errno = 0;
+    void *moved = tslab_epoch_realloc(to->id, block->shadow.block, size);
+    int error = moved == NULL ? errno : 0;
+    if (moved == NULL || tslab_epoch_of(moved) != block->id) answer_check(to, before, error);
+    if (moved != NULL) block_moved(block, to, moved, size);
+    if (!same) atomic_fetch_sub(&to->live, 1);
+    gate_leave(place);
+  }
+  gate_leave(to);
+}
+
+static void deferred_run(void *argument) {
+  struct place *place = argument;
+  void *block = allocator_malloc(100);
+  CHECK_NE(tslab_epoch_of(block), place->id);
+  allocator_free(block);
+  atomic_fetch_add(&place->deferred_runs, 1);
+}
+
+static void defer(struct desk *desk) {
+  struct place *place = place_choose(&desk->random);
+  if (place == &places[0] || !gate_enter(place)) return;
+  int before = place->state;
+  atomic_fetch_add(&place->deferred, 1);
+  int error = tslab_epoch_defer(place->id, deferred_run, place);
+  answer_check(place, before, error);
+  if (error != 0) atomic_fetch_sub(&place->deferred, 1);
+  gate_leave(place);
+}
+
+static bool is_inside(const struct desk *desk, const struct place *place) {
+  for (int i = 0; i < desk->depth; i++)
+    if (desk->inside[i] == place) return true;
+  return false;
+}
+
+// In the middle of others' work, or alone, and then to the last object. Cleanups must not allocate
+// in the epoch, so the closing thread leaves it first.
+static void close_one(struct desk *desk, struct place *place) {
+  bool alone = gate_take(place);
+  if (!alone && (is_inside(desk, place) || !gate_enter(place))) return;
+  int open = OPEN;
+  if (atomic_compare_exchange_strong(&place->state, &open, CLOSING)) {
+    tslab_survivors left = tslab_epoch_close(place->id);
+    CHECK_EQ(left.error, 0);
+    CHECK_GE(left.bytes, left.objects * 16);
+    if (alone) CHECK_EQ(left.objects, place->live);
+    if (alone) CHECK_EQ(place->deferred, place->deferred_runs);
+    place->state = CLOSED;
+    atomic_fetch_add(&closes, 1);
+  }
+  if (alone)
+    gate_give(place);
+  else
+    gate_leave(place);
+}
+
+// Takes the children's gates as well: they end, too.
+static bool family_take(struct place *parent, struct place **family, int *count) {
+  *count = 0;
+  if (!gate_take(parent)) return false;
+  family[(*count)++] = parent;
+  for (int i = 1; i < PLACES; i++) {
+    if (parent->state == GONE || places[i].parent != parent->id) continue;
+    if (!gate_take(&places[i])) return false;
+    family[(*count)++] = &places[i];
+  }
+  return true;
+}
+
+// A closed epoch without objects is kept by its children alone, and these may have drained.
+static void release_family(struct place **family, int count) {
+  struct place *parent = family[0];
+  if (parent->state == GONE) return;
+  bool is_empty = parent->state == CLOSED && parent->live == 0, drained = is_drained(parent);
+  int error = tslab_epoch_release(parent->id);
+  CHECK_THAT((error == 0 && !drained) || (error == ESTALE && is_empty), "error %d", error);
+  for (int i = 0; i < count; i++) {
+    stale_check(family[i]);
+    CHECK_EQ(family[i]->deferred, family[i]->deferred_runs);
+    family[i]->state = GONE;
+    family[i]->parent = 0;
+  }
+  atomic_fetch_add(&releases, 1);
+}
+
+static void release(struct place *place) {
+  struct place *family[PLACES];
+  int count;
+  if (family_take(place, family, &count)) release_family(family, count);
+  while (count-- > 0) gate_give(family[count]);
+}
+
+static int block_count(void *block, size_t bytes, void *context) {
+  CHECK_EQ(tslab_usable_size(block), bytes);
+  ++*(long *)context;
+  return 0;
+}
+
+static void inspect_alone(struct place *place, bool walk) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  long count = 0;
+  CHECK_EQ(tslab_epoch_get_stats(place->id, &stats), 0);
+  CHECK_EQ(stats.live_objects, place->live);
+  CHECK_EQ(stats.scopes, 0);
+  CHECK_EQ(stats.parent, place->parent);
+  CHECK_EQ(stats.state, place->state == OPEN ? TSLAB_OPEN : TSLAB_CLOSED);
+  CHECK_GE(stats.held_bytes, stats.live_bytes);
+  if (!walk) return;
+  CHECK_EQ(tslab_epoch_blocks_each(place->id, block_count, &count), 0);
+  CHECK_EQ(count, place->live);
+}
+
+static void inspect(struct desk *desk) {
+  struct place *place = place_choose(&desk->random);
+  if (place == &places[0] || !gate_take(place)) return;
+  if (is_drained(place))
+    stale_check(place);
+  else if (place->state != GONE && !(place->state == CLOSED && place->live == 0))
+    inspect_alone(place, random_next(&desk->random) & 1);
+  atomic_fetch_add(&inspections, 1);
+  gate_give(place);
+}
+
+static void exchange(struct block *block, struct random *random) {
+  struct mailbox *mailbox = &mailboxes[random_below(random, MAILBOXES)];
+  if (atomic_exchange(&mailbox->taken, true)) return;
+  struct block mine = *block;
+  *block = mailbox->block;
+  mailbox->block = mine;
+  atomic_store(&mailbox->taken, false);
+}
+
+static void epochs_operation(struct desk *desk, size_t way) {
+  struct place *place = &places[1 + random_below(&desk->random, PLACES - 1)];
+  if (way < 8) return open_one(desk);
+  if (way < 11) return close_one(desk, place);
+  if (way < 13) return release(place);
+  if (way < 16) return inspect(desk);
+  if (way < 20) return defer(desk);
+  if (way < 32) return enter(desk);
+  leave(desk);
+}
+
+static void operation(struct desk *desk) {
+  struct block *block = &desk->blocks[random_below(&desk->random, BLOCKS)];
+  size_t way = random_below(&desk->random, 400);
+  if (way < 45) return epochs_operation(desk, way);
+  if (block->shadow.block == NULL) return make(desk, block);
+  if (way < 80) return resize(desk, block);
+  if (way < 110) return resize_to(desk, block);
+  if (way < 250) return exchange(block, &desk->random);
+  drop(block);
+}
+
+// Half of the threads end inside their scopes.
+static void *shift_work(void *data) {
+  struct desk *desk = data;
+  size_t operations = random_below(&desk->random, SHIFT_OPERATIONS);
+  for (size_t done = 0; done < operations && !atomic_load(&stopped); done++) operation(desk);
+  if (random_next(&desk->random) & 1)
+    while (desk->depth != 0) leave(desk);
+  return NULL;
+}
+
+// Only once the thread is gone has it left its scopes.
+static void shift_end(struct desk *desk) {
+  CHECK_EQ(pthread_join(desk->thread, NULL), 0);
+  while (desk->depth != 0) gate_leave(desk->inside[--desk->depth]);
+}
+
+static void shift_start(struct desk *desk) {
+  CHECK_EQ(pthread_create(&desk->thread, NULL, shift_work, desk), 0);
+}
+
+static void all_shifts_run(void) {
+  uint64_t end = process_now_ns() + arguments.seconds * 1000000000u;
+  for (int i = 0; i < arguments.threads; i++) shift_start(&desks[i]);
+  for (int i = 0; process_now_ns() < end; i = (i + 1) % arguments.threads) {
+    shift_end(&desks[i]);
+    shift_start(&desks[i]);
+  }
+  atomic_store(&stopped, true);
+  for (int i = 0; i < arguments.threads; i++) shift_end(&desks[i]);
+}
+
+static int epoch_see(tslab_epoch epoch, void *context) {
+  (void)context;
+  CHECK_THAT(false, "epoch 0x%llx is left", (unsigned long long)epoch);
+  return 0;
+}
+
+static void end_check(void) {
+  for (int i = 0; i < PLACES; i++) CHECK_EQ(places[i].gate, 0);
+  for (int i = 1; i < PLACES; i++) close_one(&desks[0], &places[i]);
+  for (int i = 0; i < arguments.threads; i++)
+    for (int block = 0; block < BLOCKS; block++) drop(&desks[i].blocks[block]);
+  for (int i = 0; i < MAILBOXES; i++) drop(&mailboxes[i].block);
+  for (int i = 0; i < PLACES; i++)
+    CHECK_THAT(places[i].live == 0 || places[i].state == GONE, "%d", i);
+  for (int i = 1; i < PLACES; i++) stale_check(&places[i]);
+  tslab_epochs_each(epoch_see, NULL);
+  check_print(
+      "%lu epochs, %lu closed, %lu released, %lu inspected, %lu refusals, %lu limits told\n", opens,
+      closes, releases, inspections, refusals, told);
+  CHECK(opens != 0 && closes != 0 && releases != 0 && inspections != 0 && refusals != 0);
+}
+
+static void arguments_read(int count, char **values) {
+  arguments.seed = process_now_ns();
+  for (int i = 1; i + 1 < count; i += 2) {
+    unsigned long long number = strtoull(values[i + 1], NULL, 0);
+    if (strcmp(values[i], "--seed") == 0) arguments.seed = number;
+    if (strcmp(values[i], "--seconds") == 0) arguments.seconds = number;
+    if (strcmp(values[i], "--threads") == 0) arguments.threads = (int)number;
+  }
+  CHECK(arguments.threads >= 1 && arguments.threads <= DESKS);
+}
+
+int main(int count, char **values) {
+  arguments_read(count, values);
+  check_context_set("repeat with --seed %llu", (unsigned long long)arguments.seed);
+  struct random random = {arguments.seed};
+  for (int i = 0; i < DESKS; i++) desks[i].random.state = random_next(&random);
+  places[0].state = OPEN;
+  for (int i = 1; i < PLACES; i++) places[i].id = TSLAB_NO_EPOCH;
+  all_shifts_run();
+  end_check();
+  return 0;
+}

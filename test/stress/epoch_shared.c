@@ -1,0 +1,265 @@
+// epoch_shared: many threads in one epoch, which is closed in the middle of their work, and the
+// next one opened.
+//
+//   stress_epoch_shared [--seed N] [--operations N] [--threads N]
+//
+// Each thread enters the epoch of the day, allocates, hands blocks to the others through mailboxes,
+// frees what it finds there, leaves and enters again. Every block is verified before its end, and
+// ends once. In the end every epoch is over, and as many objects were freed as allocated.
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <tslab.h>
+
+#include "shadow.h"
+
+enum {
+  THREADS = 64,
+  BLOCKS = 150,
+  MAILBOXES = 128,
+  EPOCHS = 1 << 20,
+  SMALL_LOG2 = 11,
+  LARGE_LOG2 = 18,
+  MOST_DEPTH = 4,
+};
+
+struct worker {
+  struct shadow blocks[BLOCKS];
+  tslab_scope scopes[MOST_DEPTH];
+  tslab_epoch epochs[MOST_DEPTH];
+  int depth;
+  struct random random;
+  pthread_t thread;
+  unsigned long long allocated, freed, refused;
+};
+
+struct mailbox {
+  atomic_bool taken;
+  struct shadow block;
+};
+
+static struct worker workers[THREADS];
+static struct mailbox mailboxes[MAILBOXES];
+static tslab_epoch epochs[EPOCHS];
+static size_t epoch_count;
+static _Atomic tslab_epoch today;
+static atomic_llong operations_left;
+static atomic_llong day_ends_at;  // of operations_left
+static atomic_bool stopped;
+
+static struct arguments {
+  uint64_t seed;
+  long long operations;
+  int threads;
+} arguments = {.operations = 10000000, .threads = 8};
+
+static void block_make(struct worker *worker, struct shadow *block) {
+  struct random *random = &worker->random;
+  size_t size = random_size(random, random_below(random, 64) == 0 ? LARGE_LOG2 : SMALL_LOG2);
+  size_t way = random_below(random, 16);
+  tslab_epoch epoch = worker->epochs[worker->depth - 1];
+  void *made = way == 0   ? allocator_aligned_alloc(256, size)
+               : way == 1 ? allocator_calloc(1, size)
+                          : allocator_malloc(size);
+  CHECK_THAT(shadow_take(block, made, size, random_next(random)), "size %zu gave NULL", size);
+  worker->allocated++;
+  if (way < 4) CHECK_EQ(tslab_epoch_of(made), epoch);
+}
+
+static void block_drop(struct worker *worker, struct shadow *block) {
+  if (block->block == NULL) return;
+  shadow_drop(block);
+  worker->freed++;
+}
+
+static void mailbox_exchange(struct shadow *block, struct random *random) {
+  struct mailbox *mailbox = &mailboxes[random_below(random, MAILBOXES)];
+  if (atomic_exchange_explicit(&mailbox->taken, true, memory_order_acquire)) return;
+  struct shadow mine = *block;
+  *block = mailbox->block;
+  mailbox->block = mine;
+  atomic_store_explicit(&mailbox->taken, false, memory_order_release);
+}
+
+// Stays where it is when the epoch of the day ends at this moment.
+static bool enter(struct worker *worker, tslab_epoch epoch) {
+  int error = tslab_scope_enter(&worker->scopes[worker->depth], epoch);
+  CHECK_THAT(error == 0 || error == ECANCELED || error == ESTALE, "error %d", error);
+  if (error != 0) worker->refused++;
+  if (error != 0) return false;
+  worker->epochs[worker->depth++] = epoch;
+  return true;
+}
+
+static void leave(struct worker *worker) {
+  CHECK_EQ(tslab_scope_leave(&worker->scopes[--worker->depth]), 0);
+}
+
+static void move(struct worker *worker) {
+  if (worker->depth == 0) {
+    if (!enter(worker, atomic_load(&today))) sched_yield();
+    return;
+  }
+  size_t way = random_below(&worker->random, 8);
+  if (way >= 3 || worker->depth == MOST_DEPTH)
+    leave(worker);
+  else
+    enter(worker, way == 0 ? TSLAB_DEFAULT : atomic_load(&today));
+}
+
+// From outside or inside, for one allocation: an epoch that has ended says so.
+static void block_make_elsewhere(struct worker *worker, struct shadow *block) {
+  size_t size = random_size(&worker->random, SMALL_LOG2);
+  tslab_epoch epoch = atomic_load(&today);
+  errno = 0;
+  void *made = tslab_epoch_malloc(epoch, size);
+  CHECK_THAT(made != NULL || errno == ECANCELED || errno == ESTALE, "errno %d", errno);
+  if (made == NULL) return;
+  shadow_take(block, made, size, random_next(&worker->random));
+  worker->allocated++;
+  CHECK_EQ(tslab_epoch_of(made), epoch);
+}
+
+static void operation(struct worker *worker) {
+  struct shadow *block = &worker->blocks[random_below(&worker->random, BLOCKS)];
+  size_t way = random_below(&worker->random, 100);
+  if (way < 2) {
+    move(worker);
+  } else if (block->block == NULL) {
+    if (way < 5)
+      block_make_elsewhere(worker, block);
+    else if (worker->depth != 0)
+      block_make(worker, block);
+    else
+      move(worker);
+  } else if (way < 50) {
+    mailbox_exchange(block, &worker->random);
+  } else {
+    block_drop(worker, block);
+  }
+}
+
+static void *worker_run(void *data) {
+  struct worker *worker = data;
+  enum { SHARE = 64 };
+  while (atomic_fetch_sub_explicit(&operations_left, SHARE, memory_order_relaxed) > 0) {
+    for (int i = 0; i < SHARE; i++) operation(worker);
+    if (atomic_load(&operations_left) < atomic_load(&day_ends_at)) sched_yield();
+  }
+  atomic_store(&stopped, true);
+  for (int i = 0; i < BLOCKS; i++) block_drop(worker, &worker->blocks[i]);
+  while (worker->depth != 0 && random_below(&worker->random, 4) != 0) leave(worker);
+  return NULL;
+}
+
+static void epoch_open(struct random *random) {
+  static const size_t first_cells[] = {0, 0, 16 * KIB, TSLAB_NO_CELLS};
+  tslab_epoch_options options = {
+      .size = sizeof options,
+      .threads = (unsigned)random_below(random, 16),
+      .first_cell_bytes = first_cells[random_below(random, 4)],
+      .purge = (enum tslab_purge)(random_below(random, 64) == 0 ? TSLAB_PURGE_NOW : 0),
+  };
+  tslab_epoch epoch = tslab_epoch_open("day", &options);
+  CHECK_THAT(epoch != TSLAB_NO_EPOCH, "errno %d", errno);
+  CHECK_THAT(epoch_count < EPOCHS, "epoch %zu", epoch_count);
+  epochs[epoch_count++] = epoch;
+  atomic_store(&today, epoch);
+}
+
+// Closes the epoch of the day before or after the next one is opened.
+static void day_end(struct random *random) {
+  tslab_epoch ending = atomic_load(&today);
+  bool first = random_below(random, 8) != 0;
+  if (first) epoch_open(random);
+  tslab_survivors left = tslab_epoch_close(ending);
+  CHECK_EQ(left.error, 0);
+  CHECK_THAT(left.pages * 4096 >= left.bytes && left.bytes >= left.objects * 16,
+             "%zu objects, %zu bytes, %zu pages", left.objects, left.bytes, left.pages);
+  if (!first) epoch_open(random);
+}
+
+static void *closer_run(void *data) {
+  struct random *random = data;
+  while (!atomic_load(&stopped)) {
+    long long until = atomic_load(&operations_left) - (long long)random_size(random, 14) - 64;
+    atomic_store(&day_ends_at, until);
+    while (atomic_load(&operations_left) > until && !atomic_load(&stopped)) sched_yield();
+    day_end(random);
+  }
+  return NULL;
+}
+
+static void all_run(struct random *random) {
+  pthread_t closer;
+  CHECK_EQ(pthread_create(&closer, NULL, closer_run, random), 0);
+  for (int i = 0; i < arguments.threads; i++)
+    CHECK_EQ(pthread_create(&workers[i].thread, NULL, worker_run, &workers[i]), 0);
+  for (int i = 0; i < arguments.threads; i++) CHECK_EQ(pthread_join(workers[i].thread, NULL), 0);
+  CHECK_EQ(pthread_join(closer, NULL), 0);
+}
+
+static int epoch_see(tslab_epoch epoch, void *context) {
+  (void)context;
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  tslab_epoch_get_stats(epoch, &stats);
+  check_print("epoch 0x%llx, state %d: %zu objects, %zu bytes held, %u threads, %u scopes\n",
+              (unsigned long long)epoch, (int)stats.state, stats.live_objects, stats.held_bytes,
+              stats.threads, stats.scopes);
+  return 0;
+}
+
+static void last_day_check(void) {
+  tslab_epoch last = atomic_load(&today);
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  CHECK_EQ(tslab_epoch_get_stats(last, &stats), 0);
+  CHECK_EQ(stats.live_objects, 0);
+  CHECK_EQ(stats.live_bytes, 0);
+  CHECK_EQ(stats.scopes, 0);
+  tslab_survivors left = tslab_epoch_close(last);
+  CHECK(left.error == 0 && left.objects == 0 && left.bytes == 0 && left.pages == 0);
+}
+
+static void end_check(void) {
+  unsigned long long allocated = 0, freed = 0, refused = 0;
+  for (int i = 0; i < MAILBOXES; i++) block_drop(&workers[0], &mailboxes[i].block);
+  for (int i = 0; i < arguments.threads; i++) {
+    allocated += workers[i].allocated;
+    freed += workers[i].freed;
+    refused += workers[i].refused;
+  }
+  CHECK_EQ(allocated, freed);
+  last_day_check();
+  tslab_epochs_each(epoch_see, NULL);
+  for (size_t i = 0; i < epoch_count; i++) {
+    tslab_epoch_stats stats = {.size = sizeof stats};
+    CHECK_THAT(tslab_epoch_get_stats(epochs[i], &stats) == ESTALE, "epoch %zu of %zu", i,
+               epoch_count);
+  }
+  check_print("%llu objects in %zu epochs, %llu times too late\n", allocated, epoch_count, refused);
+}
+
+static void arguments_read(int count, char **values) {
+  arguments.seed = process_now_ns();
+  for (int i = 1; i + 1 < count; i += 2) {
+    long long number = strtoll(values[i + 1], NULL, 0);
+    if (strcmp(values[i], "--seed") == 0) arguments.seed = (uint64_t)number;
+    if (strcmp(values[i], "--operations") == 0) arguments.operations = number;
+    if (strcmp(values[i], "--threads") == 0) arguments.threads = (int)number;
+  }
+  CHECK(arguments.threads >= 1 && arguments.threads <= THREADS);
+}
+
+int main(int count, char **values) {
+  arguments_read(count, values);
+  check_context_set("repeat with --seed %llu", (unsigned long long)arguments.seed);
+  struct random random = {arguments.seed};
+  for (int i = 0; i < THREADS; i++) workers[i].random.state = random_next(&random);
+  atomic_store(&operations_left, arguments.operations);
+  epoch_open(&random);
+  all_run(&random);
+  end_check();
+  return 0;
+}

@@ -1,0 +1,595 @@
+#include "epoch/close.h"
+
+#include "base/options.h"
+#include "capture.h"
+#include "epochs.h"
+#include "os_fake.h"
+#include "threads.h"
+
+enum { BYTES = 100, SOME = 10, MANY = 3000, EPOCHS = 40, LIVES = 100000, MIB = 1 << 20 };
+
+static void *blocks[MANY];
+
+static void alloc_many(tslab_epoch epoch, size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, bytes);
+}
+
+static void free_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) epochs_free(blocks[i], bytes);
+}
+
+static void check_survivors(tslab_epoch epoch, size_t objects, size_t bytes, size_t pages) {
+  tslab_survivors left = epochs_close(epoch, objects);
+  CHECK_EQ(left.bytes, bytes);
+  CHECK_EQ(left.pages, pages);
+  tslab_epoch_stats stats = epochs_stats(epoch);
+  CHECK_EQ(stats.state, TSLAB_CLOSED);
+  CHECK_EQ(stats.live_objects, objects);
+  CHECK_EQ(stats.live_bytes, bytes);
+  CHECK_EQ(stats.held_bytes, pages * 4096);
+}
+
+static void check_over(tslab_epoch epoch) {
+  CHECK(epochs_is_over(epoch));
+  epochs_check_all_free();
+}
+
+// Cells of 4 and 64 KiB; the second one empties before the close.
+static void survivors_in_cells(void) {
+  tslab_epoch epoch = epochs_open();
+  alloc_many(epoch, BYTES, SOME);
+  void *larger[] = {epochs_alloc(epoch, 1000), epochs_alloc(epoch, 1000)};
+  void *second[] = {epochs_alloc(epoch, 4000), epochs_alloc(epoch, 4000)};
+  epochs_free(blocks[3], BYTES);
+  epochs_free(larger[1], 1000);
+  for (int i = 0; i < 2; i++) epochs_free(second[i], 4000);
+  check_survivors(epoch, SOME, (SOME - 1) * tslab_good_size(BYTES) + 1024, 1);
+  blocks[3] = blocks[SOME - 1];
+  free_many(BYTES, SOME - 1);
+  epochs_free(larger[0], 1000);
+  check_over(epoch);
+}
+
+static void survivors_in_many_cells(void) {
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = 16384, .threads = 4);
+  alloc_many(epoch, 2048, 24);
+  for (int i = 8; i < 16; i++) epochs_free(blocks[i], 2048);
+  check_survivors(epoch, 16, 16 * 2048, 2 * 4);
+  for (int i = 0; i < 24; i++) {
+    if (i < 8 || i >= 16) epochs_free(blocks[i], 2048);
+    CHECK_EQ(epochs_is_over(epoch), i == 23);
+  }
+  check_over(epoch);
+}
+
+static void survivors_in_slabs(void) {
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  alloc_many(epoch, 12000, 15);
+  void *small[] = {epochs_alloc(epoch, 64), epochs_alloc(epoch, 64), epochs_alloc(epoch, 200)};
+  epochs_free(small[1], 64);
+  epochs_free(blocks[14], 12000);
+  check_survivors(epoch, 16, 14 * 12288 + 64 + 224, 2 * 32 + 16 + 16);
+  free_many(12000, 14);
+  CHECK_EQ(epochs_stats(epoch).held_bytes, 32 * 4096);
+  epochs_free(small[0], 64);
+  epochs_free(small[2], 200);
+  check_over(epoch);
+}
+
+static void survivors_in_large_blocks(void) {
+  tslab_epoch epoch = epochs_open();
+  alloc_many(epoch, 100000, 3);
+  void *larger = epochs_alloc(epoch, 3 * MIB);
+  epochs_free(blocks[1], 100000);
+  check_survivors(epoch, 3, 2 * 131072 + 3 * MIB, 2 * 32 + 3 * 256);
+  epochs_free(blocks[0], 100000);
+  epochs_free(blocks[2], 100000);
+  epochs_free(larger, 3 * MIB);
+  check_over(epoch);
+}
+
+static void survivors_that_are_aligned(void) {
+  static const size_t alignments[] = {16, 64, 512, 4096, 65536, MIB};
+  tslab_epoch epoch = epochs_open();
+  size_t bytes = 0;
+  for (int i = 0; i < 6; i++) {
+    blocks[i] = tslab_epoch_aligned_alloc(epoch, alignments[i], 700);
+    CHECK(blocks[i] != NULL && (uintptr_t)blocks[i] % alignments[i] == 0);
+    bytes += tslab_usable_size(blocks[i]);
+  }
+  CHECK_EQ(epochs_close(epoch, 6).bytes, bytes);
+  for (int i = 0; i < 6; i++) tslab_free(blocks[i]);
+  check_over(epoch);
+}
+
+// Allocates first, so that it has a heap.
+static void *free_some(void *count) {
+  tslab_free(tslab_malloc(1));
+  free_many(BYTES, *(unsigned *)count);
+  return NULL;
+}
+
+static void freed_by_another_thread(size_t first_cell_bytes) {
+  unsigned count = MANY / 2;
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  alloc_many(epoch, BYTES, MANY);
+  threads_run_one(free_some, &count);
+  CHECK_EQ(epochs_close(epoch, MANY - count).bytes, (MANY - count) * tslab_good_size(BYTES));
+  memmove(blocks, blocks + count, (MANY - count) * sizeof *blocks);
+  count = MANY - count;
+  threads_run_one(free_some, &count);
+  check_over(epoch);
+}
+static void survivors_are_not_what_others_freed(void) {
+  freed_by_another_thread(0);
+  freed_by_another_thread(TSLAB_NO_CELLS);
+}
+
+// The thread has no heap, and sealed cells have none either.
+static void *free_survivors(void *unused) {
+  for (int i = 0; i < SOME; i++) tslab_free(blocks[i]);
+  return unused;
+}
+
+static void threads_without_a_heap_free_survivors(void) {
+  static const size_t cells[] = {0, TSLAB_NO_CELLS};
+  for (int i = 0; i < 2; i++) {
+    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = cells[i]);
+    alloc_many(epoch, BYTES, SOME);
+    epochs_close(epoch, SOME);
+    threads_run_one(free_survivors, NULL);
+    check_over(epoch);
+  }
+}
+
+static void nothing_survives(void) {
+  tslab_epoch unused = epochs_open(), used = epochs_open();
+  alloc_many(used, BYTES, MANY);
+  free_many(BYTES, MANY);
+  tslab_survivors left = epochs_close(unused, 0);
+  CHECK_EQ(left.bytes + left.pages, 0);
+  left = epochs_close(used, 0);
+  CHECK_EQ(left.bytes + left.pages, 0);
+  CHECK(epochs_is_over(unused));
+  check_over(used);
+}
+
+static void check_close_refused(tslab_epoch epoch, int error) {
+  tslab_survivors left = tslab_epoch_close(epoch);
+  CHECK_EQ(left.error, error);
+  CHECK_EQ(left.objects + left.bytes + left.pages, 0);
+}
+
+static void epochs_end_once(void) {
+  tslab_epoch epoch = epochs_open();
+  void *survivor = epochs_alloc(epoch, BYTES);
+  epochs_close(epoch, 1);
+  check_close_refused(epoch, ECANCELED);
+  epochs_free(survivor, BYTES);
+  check_close_refused(epoch, ESTALE);
+  CHECK_EQ(tslab_epoch_release(epoch), ESTALE);
+  check_close_refused(TSLAB_DEFAULT, EPERM);
+  CHECK_EQ(tslab_epoch_release(TSLAB_DEFAULT), EPERM);
+  check_close_refused(TSLAB_NO_EPOCH, ESTALE);
+  CHECK_EQ(tslab_epoch_release(TSLAB_NO_EPOCH), ESTALE);
+}
+
+// Ids of a slot's earlier and later lives end nobody else.
+static void other_lives_are_not_ended(void) {
+  tslab_epoch earlier = epochs_open();
+  CHECK_EQ(tslab_epoch_release(earlier), 0);
+  tslab_epoch later = epochs_open();
+  CHECK_EQ(tsl_epoch_slot(later), tsl_epoch_slot(earlier));
+  check_close_refused(earlier, ESTALE);
+  CHECK_EQ(tslab_epoch_release(earlier), ESTALE);
+  check_close_refused(later + ((tslab_epoch)1 << TSL_EPOCH_SLOT_BITS), ESTALE);
+  CHECK_EQ(epochs_stats(later).state, TSLAB_OPEN);
+}
+
+static tslab_epoch contested;
+static pthread_barrier_t meeting;
+static uint32_t won;
+
+static void *contest(void *unused) {
+  pthread_barrier_wait(&meeting);
+  int error = tslab_epoch_close(contested).error;
+  CHECK(error == 0 || error == ECANCELED || error == ESTALE);
+  if (error == 0) tsl_add_relaxed(&won, 1);
+  return unused;
+}
+
+static void one_thread_ends_the_epoch(void) {
+  CHECK_EQ(pthread_barrier_init(&meeting, NULL, THREADS), 0);
+  for (uint32_t i = 1; i <= 200; i++) {
+    contested = epochs_open();
+    void *survivor = i % 2 == 0 ? epochs_alloc(contested, BYTES) : NULL;
+    threads_run(contest, NULL);
+    CHECK_EQ(won, i);
+    tslab_free(survivor);
+    CHECK(epochs_is_over(contested));
+  }
+}
+
+static void fill_everywhere(tslab_epoch epoch) {
+  static const size_t sizes[] = {0, 24, 1000, 5000, 9000, 30000, 70000, MIB};
+  for (unsigned i = 0; i < 400; i++) epochs_alloc(epoch, sizes[i % 8]);
+}
+
+static void release_ends_all_objects(void) {
+  tslab_epoch with_cells = epochs_open();
+  tslab_epoch without = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
+  fill_everywhere(with_cells);
+  fill_everywhere(without);
+  CHECK_EQ(tslab_epoch_release(with_cells), 0);
+  CHECK(epochs_is_over(with_cells));
+  CHECK_EQ(tslab_epoch_release(without), 0);
+  check_over(without);
+}
+
+static void *release_it(void *epoch) {
+  CHECK_EQ(tslab_epoch_release(*(tslab_epoch *)epoch), 0);
+  return NULL;
+}
+
+static void any_thread_releases(void) {
+  tslab_epoch epoch = epochs_open();
+  fill_everywhere(epoch);
+  threads_run_one(release_it, &epoch);
+  check_over(epoch);
+}
+
+static void count_run(void *count) { ++*(unsigned *)count; }
+
+static void release_ends_children(void) {
+  tslab_epoch root = epochs_open(), child = EPOCHS_OPEN(.parent = root);
+  tslab_epoch brother = EPOCHS_OPEN(.parent = root), grandchild = EPOCHS_OPEN(.parent = child);
+  tslab_epoch closed = EPOCHS_OPEN(.parent = grandchild), stranger = epochs_open();
+  tslab_epoch family[] = {root, child, brother, grandchild, closed};
+  unsigned count = 0;
+  for (int i = 0; i < 5; i++) fill_everywhere(family[i]);
+  for (int i = 0; i < 5; i++) CHECK_EQ(tslab_epoch_defer(family[i], count_run, &count), 0);
+  void *kept = epochs_alloc(stranger, BYTES);
+  epochs_close(closed, 400);
+  CHECK_EQ(count, 1);
+  CHECK_EQ(epochs_stats(root).children, 2);
+  CHECK_EQ(tslab_epoch_release(root), 0);
+  CHECK_EQ(count, 5);
+  for (int i = 0; i < 5; i++) CHECK(epochs_is_over(family[i]));
+  CHECK_EQ(epochs_stats(stranger).live_objects, 1);
+  epochs_free(kept, BYTES);
+  epochs_close(stranger, 0);
+  epochs_check_all_free();
+}
+
+static void children_outlive_a_closed_parent(void) {
+  tslab_epoch parent = epochs_open(), child = EPOCHS_OPEN(.parent = parent);
+  epochs_close(parent, 0);
+  CHECK_EQ(epochs_stats(parent).children, 1);
+  void *block = epochs_alloc(child, BYTES);
+  CHECK_EQ(epochs_stats(child).parent, parent);
+  tslab_epoch_options late = {.size = sizeof late, .parent = parent};
+  CHECK(tslab_epoch_open("late", &late) == TSLAB_NO_EPOCH && errno == ECANCELED);
+  CHECK_EQ(epochs_stats(parent).children, 1);
+  epochs_close(child, 1);
+  CHECK(!epochs_is_over(parent));
+  epochs_free(block, BYTES);
+  CHECK(epochs_is_over(child));
+  CHECK(epochs_is_over(parent));
+  CHECK(tslab_epoch_open("late", &late) == TSLAB_NO_EPOCH && errno == ESTALE);
+  epochs_check_all_free();
+}
+
+static void release_of_a_closed_parent_ends_children(void) {
+  tslab_epoch parent = epochs_open(), child = EPOCHS_OPEN(.parent = parent);
+  fill_everywhere(child);
+  epochs_close(parent, 0);
+  CHECK_EQ(tslab_epoch_release(parent), 0);
+  CHECK(epochs_is_over(child));
+  check_over(parent);
+}
+
+// What survives in cells, slabs and large blocks is found again.
+static void release_after_close(void) {
+  tslab_epoch with_cells = epochs_open();
+  tslab_epoch without = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  fill_everywhere(with_cells);
+  fill_everywhere(without);
+  alloc_many(with_cells, BYTES, MANY);
+  epochs_close(with_cells, 400 + MANY);
+  free_many(BYTES, MANY / 2);
+  alloc_many(without, BYTES, MANY);
+  epochs_close(without, 400 + MANY);
+  CHECK_EQ(tslab_epoch_release(with_cells), 0);
+  CHECK(epochs_is_over(with_cells));
+  CHECK_EQ(tslab_epoch_release(with_cells), ESTALE);
+  CHECK_EQ(epochs_stats(without).live_objects, 400 + MANY);
+  free_many(BYTES, MANY / 2);
+  CHECK_EQ(epochs_stats(without).live_objects, 400 + MANY - MANY / 2);
+  CHECK_EQ(tslab_epoch_release(without), 0);
+  check_over(without);
+}
+
+// Frees of objects that ended with their epoch.
+static void *late_block;
+static void free_late(void) { tslab_free(late_block); }
+
+static void check_late_free(void *block) {
+  size_t units = tsl_units_free() + state_cached_units();
+  late_block = block;
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  free_late();
+  CHECK_EQ(capture_lines(capture_end()), 1);
+  CHECK(strstr(capture_text, "free(") != NULL);
+  CHECK_EQ(tsl_units_free() + state_cached_units(), units);
+  tsl_options.on_error = TSL_ON_ERROR_ABORT;
+  CHECK(capture_aborts(free_late));
+}
+
+static void late_frees_are_reported(size_t first_cell_bytes, size_t bytes) {
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  alloc_many(epoch, bytes, 2 * SOME);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  for (int i = 0; i < SOME; i++) check_late_free(blocks[i]);
+  epochs_check_all_free();
+  for (int i = SOME; i < 2 * SOME; i++) check_late_free(blocks[i]);
+  epochs_check_all_free();
+}
+static void late_frees_of_cells(void) { late_frees_are_reported(0, BYTES); }
+static void late_frees_of_slabs(void) { late_frees_are_reported(TSLAB_NO_CELLS, BYTES); }
+static void late_frees_of_large_blocks(void) { late_frees_are_reported(0, 100000); }
+
+static void double_frees_after_the_close_are_reported(void) {
+  for (int cells = 0; cells < 2; cells++) {
+    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = cells != 0 ? 0 : TSLAB_NO_CELLS);
+    alloc_many(epoch, BYTES, SOME);
+    epochs_close(epoch, SOME);
+    epochs_free(blocks[4], BYTES);
+    check_late_free(blocks[4]);
+    CHECK_EQ(epochs_stats(epoch).live_objects, SOME - 1);
+    blocks[4] = blocks[SOME - 1];
+    free_many(BYTES, SOME - 1);
+    check_over(epoch);
+  }
+}
+
+// Two epochs whose lives overlap again and again, their blocks freed in every phase.
+static void interleaved_epochs(void) {
+  static void *held[2][MANY];
+  tslab_epoch epochs[2] = {epochs_open(), epochs_open()};
+  for (int round = 0; round < EPOCHS; round++) {
+    int here = round % 2, there = 1 - here;
+    size_t objects = epochs_stats(epochs[there]).live_objects;
+    for (int i = 0; i < 300; i++) {
+      held[here][i] = epochs_alloc(epochs[here], BYTES + (size_t)i);
+      if (i % 3 == 0) epochs_free(epochs_alloc(epochs[there], BYTES), BYTES);
+    }
+    epochs_close(epochs[there], objects);
+    for (size_t i = 0; i < objects; i++) {
+      CHECK(!epochs_is_over(epochs[there]));
+      epochs_free(held[there][i], BYTES + i);
+    }
+    CHECK(epochs_is_over(epochs[there]));
+    epochs[there] = epochs_open();
+    CHECK_EQ(epochs_stats(epochs[here]).live_objects, 300);
+  }
+  for (int i = 0; i < 2; i++) CHECK_EQ(tslab_epoch_release(epochs[i]), 0);
+  epochs_check_all_free();
+}
+
+// All allocated, then all closed, then all freed.
+static void phases(bool backwards, size_t first_cell_bytes) {
+  static tslab_epoch epochs[EPOCHS];
+  static void *held[EPOCHS][50];
+  for (int e = 0; e < EPOCHS; e++) epochs[e] = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  for (int i = 0; i < 50; i++) {
+    for (int e = 0; e < EPOCHS; e++) held[e][i] = epochs_alloc(epochs[e], (size_t)i * 40);
+  }
+  for (int e = 0; e < EPOCHS; e++) epochs_close(epochs[backwards ? EPOCHS - 1 - e : e], 50);
+  for (int i = 0; i < 50; i++) {
+    for (int e = 0; e < EPOCHS; e++) CHECK_EQ(epochs_stats(epochs[e]).live_objects, 50 - i);
+    for (int e = 0; e < EPOCHS; e++) epochs_free(held[e][i], (size_t)i * 40);
+  }
+  for (int e = 0; e < EPOCHS; e++) CHECK(epochs_is_over(epochs[e]));
+  epochs_check_all_free();
+}
+static void all_closed_then_all_freed(void) {
+  phases(false, 0);
+  phases(true, 0);
+  phases(false, TSLAB_NO_CELLS);
+  phases(true, TSLAB_NO_CELLS);
+}
+
+// Another thread is inside while the epoch ends.
+static void *stay_inside(void *unused) {
+  tslab_scope scope;
+  epochs_enter(&scope, contested);
+  blocks[0] = epochs_alloc(contested, BYTES);
+  pthread_barrier_wait(&meeting);
+  pthread_barrier_wait(&meeting);
+  CHECK_EQ(tslab_epoch_current(), contested);
+  if (epochs_stats(contested).state == TSLAB_CLOSED) {
+    CHECK(pattern_is(blocks[0], BYTES, BYTES, BYTES));
+    blocks[1] = tslab_malloc(BYTES);
+    CHECK_EQ(tslab_epoch_of(blocks[1]), contested);
+  }
+  epochs_leave(&scope);
+  return unused;
+}
+
+static void end_with_somebody_inside(bool release) {
+  pthread_t thread;
+  contested = epochs_open();
+  CHECK_EQ(pthread_barrier_init(&meeting, NULL, 2), 0);
+  CHECK_EQ(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+  pthread_barrier_wait(&meeting);
+  CHECK_EQ(release ? tslab_epoch_release(contested) : tslab_epoch_close(contested).error, 0);
+  CHECK(!epochs_is_over(contested));
+  pthread_barrier_wait(&meeting);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void close_with_somebody_inside(void) {
+  end_with_somebody_inside(false);
+  CHECK_EQ(epochs_stats(contested).live_objects, 2);
+  for (int i = 0; i < 2; i++) tslab_free(blocks[i]);
+  check_over(contested);
+}
+
+static void release_with_somebody_inside(void) {
+  end_with_somebody_inside(true);
+  check_over(contested);
+}
+
+static void close_then_release_with_somebody_inside(void) {
+  tslab_scope scope;
+  tslab_epoch epoch = epochs_open();
+  epochs_enter(&scope, epoch);
+  fill_everywhere(epoch);
+  CHECK_EQ(tslab_epoch_close(epoch).error, 0);
+  CHECK_EQ(tslab_epoch_release(epoch), EBUSY);
+  CHECK(!epochs_is_over(epoch));
+  epochs_leave(&scope);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  check_over(epoch);
+}
+
+// Purge policies, for an epoch of 4 MiB.
+static void end_a_large_epoch(enum tslab_purge purge, bool release) {
+  tslab_epoch epoch = EPOCHS_OPEN(.purge = purge);
+  void *block = epochs_alloc(epoch, 4 * MIB);
+  epochs_free(epochs_alloc(epoch, MIB), MIB);
+  if (!release) epochs_free(block, 4 * MIB);
+  os_fake.purged_bytes = 0;
+  CHECK_EQ(release ? tslab_epoch_release(epoch) : tslab_epoch_close(epoch).error, 0);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void pass_time(void) {
+  for (int i = 0; i < 1000; i++) {
+    os_fake.now_ms++;
+    tslab_free(tslab_malloc(100000));
+  }
+}
+
+static void decaying_epochs_purge_later(void) {
+  os_fake.now_ms = 1000;
+  end_a_large_epoch(TSLAB_PURGE_DECAY, true);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  CHECK_GE(tsl_units_dirty(), 5 * MIB / TSL_UNIT_BYTES);
+  pass_time();
+  CHECK_GE(os_fake.purged_bytes, 4 * MIB);
+  CHECK_LE(tsl_units_dirty(), MIB / TSL_UNIT_BYTES);
+}
+
+static void keeping_epochs_purge_nothing(void) {
+  os_fake.now_ms = 1000;
+  end_a_large_epoch(TSLAB_PURGE_KEEP, true);
+  pass_time();
+  CHECK_GE(tsl_units_dirty(), 4 * MIB / TSL_UNIT_BYTES);
+  CHECK_EQ(tslab_trim(0), 1);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  end_a_large_epoch(TSLAB_PURGE_DECAY, true);
+  pass_time();
+  CHECK_LE(tsl_units_dirty(), MIB / TSL_UNIT_BYTES);
+}
+
+static void purging_epochs_purge_at_once(void) {
+  end_a_large_epoch(TSLAB_PURGE_NOW, true);
+  CHECK_GE(os_fake.purged_bytes, 4 * MIB);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  CHECK_EQ(state_cached_units(), 0);
+  end_a_large_epoch(TSLAB_PURGE_NOW, false);
+  CHECK_GE(os_fake.purged_bytes, 4 * MIB);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
+static void purging_epochs_purge_when_released_after_the_close(void) {
+  tslab_epoch epoch = EPOCHS_OPEN(.purge = TSLAB_PURGE_NOW);
+  epochs_alloc(epoch, 4 * MIB);
+  epochs_close(epoch, 1);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_GE(os_fake.purged_bytes, 4 * MIB);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
+static void one_life(int i) {
+  tslab_epoch epoch = epochs_open();
+  void *block = epochs_alloc(epoch, BYTES);
+  if (i % 3 == 0) epochs_free(block, BYTES);
+  if (i % 3 != 2) epochs_close(epoch, i % 3 != 0);
+  if (i % 3 == 1) epochs_free(block, BYTES);
+  if (i % 3 == 2) CHECK_EQ(tslab_epoch_release(epoch), 0);
+}
+
+static void many_lives_take_no_more_than_a_few(void) {
+  for (int i = 0; i < 10; i++) one_life(i);
+  uint32_t heaps = tsl_region.last_heap, slots = tsl_region.last_epoch;
+  size_t committed = os_fake.committed_bytes;
+  for (int i = 0; i < LIVES; i++) one_life(i);
+  CHECK_EQ(tsl_region.last_heap, heaps);
+  CHECK_EQ(tsl_region.last_epoch, slots);
+  CHECK_EQ(os_fake.committed_bytes, committed);
+  epochs_check_all_free();
+}
+
+// Many at a time: slots and heaps are those of the busiest moment.
+static void *live_and_end(void *unused) {
+  static _Thread_local tslab_epoch epochs[EPOCHS];
+  for (int round = 0; round < 20; round++) {
+    for (int i = 0; i < EPOCHS; i++) epochs[i] = epochs_open();
+    for (int i = 0; i < EPOCHS; i++) epochs_free(epochs_alloc(epochs[i], BYTES), BYTES);
+    for (int i = 0; i < EPOCHS; i++) epochs_close(epochs[i], 0);
+  }
+  return unused;
+}
+
+static void threads_reuse_slots(void) {
+  for (int i = 0; i < 5; i++) threads_run(live_and_end, NULL);
+  CHECK_LE(tsl_region.last_epoch, (uint32_t)THREADS * (EPOCHS + TSL_HEAP_SLOTS));
+  CHECK_LE(tsl_region.last_heap, THREADS * (EPOCHS + 1));
+  CHECK(epochs_is_over(((tslab_epoch)1 << TSL_EPOCH_SLOT_BITS) + 1));
+  epochs_check_all_free();
+}
+
+static void run_survivors(void) {
+  RUN_UNLESS_SECURE(survivors_in_cells);
+  RUN_UNLESS_SECURE(survivors_in_many_cells);
+  RUN(survivors_in_slabs);
+  RUN(survivors_in_large_blocks);
+  RUN(survivors_that_are_aligned);
+  RUN(survivors_are_not_what_others_freed);
+  RUN(threads_without_a_heap_free_survivors);
+  RUN(nothing_survives);
+}
+
+int main(void) {
+  run_survivors();
+  RUN(epochs_end_once);
+  RUN(other_lives_are_not_ended);
+  RUN(one_thread_ends_the_epoch);
+  RUN(release_ends_all_objects);
+  RUN(any_thread_releases);
+  RUN(release_ends_children);
+  RUN(children_outlive_a_closed_parent);
+  RUN(release_of_a_closed_parent_ends_children);
+  RUN(release_after_close);
+  RUN(late_frees_of_cells);
+  RUN(late_frees_of_slabs);
+  RUN(late_frees_of_large_blocks);
+  RUN(double_frees_after_the_close_are_reported);
+  RUN(interleaved_epochs);
+  RUN(all_closed_then_all_freed);
+  RUN(close_with_somebody_inside);
+  RUN(release_with_somebody_inside);
+  RUN(close_then_release_with_somebody_inside);
+  RUN_UNLESS_SECURE(decaying_epochs_purge_later);
+  RUN(keeping_epochs_purge_nothing);
+  RUN(purging_epochs_purge_at_once);
+  RUN(purging_epochs_purge_when_released_after_the_close);
+  RUN(many_lives_take_no_more_than_a_few);
+  RUN(threads_reuse_slots);
+  return test_status();
+}

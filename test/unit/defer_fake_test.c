@@ -1,0 +1,211 @@
+// What runs at the end of an epoch; close_fake_test.c is about the rest.
+#include "epoch/close.h"
+
+#include "epochs.h"
+#include "os_fake.h"
+#include "threads.h"
+
+enum { BYTES = 100, SOME = 10, MANY = 3000 };
+
+static void *blocks[MANY];
+static tslab_epoch contested;
+static pthread_barrier_t meeting;
+
+static void alloc_many(tslab_epoch epoch, size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, bytes);
+}
+
+static void free_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) epochs_free(blocks[i], bytes);
+}
+
+static void check_over(tslab_epoch epoch) {
+  CHECK(epochs_is_over(epoch));
+  epochs_check_all_free();
+}
+
+static void check_close_refused(tslab_epoch epoch, int error) {
+  tslab_survivors left = tslab_epoch_close(epoch);
+  CHECK_EQ(left.error, error);
+  CHECK_EQ(left.objects + left.bytes + left.pages, 0);
+}
+
+// What was registered says in which order it ran, and in which state it found its epoch.
+static char order[64];
+static tslab_epoch ending;
+
+static void note(void *name) {
+  strcat(order, name);
+  CHECK_EQ(tslab_epoch_defer(ending, note, name), ECANCELED);
+  for (int i = 0; i < SOME; i++) CHECK(pattern_is(blocks[i], BYTES, BYTES, BYTES));
+  tslab_free(tslab_malloc(BYTES));
+  tslab_epoch own = epochs_open();
+  epochs_free(epochs_alloc(own, BYTES), BYTES);
+  epochs_close(own, 0);
+}
+
+static void register_notes(void) {
+  ending = epochs_open();
+  order[0] = '\0';
+  alloc_many(ending, BYTES, SOME);
+  CHECK_EQ(tslab_epoch_defer(ending, note, "a"), 0);
+  CHECK_EQ(tslab_epoch_defer(ending, note, "b"), 0);
+  CHECK_EQ(tslab_epoch_defer(ending, note, "c"), 0);
+  CHECK_EQ(strlen(order), 0);
+}
+
+static void close_runs_what_was_deferred(void) {
+  register_notes();
+  epochs_close(ending, SOME);
+  CHECK(strcmp(order, "cba") == 0);
+  CHECK_EQ(tslab_epoch_defer(ending, note, "d"), ECANCELED);
+  check_close_refused(ending, ECANCELED);
+  CHECK_EQ(tslab_epoch_release(ending), 0);
+  CHECK(strcmp(order, "cba") == 0);
+  CHECK_EQ(tslab_epoch_defer(ending, note, "d"), ESTALE);
+  epochs_check_all_free();
+}
+
+static void release_runs_what_was_deferred(void) {
+  register_notes();
+  CHECK_EQ(tslab_epoch_release(ending), 0);
+  CHECK(strcmp(order, "cba") == 0);
+  check_over(ending);
+}
+
+// Whoever comes or goes between the end of the epoch and that of its heaps.
+static void allocate_in_vain(void *unused) {
+  (void)unused;
+  CHECK_REFUSED(tslab_epoch_malloc(ending, BYTES), ECANCELED);
+  CHECK_EQ(epochs_stats(ending).late, 1);
+}
+
+static void late_attempts_while_deferred_runs(void) {
+  ending = epochs_open();
+  alloc_many(ending, BYTES, SOME);
+  CHECK_EQ(tslab_epoch_defer(ending, allocate_in_vain, NULL), 0);
+  epochs_close(ending, SOME);
+  free_many(BYTES, SOME);
+  check_over(ending);
+}
+
+static void leave_and_wait(void *unused) {
+  (void)unused;
+  pthread_barrier_wait(&meeting);
+  pthread_barrier_wait(&meeting);
+  CHECK(!epochs_is_over(ending));
+}
+
+static void *leave_meanwhile(void *unused) {
+  tslab_scope scope;
+  epochs_enter(&scope, ending);
+  pthread_barrier_wait(&meeting);
+  pthread_barrier_wait(&meeting);
+  epochs_leave(&scope);
+  pthread_barrier_wait(&meeting);
+  return unused;
+}
+
+static void leaving_while_deferred_runs(void) {
+  pthread_t thread;
+  ending = epochs_open();
+  CHECK_EQ(pthread_barrier_init(&meeting, NULL, 2), 0);
+  CHECK_EQ(tslab_epoch_defer(ending, leave_and_wait, NULL), 0);
+  CHECK_EQ(pthread_create(&thread, NULL, leave_meanwhile, NULL), 0);
+  pthread_barrier_wait(&meeting);
+  epochs_close(ending, 0);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  check_over(ending);
+}
+
+static void free_argument(void *block) { tslab_free(block); }
+
+static void deferred_may_free_the_epochs_objects(void) {
+  tslab_epoch epoch = epochs_open();
+  alloc_many(epoch, BYTES, SOME);
+  void *large = epochs_alloc(epoch, 100000);
+  for (int i = 1; i < SOME; i++) CHECK_EQ(tslab_epoch_defer(epoch, free_argument, blocks[i]), 0);
+  CHECK_EQ(tslab_epoch_defer(epoch, free_argument, large), 0);
+  CHECK_EQ(epochs_close(epoch, 1).bytes, tslab_good_size(BYTES));
+  epochs_free(blocks[0], BYTES);
+  check_over(epoch);
+}
+
+static void count_run(void *count) { ++*(unsigned *)count; }
+
+static void registrations_take_no_memory_for_good(void) {
+  unsigned count = 0;
+  for (int round = 0; round < 20; round++) {
+    tslab_epoch epoch = epochs_open();
+    for (int i = 0; i < MANY; i++) CHECK_EQ(tslab_epoch_defer(epoch, count_run, &count), 0);
+    CHECK_EQ(epochs_stats(epoch).live_objects, 0);
+    if (round % 2 == 0) epochs_close(epoch, 0);
+    if (round % 2 == 1) CHECK_EQ(tslab_epoch_release(epoch), 0);
+    CHECK(epochs_is_over(epoch));
+  }
+  CHECK_EQ(count, 20 * MANY);
+  CHECK_LE(tsl_units_open(), TSL_GROWTH_UNITS);
+  epochs_check_all_free();
+}
+
+static void defer_is_refused(void) {
+  tslab_epoch over = epochs_open();
+  unsigned count = 0;
+  epochs_close(over, 0);
+  CHECK_EQ(tslab_epoch_defer(TSLAB_DEFAULT, count_run, &count), EPERM);
+  CHECK_EQ(tslab_epoch_defer(TSLAB_NO_EPOCH, count_run, &count), ESTALE);
+  CHECK_EQ(tslab_epoch_defer(over, count_run, &count), ESTALE);
+  tslab_epoch epoch = epochs_open();
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  while (tslab_malloc(32) != NULL) continue;
+  CHECK_EQ(tslab_epoch_defer(epoch, count_run, &count), ENOMEM);
+  epochs_close(epoch, 0);
+  CHECK_EQ(count, 0);
+}
+
+// Threads register while the epoch ends: each registration runs once, or is refused.
+static uint32_t registered, ran;
+
+static void count_atomically(void *unused) {
+  (void)unused;
+  tsl_add_relaxed(&ran, 1);
+}
+
+static void *register_until_refused(void *unused) {
+  int error;
+  pthread_barrier_wait(&meeting);
+  while ((error = tslab_epoch_defer(contested, count_atomically, NULL)) == 0)
+    tsl_add_relaxed(&registered, 1);
+  CHECK(error == ECANCELED || error == ESTALE);
+  return unused;
+}
+
+static void deferring_races_with_the_end(void) {
+  pthread_t threads[THREADS];
+  CHECK_EQ(pthread_barrier_init(&meeting, NULL, THREADS + 1), 0);
+  for (int round = 0; round < 50; round++) {
+    contested = epochs_open();
+    void *survivor = epochs_alloc(contested, BYTES);
+    for (int i = 0; i < THREADS; i++)
+      pthread_create(&threads[i], NULL, register_until_refused, NULL);
+    pthread_barrier_wait(&meeting);
+    usleep(50);
+    epochs_close(contested, 1);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    CHECK_EQ(registered, ran);
+    tslab_free(survivor);
+  }
+  CHECK_GE(ran, 50);
+}
+
+int main(void) {
+  RUN(close_runs_what_was_deferred);
+  RUN(release_runs_what_was_deferred);
+  RUN(late_attempts_while_deferred_runs);
+  RUN(leaving_while_deferred_runs);
+  RUN(deferred_may_free_the_epochs_objects);
+  RUN(registrations_take_no_memory_for_good);
+  RUN(defer_is_refused);
+  RUN(deferring_races_with_the_end);
+  return test_status();
+}

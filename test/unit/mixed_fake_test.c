@@ -1,0 +1,689 @@
+#include "epoch/mixed.h"
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "capture.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { MOST_BLOCKS = 1 << 16, KIB = 1 << 10, LIMIT_64K = 64 * KIB };
+
+static struct tsl_heap *home, *other, *heap;
+static uint32_t slot;
+static void *blocks[MOST_BLOCKS];
+static unsigned block_count;
+
+// Two threads' home heaps, and the first one's part of an epoch, which is current.
+static void open_with(tslab_epoch_options options) {
+  tslab_epoch id;
+  os_fake.limit_bytes = (size_t)1 << 28;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  home = tsl_heap_take();
+  other = tsl_heap_take();
+  CHECK(home != NULL && other != NULL);
+  tsl_heap_current = home;
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  slot = tsl_epoch_slot(id);
+  heap = tsl_heap_take_part(home, slot);
+  CHECK(heap != NULL);
+  tsl_heap_current = heap;
+}
+
+static void open_part(void) { open_with((tslab_epoch_options){0}); }
+
+static void *alloc(size_t bytes) {
+  void *block = tsl_fast_malloc(bytes);
+  CHECK(block != NULL);
+  memset(block, 0xa5, bytes);
+  return block;
+}
+
+static void alloc_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) blocks[block_count++] = alloc(bytes);
+}
+
+static void free_many(void) {
+  while (block_count != 0) tsl_fast_free(blocks[--block_count]);
+}
+
+static void free_as(struct tsl_heap *freer, void *block) {
+  tsl_heap_current = freer;
+  tsl_fast_free(block);
+  tsl_heap_current = heap;
+}
+
+static unsigned class_at(const void *block) { return tsl_entry_code(tsl_map_lookup(block)) / 2; }
+static bool in_cell(const void *block) { return tsl_is_cell(class_at(block)); }
+static tsl_cell_number cell_of(const void *block) { return tsl_cell_of(block, class_at(block)); }
+static size_t held_bytes(void) { return tsl_epoch_at(slot)->held_bytes; }
+
+// Bytes of the newest cell.
+static size_t newest_bytes(void) { return heap->cell_end - heap->cell_start; }
+
+// Fills the newest cell to its end with live blocks of 64 bytes; opens the first cell.
+static void fill_newest(void) {
+  if (heap->cell_end == 0) alloc_many(64, 1);
+  while (heap->cell_end - heap->cell_next >= 64) alloc_many(64, 1);
+}
+
+static void sizes_lie_back_to_back(void) {
+  static const size_t sizes[] = {1, 17, 64, 500, 16, 1024, 100};
+  open_part();
+  uintptr_t next = (uintptr_t)alloc(16) + 16;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    unsigned class = tsl_sizeclass_of(sizes[i]);
+    void *block = alloc(sizes[i]);
+    CHECK_EQ((uintptr_t)block, next);
+    CHECK_EQ(class_at(block), TSL_CELL_4K);
+    CHECK_EQ(tsl_mixed_class(block), class);
+    CHECK_EQ(tsl_usable(block), tsl_sizeclasses[class].bytes);
+    CHECK_EQ(tsl_block_epoch(block), slot);
+    next += tsl_sizeclasses[class].bytes;
+  }
+  CHECK_EQ(heap->cell_blocks, 8);
+  state_check();
+}
+
+// The first cell is small, since most epochs are; those behind it are large.
+static void cells_grow(void) {
+  open_part();
+  alloc(64);
+  CHECK_EQ(newest_bytes(), 4096);
+  CHECK_EQ(held_bytes(), 4096);
+  fill_newest();
+  alloc(64);
+  CHECK_EQ(newest_bytes(), LIMIT_64K);
+  CHECK_EQ(held_bytes(), 4096 + LIMIT_64K);
+  fill_newest();
+  CHECK_EQ(heap->cell_count, 2);
+  alloc(64);
+  CHECK_EQ(newest_bytes(), LIMIT_64K);
+  CHECK_EQ(heap->cell_count, 3);
+  CHECK_EQ(heap->cell_pages, 1 + 16 + 16);
+  state_check();
+}
+
+static void threads_hint_keeps_cells_small(void) {
+  static const struct {
+    unsigned threads;
+    size_t largest;
+  } hints[] = {{0, 65536}, {1, 65536}, {2, 65536}, {3, 16384}, {8, 16384}, {9, 4096}, {99, 4096}};
+  open_part();
+  for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+    tslab_epoch id;
+    tslab_epoch_options options = {.threads = hints[i].threads};
+    CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+    heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
+    tsl_heap_current = heap;
+    alloc(64);
+    CHECK_EQ(newest_bytes(), 4096);
+    fill_newest();
+    alloc(64);
+    CHECK_EQ(newest_bytes(), hints[i].largest);
+    state_check();
+    block_count = 0;
+  }
+}
+
+static void check_first_cell(size_t wanted, unsigned threads, size_t first, size_t second) {
+  tslab_epoch id;
+  tslab_epoch_options options = {.first_cell_bytes = wanted, .threads = threads};
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
+  tsl_heap_current = heap;
+  alloc(64);
+  CHECK_EQ(newest_bytes(), first);
+  fill_newest();
+  alloc(64);
+  CHECK_EQ(newest_bytes(), second);
+  block_count = 0;
+}
+
+static void first_cell_is_an_option(void) {
+  open_part();
+  check_first_cell(0, 0, 4096, LIMIT_64K);
+  check_first_cell(1, 0, 4096, LIMIT_64K);
+  check_first_cell(4097, 0, 16384, LIMIT_64K);
+  check_first_cell(16384, 0, 16384, LIMIT_64K);
+  check_first_cell(16385, 0, LIMIT_64K, LIMIT_64K);
+  check_first_cell(LIMIT_64K, 99, LIMIT_64K, LIMIT_64K);
+  check_first_cell(10000, 99, 16384, 16384);
+  state_check();
+}
+
+static void no_cells_is_an_option(void) {
+  open_with((tslab_epoch_options){.first_cell_bytes = TSLAB_NO_CELLS});
+  CHECK_EQ(tsl_epoch_at(slot)->first_cell, TSL_BINS);
+  CHECK(!heap->mixed);
+  void *block = alloc(64);
+  CHECK(!in_cell(block));
+  CHECK_EQ(tsl_map_lookup(block), heap->tag | tsl_sizeclass_of(64) * 2);
+  CHECK_EQ(tsl_block_epoch(block), slot);
+  CHECK_EQ(held_bytes(), TSL_UNIT_BYTES);
+  tslab_epoch_options options = {.first_cell_bytes = LIMIT_64K + 1};
+  tslab_epoch id;
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  CHECK_EQ(tsl_epoch_at(tsl_epoch_slot(id))->first_cell, TSL_BINS);
+  state_check();
+}
+
+// Four blocks of a size fit a cell that is opened for it.
+static void large_blocks_get_large_cells(void) {
+  open_part();
+  void *block = alloc(5000);
+  CHECK_EQ(class_at(block), TSL_CELL_64K);
+  tslab_epoch_options options = {.threads = 99};
+  tslab_epoch id;
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
+  tsl_heap_current = heap;
+  CHECK_EQ(class_at(alloc(1024)), TSL_CELL_4K);
+  fill_newest();
+  CHECK_EQ(class_at(alloc(4096)), TSL_CELL_16K);
+  fill_newest();
+  CHECK_EQ(class_at(alloc(4097)), TSL_CELL_64K);
+  fill_newest();
+  CHECK_EQ(class_at(alloc(64)), TSL_CELL_4K);
+  state_check();
+}
+
+// Larger blocks open no cell.
+static void larger_blocks_go_to_slabs(void) {
+  open_part();
+  void *block = alloc(TSL_CELL_BLOCK_LIMIT + 1);
+  CHECK_EQ(class_at(block), tsl_sizeclass_of(TSL_CELL_BLOCK_LIMIT + 1));
+  CHECK_EQ(heap->cell_count, 0);
+  CHECK(heap->mixed);
+  CHECK_EQ(held_bytes(), tsl_sizeclasses[class_at(block)].slab_bytes);
+  CHECK(in_cell(alloc(TSL_CELL_BLOCK_LIMIT)));
+  fill_newest();
+  CHECK(!in_cell(alloc(TSL_SMALL_LIMIT)));
+  CHECK_EQ(heap->cell_count, 1);
+  CHECK(in_cell(alloc(16)));
+  state_check();
+}
+
+// A program that frees each block soon stays in one cell.
+static void empty_newest_cell_starts_again(void) {
+  open_part();
+  uintptr_t first = (uintptr_t)alloc(1000);
+  tsl_fast_free((void *)first);
+  for (int i = 0; i < 1000; i++) {
+    void *one = alloc(1000), *two = alloc(64);
+    CHECK_EQ(cell_of(one), cell_of((void *)first));
+    tsl_fast_free(one);
+    tsl_fast_free(two);
+  }
+  CHECK_EQ(heap->cell_count, 1);
+  CHECK_EQ(held_bytes(), 4096);
+  state_check();
+}
+
+// The same when the next block is too large for the cell that is empty.
+static void large_block_after_an_empty_cell(void) {
+  open_part();
+  tsl_fast_free(alloc(16));
+  void *block = alloc(8000);
+  CHECK(in_cell(block));
+  state_check();
+}
+
+// What was allocated before the restart is no block any more.
+static void restart_forgets(void) {
+  open_part();
+  void *first = alloc(48);
+  while (heap->cell_end - heap->cell_next >= 48) alloc_many(48, 1);
+  free_many();
+  tsl_fast_free(first);
+  CHECK_EQ(heap->cell_freed, heap->cell_blocks);
+  CHECK(alloc(64) == first);
+  CHECK_EQ(heap->cell_blocks, 1);
+  CHECK_EQ(heap->cell_freed, 0);
+  CHECK_EQ(tsl_mixed_class(first), tsl_sizeclass_of(64));
+  CHECK_EQ(tsl_mixed_class((char *)first + 48), TSL_BINS);
+  state_check();
+}
+
+// One block that another thread freed keeps the newest cell from starting again: it is full.
+static void remote_free_in_the_newest_cell(void) {
+  open_part();
+  void *first = alloc(64);
+  free_as(other, first);
+  CHECK_EQ(tsl_mixed_class(first), TSL_BINS);
+  state_check();
+  fill_newest();
+  free_many();
+  state_check();
+  CHECK(cell_of(alloc(64)) != cell_of(first));
+  CHECK_EQ(heap->cell_count, 2);
+  CHECK_EQ(tsl_cell_out(cell_of(first)), 0);
+  state_check();
+}
+
+// Full cells go back with their last block.
+static void dead_cells_are_given_back(void) {
+  open_part();
+  fill_newest();
+  alloc_many(64, 1);
+  fill_newest();
+  unsigned of_first = 4096 / 64;
+  alloc(64);
+  CHECK_EQ(heap->cell_count, 3);
+  tsl_cell_number first = cell_of(blocks[0]);
+  for (unsigned i = 0; i < of_first; i++) {
+    CHECK_EQ(tsl_cell_at(first)->epoch, slot);
+    tsl_fast_free(blocks[i]);
+  }
+  CHECK_EQ(tsl_cell_at(first)->epoch, 0);
+  CHECK_EQ(heap->cell_count, 2);
+  CHECK_EQ(held_bytes(), 2 * LIMIT_64K);
+  CHECK_EQ(heap->cell_pages, 32);
+  state_check();
+  for (unsigned i = of_first; i < block_count; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(heap->cell_count, 1);
+  state_check();
+}
+
+// Full cells: the first, and three behind it. Returns how many blocks they have.
+static unsigned fill_four(void) {
+  for (unsigned i = 0; i < 4; i++) {
+    alloc_many(64, 1);
+    fill_newest();
+  }
+  CHECK_EQ(heap->cell_count, 4);
+  CHECK_EQ(block_count, (4096 + 3 * LIMIT_64K) / 64);
+  return block_count;
+}
+
+static void free_range_as_other(unsigned from, unsigned to) {
+  for (unsigned i = from; i < to; i++) free_as(other, blocks[i]);
+}
+
+// Those whose last block another thread freed, when a new cell is wanted.
+static void dead_oldest_cells_are_given_back(void) {
+  open_part();
+  unsigned count = fill_four();
+  free_range_as_other(0, 64 + 1024);
+  CHECK_EQ(heap->cell_count, 4);
+  void *block = alloc(64);
+  CHECK(in_cell(block));
+  CHECK_EQ(heap->cell_count, 3);
+  CHECK_EQ(heap->cells_oldest, cell_of(blocks[count - 1025]));
+  CHECK_EQ(held_bytes(), 3 * LIMIT_64K);
+  state_check();
+}
+
+static void half_dead_cells_go_on(void) {
+  open_part();
+  unsigned count = fill_four();
+  free_range_as_other(count / 2, count);
+  CHECK(in_cell(alloc(64)));
+  CHECK(heap->mixed);
+  state_check();
+}
+
+static void more_than_half_dead_go_on_in_slabs(void) {
+  open_part();
+  unsigned count = fill_four();
+  for (unsigned i = 0; i < count; i++) {
+    if (i % 2 == 0) tsl_fast_free(blocks[i]);
+  }
+  free_as(other, blocks[1]);
+  void *block = alloc(64);
+  CHECK(!in_cell(block));
+  CHECK_EQ(tsl_map_lookup(block), heap->tag | tsl_sizeclass_of(64) * 2);
+  CHECK(!heap->mixed);
+  CHECK(!in_cell(alloc(16)));
+  state_check();
+  for (unsigned i = 3; i < count; i += 2) tsl_fast_free(blocks[i]);
+  tsl_fast_free(block);
+  CHECK_EQ(heap->cell_count, 1);  // which has the block that another thread freed
+  state_check();
+}
+
+// Three cells are too few to tell.
+static void young_epochs_keep_cells(void) {
+  open_part();
+  for (unsigned i = 0; i < 3; i++) {
+    alloc_many(64, 1);
+    fill_newest();
+  }
+  for (unsigned i = 0; i < block_count; i++) {
+    if (i % 64 != 0) tsl_fast_free(blocks[i]);
+  }
+  CHECK(in_cell(alloc(64)));
+  CHECK(heap->mixed);
+  state_check();
+}
+
+static void large_epochs_go_on_in_slabs(void) {
+  open_part();
+  void *block = alloc(64);
+  for (; in_cell(block); block = alloc(64)) {
+    CHECK_LE(block_count, 20000);
+    blocks[block_count++] = block;
+  }
+  CHECK_EQ(heap->cell_pages, 1 + 16 * 16);
+  CHECK_EQ(block_count, (heap->cell_pages << TSL_CELL_PAGE_LOG2) / 64);
+  CHECK(!heap->mixed);
+  CHECK_EQ(heap->slab_count, 1);
+  state_check();
+  free_many();
+  tsl_fast_free(block);
+  CHECK_EQ(heap->cell_count, 0);
+  CHECK_EQ(heap->cell_pages, 0);
+  CHECK(!in_cell(alloc(64)));
+  state_check();
+}
+
+// Every alignment up to a page, for blocks of which none is a multiple of it by itself.
+static void aligned_cuts(void) {
+  static const size_t sizes[] = {16, 48, 100, 1000, 4096, 8192};
+  open_part();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    unsigned class = tsl_sizeclass_of(sizes[i]);
+    for (size_t alignment = 16; alignment <= 4096; alignment *= 2) {
+      check_context_set("%zu bytes at %zu", sizes[i], alignment);
+      alloc(16);
+      void *block = tsl_mixed_aligned(heap, class, alignment);
+      CHECK(block != NULL);
+      CHECK_EQ((uintptr_t)block % alignment, 0);
+      CHECK(in_cell(block));
+      CHECK_EQ(tsl_mixed_class(block), class);
+      memset(block, 0xa5, sizes[i]);
+      void *next = alloc(16);
+      CHECK((char *)next >= (char *)block + tsl_sizeclasses[class].bytes ||
+            cell_of(next) != cell_of(block));
+      if (i % 2 == 0) tsl_fast_free(block);
+    }
+    state_check();
+  }
+}
+
+// A new cell has room for the block and the gap before it.
+static void aligned_cut_opens_a_cell(void) {
+  open_with((tslab_epoch_options){.threads = 99});
+  void *block = tsl_mixed_aligned(heap, tsl_sizeclass_of(64), 4096);
+  CHECK(block != NULL);
+  CHECK_EQ((uintptr_t)block % 4096, 0);
+  tsl_cell_number first = cell_of(block);
+  alloc(16);
+  block = tsl_mixed_aligned(heap, tsl_sizeclass_of(1024), 1024);
+  CHECK_EQ((uintptr_t)block % 1024, 0);
+  fill_newest();
+  block = tsl_mixed_aligned(heap, tsl_sizeclass_of(8192), 4096);
+  CHECK(block != NULL);
+  CHECK(cell_of(block) != first);
+  CHECK_EQ((uintptr_t)block % 4096, 0);
+  fill_newest();
+  uint32_t count = heap->cell_count;
+  CHECK(tsl_mixed_aligned(heap, tsl_sizeclass_of(TSL_SMALL_LIMIT), 4096) == NULL);
+  CHECK_EQ(heap->cell_count, count);
+  state_check();
+}
+
+// As above: a cell that is empty, but too small for the block.
+static void aligned_cut_after_an_empty_cell(void) {
+  open_part();
+  tsl_fast_free(alloc(16));
+  void *block = tsl_mixed_aligned(heap, tsl_sizeclass_of(4096), 4096);
+  CHECK(block != NULL);
+  CHECK_EQ((uintptr_t)block % 4096, 0);
+  tsl_fast_free(block);
+  block = tsl_mixed_aligned(heap, tsl_sizeclass_of(8192), 4096);
+  CHECK(block != NULL);
+  state_check();
+}
+
+static bool is_reported(struct tsl_heap *freer, void *block, const char *what) {
+  static struct tsl_cells before;
+  struct tsl_cells *cells = tsl_cells_at(tsl_unit_of(block));
+  uint32_t freed = heap->cell_freed;
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  memcpy(&before, cells, sizeof before);
+  capture_start();
+  free_as(freer, block);
+  const char *said = capture_end();
+  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is not written either
+  bool same = memcmp(&before, cells, sizeof before) == 0 && heap->cell_freed == freed;
+  return same && capture_lines(said) == 1 && strstr(said, what) != NULL;
+}
+
+// In the newest cell and in an older one, by the owner and by others.
+static void misuse_is_reported_and_changes_nothing(void) {
+  open_part();
+  fill_newest();
+  alloc_many(512, 10);
+  struct tsl_heap *freers[] = {heap, home, other, &tsl_heap_empty};
+  for (unsigned i = 0; i < sizeof freers / sizeof *freers; i++) {
+    check_context_set("freer %u", i);
+    for (unsigned newest = 0; newest <= 1; newest++) {
+      char *block = blocks[newest ? block_count - 1 - i : i];
+      CHECK(is_reported(freers[i], block + 16, "not the beginning of a block"));
+      CHECK(is_reported(freers[i], block + 1, "not the beginning of a block"));
+      CHECK(is_reported(freers[i], block + 8, "not the beginning of a block"));
+      free_as(freers[i], block);
+      CHECK(is_reported(freers[i], block, "is free already"));
+      CHECK(is_reported(freers[(i + 1) % 4], block, "is free already"));
+      CHECK(is_reported(freers[i], block + 24, "not the beginning of a block"));
+    }
+    CHECK(is_reported(freers[i], (void *)heap->cell_next, "not the beginning of a block"));
+    CHECK(is_reported(freers[i], (void *)(heap->cell_end - 16), "not the beginning of a block"));
+  }
+  state_check();
+}
+
+// The page between two cells, which is nobody's.
+static void hot_cells_have_no_blocks(void) {
+  open_part();
+  void *block = alloc(64);
+  CHECK(is_reported(heap, (char *)block + 4096, "not the beginning of a block"));
+  CHECK(is_reported(other, (char *)block + 4096, "not the beginning of a block"));
+  CHECK_EQ(tsl_mixed_class((char *)block + 4096), TSL_BINS);
+  state_check();
+}
+
+// C1: who frees in which count.
+static void frees_by_other_threads(void) {
+  open_part();
+  fill_newest();
+  alloc(64);
+  const struct tsl_cell *cell = tsl_cell_at(cell_of(blocks[0]));
+  uint32_t *remote = tsl_cell_remote(cell_of(blocks[0]));
+  tsl_fast_free(blocks[0]);
+  CHECK_EQ(cell->freed, 1);
+  free_as(other, blocks[1]);
+  free_as(home, blocks[2]);  // the thread itself, outside of the epoch
+  free_as(&tsl_heap_empty, blocks[3]);
+  CHECK_EQ(cell->freed, 1);
+  CHECK_EQ(*remote, TSL_CELL_BIAS + 3);
+  CHECK_EQ(tsl_cell_out(cell_of(blocks[0])), 64 - 4);
+  for (unsigned i = 0; i < 64; i++) CHECK_EQ(tsl_mixed_class(blocks[i]) == TSL_BINS, i < 4);
+  state_check();
+  for (unsigned i = 4; i < 64; i++) free_as(other, blocks[i]);
+  CHECK_EQ(tsl_cell_out(cell_of(blocks[0])), 0);
+  CHECK_EQ(cell->epoch, slot);  // until the thread looks at it
+  state_check();
+}
+
+static void cells_of_two_epochs(void) {
+  open_part();
+  tslab_epoch id;
+  tslab_epoch_options options = {0};
+  struct tsl_heap *first = heap;
+  void *one = alloc(64);
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
+  CHECK(heap != first);
+  tsl_heap_current = heap;
+  void *two = alloc(64);
+  CHECK(cell_of(one) != cell_of(two));
+  CHECK_EQ(tsl_block_epoch(one), slot);
+  CHECK_EQ(tsl_block_epoch(two), tsl_epoch_slot(id));
+  tsl_fast_free(one);  // of the thread's other epoch
+  CHECK_EQ(first->cell_freed, 0);
+  CHECK_EQ(*tsl_cell_remote(cell_of(one)), TSL_CELL_BIAS + 1);
+  state_check();
+}
+
+static void epochs_of_blocks(void) {
+  open_part();
+  void *cut = alloc(64), *large = tsl_malloc_large(100 * KIB, 1, NULL);
+  void *in_slab = alloc(TSL_SMALL_LIMIT);
+  CHECK(large != NULL);
+  tsl_heap_current = home;
+  void *outside = alloc(64), *large_outside = tsl_malloc_large(100 * KIB, 1, NULL);
+  tsl_heap_current = heap;
+  CHECK_EQ(tsl_block_epoch(cut), slot);
+  CHECK_EQ(tsl_block_epoch(large), slot);
+  CHECK_EQ(tsl_block_epoch(in_slab), slot);
+  CHECK_EQ(tsl_block_epoch(outside), 0);
+  CHECK_EQ(tsl_block_epoch(large_outside), 0);
+  CHECK_EQ(tsl_block_epoch(NULL), 0);
+  CHECK_EQ(tsl_block_epoch(&slot), 0);
+  state_check();
+}
+
+// No cell and no slab above the hard limit; what is in cells goes on.
+static void limits_refuse(void) {
+  open_with((tslab_epoch_options){.hard_limit_bytes = 4096 + LIMIT_64K});
+  alloc(64);
+  fill_newest();
+  alloc(64);
+  fill_newest();
+  CHECK_EQ(held_bytes(), 4096 + LIMIT_64K);
+  CHECK_REFUSED(tsl_fast_malloc(64), ENOMEM);
+  CHECK_REFUSED(tsl_fast_malloc(TSL_SMALL_LIMIT), ENOMEM);
+  CHECK(heap->refused);
+  CHECK(heap->mixed);
+  CHECK(tsl_mixed_aligned(heap, tsl_sizeclass_of(64), 64) == NULL);
+  CHECK_EQ(held_bytes(), 4096 + LIMIT_64K);
+  CHECK_EQ(heap->cell_count, 2);
+  CHECK_EQ(heap->slab_count, 0);
+  state_check();
+}
+
+static void no_memory_for_a_cell(void) {
+  open_part();
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tsl_mixed_refill(heap, 0) == NULL);
+  CHECK(tsl_mixed_aligned(heap, 0, 64) == NULL);
+  CHECK_REFUSED(tsl_fast_malloc(64), ENOMEM);
+  CHECK_EQ(held_bytes(), 0);
+  CHECK(!heap->refused);
+  CHECK_EQ(home->inside, 0);
+  os_fake_recover();
+  CHECK(in_cell(alloc(64)));
+  state_check();
+}
+
+// Home heaps have no cells of their own.
+static void home_heaps_are_not_mixed(void) {
+  open_part();
+  CHECK(tsl_mixed_refill(home, 0) == NULL);
+  CHECK(tsl_mixed_aligned(home, 0, 64) == NULL);
+  CHECK(!in_cell(tsl_heap_refill(home, 0)));
+  state_check();
+}
+
+static void retired_cells_keep_their_counts(void) {
+  open_part();
+  alloc_many(48, 20);
+  for (unsigned i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+  tsl_mixed_retire(heap);
+  const struct tsl_cell *cell = tsl_cell_at(heap->cells);
+  CHECK_EQ(cell->blocks, 20);
+  CHECK_EQ(cell->freed, 5);
+  CHECK_EQ(cell->granules, 20 * 3);
+  CHECK_EQ(tsl_cell_out(heap->cells), 15);
+  CHECK_EQ(tsl_cell_live_bytes(heap->cells, cell->granules), 15 * 48);
+  CHECK(heap->cell_end == 0 && heap->cell_next == 0 && heap->cell_start == 0);
+  state_check();
+  tsl_mixed_retire(heap);
+  CHECK_EQ(cell->blocks, 20);
+  CHECK(alloc(48) != blocks[19]);
+  CHECK_EQ(heap->cell_count, 2);
+  state_check();
+}
+
+static struct live {
+  unsigned char *address;
+  size_t bytes;
+  unsigned char value;
+} live[3000];
+
+static void random_free(uint64_t *seed, struct live *at) {
+  struct tsl_heap *freers[] = {heap, heap, heap, home, other, &tsl_heap_empty};
+  for (size_t i = 0; i < at->bytes; i += 37) CHECK_EQ(at->address[i], at->value);
+  free_as(freers[test_random_below(seed, 6)], at->address);
+  at->address = NULL;
+}
+
+static void random_operation(uint64_t *seed) {
+  struct live *at = &live[test_random_below(seed, sizeof live / sizeof *live)];
+  if (at->address != NULL) return random_free(seed, at);
+  size_t alignment = (size_t)16 << test_random_below(seed, 9);
+  size_t bytes = 1 + test_random_below(seed, test_random_below(seed, 100) == 0 ? 9000 : 200);
+  unsigned char *block = NULL;
+  if (test_random_below(seed, 20) == 0 && bytes <= TSL_CELL_BLOCK_LIMIT) {
+    block = tsl_mixed_aligned(heap, tsl_sizeclass_of(bytes), alignment);
+    CHECK_EQ((uintptr_t)block % alignment, 0);
+  }
+  if (block == NULL) block = tsl_fast_malloc(bytes);
+  CHECK(block != NULL);
+  *at = (struct live){block, bytes, (unsigned char)test_random(seed)};
+  memset(block, at->value, bytes);
+}
+
+static void random_operations(void) {
+  uint64_t seed = 11;
+  bool slabs_seen = false;
+  open_part();
+  for (int step = 0; step < 30000; step++) {
+    check_context_set("step %d", step);
+    random_operation(&seed);
+    if (step % 500 == 0) state_check();
+    slabs_seen |= !heap->mixed;
+  }
+  CHECK(slabs_seen);
+  for (struct live *at = live; at < live + sizeof live / sizeof *live; at++) {
+    if (at->address != NULL) random_free(&seed, at);
+  }
+  tsl_heap_collect(heap);
+  state_check();
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(sizes_lie_back_to_back);
+  RUN_UNLESS_SECURE(cells_grow);
+  RUN_UNLESS_SECURE(threads_hint_keeps_cells_small);
+  RUN_UNLESS_SECURE(first_cell_is_an_option);
+  RUN(no_cells_is_an_option);
+  RUN_UNLESS_SECURE(large_blocks_get_large_cells);
+  RUN_UNLESS_SECURE(larger_blocks_go_to_slabs);
+  RUN_UNLESS_SECURE(empty_newest_cell_starts_again);
+  RUN_UNLESS_SECURE(large_block_after_an_empty_cell);
+  RUN_UNLESS_SECURE(restart_forgets);
+  RUN_UNLESS_SECURE(remote_free_in_the_newest_cell);
+  RUN_UNLESS_SECURE(dead_cells_are_given_back);
+  RUN_UNLESS_SECURE(dead_oldest_cells_are_given_back);
+  RUN_UNLESS_SECURE(half_dead_cells_go_on);
+  RUN_UNLESS_SECURE(more_than_half_dead_go_on_in_slabs);
+  RUN_UNLESS_SECURE(young_epochs_keep_cells);
+  RUN_UNLESS_SECURE(large_epochs_go_on_in_slabs);
+  RUN_UNLESS_SECURE(aligned_cuts);
+  RUN_UNLESS_SECURE(aligned_cut_opens_a_cell);
+  RUN_UNLESS_SECURE(aligned_cut_after_an_empty_cell);
+  RUN_UNLESS_SECURE(misuse_is_reported_and_changes_nothing);
+  RUN_UNLESS_SECURE(hot_cells_have_no_blocks);
+  RUN_UNLESS_SECURE(frees_by_other_threads);
+  RUN_UNLESS_SECURE(cells_of_two_epochs);
+  RUN(epochs_of_blocks);
+  RUN_UNLESS_SECURE(limits_refuse);
+  RUN_UNLESS_SECURE(no_memory_for_a_cell);
+  RUN(home_heaps_are_not_mixed);
+  RUN_UNLESS_SECURE(retired_cells_keep_their_counts);
+  RUN_UNLESS_SECURE(random_operations);
+  return test_status();
+}

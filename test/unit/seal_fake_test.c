@@ -1,0 +1,551 @@
+#include "epoch/seal.h"
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "capture.h"
+#include "epoch/mixed.h"
+#include "os_fake.h"
+#include "state.h"
+#include "threads.h"
+
+enum { MOST_BLOCKS = 40000, ROUNDS = 30 };
+
+static struct tsl_heap *home, *other, *heap;
+static tslab_epoch id;
+static uint32_t slot;
+static void *blocks[MOST_BLOCKS];
+static unsigned block_count;
+
+static void open_homes(void) {
+  os_fake.limit_bytes = (size_t)1 << 28;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  home = tsl_heap_take();
+  other = tsl_heap_take();
+  CHECK(home != NULL && other != NULL);
+  tsl_heap_current = home;
+}
+
+// An epoch with one heap, the current one; in cells unless told otherwise.
+static void open_epoch(size_t first_cell_bytes) {
+  tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes};
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  slot = tsl_epoch_slot(id);
+  heap = tsl_heap_take_part(home, slot);
+  CHECK(heap != NULL);
+  tsl_heap_current = heap;
+  block_count = 0;
+}
+
+static void open_all(size_t first_cell_bytes) {
+  open_homes();
+  open_epoch(first_cell_bytes);
+}
+
+static void *alloc(size_t bytes) {
+  void *block = tsl_fast_malloc(bytes);
+  CHECK(block != NULL);
+  memset(block, 0xa5, bytes);
+  return block;
+}
+
+static void alloc_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) blocks[block_count++] = alloc(bytes);
+}
+
+static void free_as(struct tsl_heap *freer, void *block) {
+  struct tsl_heap *before = tsl_heap_current;
+  tsl_heap_current = freer;
+  tsl_fast_free(block);
+  tsl_heap_current = before;
+}
+
+// Ends the epoch, whose only heap is not sealed yet.
+static void end_epoch(enum tsl_epoch_state state) {
+  tsl_heap_current = home;
+  CHECK_EQ(tsl_epoch_end(id, state), 0);
+  tsl_add_relaxed(&tsl_epoch_at(slot)->undrained, 1);
+  tsl_epoch_drain(slot, 1);
+  state_check_undrained(slot);
+}
+
+// Seals the only heap as thread `sealer`.
+static struct tsl_survivors seal_as(struct tsl_heap *sealer) {
+  struct tsl_survivors survivors = {0};
+  end_epoch(TSL_EPOCH_CLOSED);
+  tsl_heap_current = sealer;
+  CHECK(tsl_heap_claim_seal(heap));
+  tsl_heap_seal(heap, &survivors);
+  CHECK_EQ(sealer->inside, 0);
+  tsl_heap_current = home;
+  state_check();
+  if (tsl_epoch_find(id) != NULL) state_check_undrained(slot);
+  return survivors;
+}
+
+static void check_survivors(struct tsl_survivors left, size_t objects, size_t bytes, size_t pages) {
+  CHECK_EQ(left.objects, objects);
+  CHECK_EQ(left.bytes, bytes);
+  CHECK_EQ(left.pages, pages);
+}
+
+// Everything is over: the epoch has retired, and its memory is free.
+static void check_over(void) {
+  CHECK_EQ(tsl_epoch_check(id), ESTALE);
+  CHECK_EQ(tsl_epoch_at(slot)->held_bytes, 0);
+  CHECK_EQ(tsl_epoch_at(slot)->undrained, 0);
+  state_check();
+  tsl_heap_collect(home);
+  tsl_heap_collect(other);
+  CHECK_EQ(state_owned_units(), 0);
+  state_check();
+}
+
+static void claimed_once_a_life(void) {
+  open_all(0);
+  tsl_store_relaxed(&heap->depth, 1);
+  CHECK(!tsl_heap_claim_seal(heap));
+  CHECK_EQ(heap->sealing, 0);
+  tsl_store_relaxed(&heap->depth, 0);
+  end_epoch(TSL_EPOCH_CLOSED);
+  CHECK(tsl_heap_claim_seal(heap));
+  CHECK(!tsl_heap_claim_seal(heap));
+  struct tsl_survivors survivors = {0};
+  tsl_heap_seal(heap, &survivors);
+  CHECK(!tsl_heap_claim_seal(heap));
+  struct tsl_heap *before = heap;
+  open_epoch(0);
+  CHECK(heap == before);
+  end_epoch(TSL_EPOCH_CLOSED);
+  CHECK(tsl_heap_claim_seal(heap));
+  CHECK(!tsl_heap_claim_seal(heap));
+}
+
+static void empty_heap_drains_at_once(void) {
+  open_all(0);
+  uint32_t life = heap->life;
+  check_survivors(seal_as(home), 0, 0, 0);
+  CHECK_EQ(heap->life, life + 1);
+  CHECK_EQ(home->spare, heap->number);
+  check_over();
+}
+
+static void dead_cells_drain_at_once(void) {
+  open_all(0);
+  alloc_many(100, 3000);
+  for (unsigned i = 0; i < block_count; i++) free_as(i % 3 == 0 ? other : heap, blocks[i]);
+  CHECK(tsl_epoch_at(slot)->held_bytes != 0);
+  check_survivors(seal_as(home), 0, 0, 0);
+  check_over();
+}
+
+static void dead_slabs_drain_at_once(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(100, 3000);
+  alloc_many(20000, 20);
+  for (unsigned i = 0; i < block_count; i++) free_as(i % 3 == 0 ? other : heap, blocks[i]);
+  CHECK(tsl_epoch_at(slot)->held_bytes != 0);
+  check_survivors(seal_as(home), 0, 0, 0);
+  check_over();
+}
+
+static void survivors_in_cells_are_counted(void) {
+  open_all(0);
+  alloc_many(64, 64);  // the first cell
+  alloc_many(1000, 10);
+  alloc_many(16, 5);
+  for (unsigned i = 0; i < 64; i++) tsl_fast_free(blocks[i]);
+  free_as(other, blocks[64]);
+  tsl_fast_free(blocks[65]);
+  free_as(&tsl_heap_empty, blocks[74]);
+  check_survivors(seal_as(home), 8 + 4, 8 * 1024 + 4 * 16, 16);
+  for (unsigned i = 66; i < 74; i++) free_as(home, blocks[i]);
+  for (unsigned i = 75; i < 79; i++) {
+    CHECK_EQ(tsl_epoch_check(id), ECANCELED);
+    free_as(other, blocks[i]);
+  }
+  check_over();
+}
+
+// One in each of three cells.
+static void pages_of_survivors_are_counted(void) {
+  open_all(0);
+  alloc_many(64, 64 + 1024 + 1024);
+  for (unsigned i = 0; i < block_count; i++) {
+    if (i != 7 && i != 100 && i != 2000) tsl_fast_free(blocks[i]);
+  }
+  check_survivors(seal_as(home), 3, 3 * 64, 1 + 16 + 16);
+  free_as(home, blocks[100]);
+  state_check();
+  CHECK_EQ(tsl_epoch_at(slot)->held_bytes, 65536 + 4096);
+  free_as(home, blocks[7]);
+  CHECK_EQ(tsl_epoch_at(slot)->held_bytes, 65536);
+  free_as(home, blocks[2000]);
+  check_over();
+}
+
+// Hot free blocks, those of stocks, and those that others freed are none.
+static void survivors_in_slabs_are_counted(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(64, 3000);
+  alloc_many(5000, 20);
+  alloc_many(20000, 3);
+  unsigned tiny = 0, medium = 0;
+  for (unsigned i = 0; i < 3020; i++) {
+    if (i % 7 == 0) {
+      tiny += i < 3000;
+      medium += i >= 3000;
+    } else {
+      free_as(i % 3 == 0 ? other : heap, blocks[i]);
+    }
+  }
+  struct tsl_survivors left = seal_as(home);
+  CHECK_EQ(left.objects, tiny + medium + 3);
+  CHECK_EQ(left.bytes, tiny * 64 + medium * 5120 + 3 * 20480);
+  CHECK_EQ(left.pages << 12, tsl_epoch_at(slot)->held_bytes);
+  for (unsigned i = 0; i < 3020; i += 7) free_as(i % 2 == 0 ? other : home, blocks[i]);
+  for (unsigned i = 3020; i < 3023; i++) {
+    CHECK_EQ(tsl_epoch_check(id), ECANCELED);
+    state_check();
+    free_as(home, blocks[i]);
+  }
+  check_over();
+}
+
+// Every piece goes back exactly once, whoever frees the last block of it.
+static void drain_as(struct tsl_heap *freer, size_t first_cell_bytes) {
+  open_epoch(first_cell_bytes);
+  static const size_t sizes[] = {16, 100, 700, 3000, 9000, 30000};
+  size_t bytes = 0;
+  for (unsigned i = 0; i < 600; i++) alloc_many(sizes[i % 6], 1);
+  for (unsigned i = 0; i < block_count; i++) bytes += tsl_usable(blocks[i]);
+  struct tsl_survivors left = seal_as(home);
+  CHECK_EQ(left.objects, block_count);
+  CHECK_EQ(left.bytes, bytes);
+  uint64_t seed = 3;
+  for (unsigned rest = block_count; rest != 0; rest--) {
+    unsigned pick = test_random_below(&seed, rest);
+    CHECK_EQ(tsl_epoch_check(id), ECANCELED);
+    free_as(freer, blocks[pick]);
+    blocks[pick] = blocks[rest - 1];
+    if (rest % 50 == 1) state_check();
+    if (rest % 50 == 1 && rest != 1) state_check_undrained(slot);
+  }
+  check_over();
+}
+
+static void drained_by_the_owner(void) {
+  open_homes();
+  drain_as(home, 0);
+  drain_as(home, TSLAB_NO_CELLS);
+}
+
+static void drained_by_another_thread(void) {
+  open_homes();
+  drain_as(other, 0);
+  drain_as(other, TSLAB_NO_CELLS);
+}
+
+// One that frees before it ever allocates, or after its destructors ran.
+static void slabs_drained_by_a_thread_without_a_heap(void) {
+  open_homes();
+  drain_as(&tsl_heap_empty, TSLAB_NO_CELLS);
+}
+
+static void cells_drained_by_a_thread_without_a_heap(void) {
+  open_homes();
+  drain_as(&tsl_heap_empty, 0);
+}
+
+// A thread inside another epoch.
+static void drained_from_another_epoch(void) {
+  open_all(0);
+  alloc_many(100, 500);
+  seal_as(home);
+  tslab_epoch first = id;
+  void *survivors[500];
+  memcpy(survivors, blocks, sizeof survivors);
+  open_epoch(0);
+  void *block = alloc(64);
+  for (unsigned i = 0; i < 500; i++) {
+    CHECK_EQ(tsl_epoch_check(first), ECANCELED);
+    tsl_fast_free(survivors[i]);
+  }
+  CHECK_EQ(tsl_epoch_check(first), ESTALE);
+  CHECK_EQ(tsl_mixed_class(block), tsl_sizeclass_of(64));
+  tsl_fast_free(block);
+  check_survivors(seal_as(home), 0, 0, 0);
+  check_over();
+}
+
+static bool is_reported(void *block, const char *what) {
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  free_as(other, block);
+  const char *said = capture_end();
+  return capture_lines(said) == 1 && strstr(said, what) != NULL;
+}
+
+static void misuse_after_the_seal_is_reported(size_t first_cell_bytes) {
+  open_epoch(first_cell_bytes);
+  alloc_many(512, 100);
+  free_as(heap, blocks[9]);
+  seal_as(home);
+  uint32_t undrained = tsl_epoch_at(slot)->undrained;
+  CHECK(is_reported(blocks[9], "is free already"));
+  for (unsigned i = 10; i < 100; i++) {
+    free_as(home, blocks[i]);
+    CHECK(is_reported(blocks[i], "is free already"));
+    CHECK(is_reported((char *)blocks[0] + 16, "not the beginning of a block"));
+  }
+  CHECK_EQ(tsl_epoch_at(slot)->undrained, undrained);
+  for (unsigned i = 0; i < 9; i++) free_as(home, blocks[i]);
+  check_over();
+}
+
+static void misuse_in_sealed_cells(void) {
+  open_homes();
+  misuse_after_the_seal_is_reported(4096 * 16);
+}
+
+static void misuse_in_sealed_slabs(void) {
+  open_homes();
+  misuse_after_the_seal_is_reported(TSLAB_NO_CELLS);
+}
+
+// What lives ends with the epoch, at once.
+static void release_as(struct tsl_heap *releaser, size_t first_cell_bytes) {
+  open_epoch(first_cell_bytes);
+  for (size_t bytes = 1; bytes <= TSL_SMALL_LIMIT; bytes += bytes / 4 + 1) alloc_many(bytes, 60);
+  for (unsigned i = 0; i < block_count; i += 3) free_as(i % 2 == 0 ? other : heap, blocks[i]);
+  uint32_t life = heap->life;
+  end_epoch(TSL_EPOCH_RELEASED);
+  tsl_heap_current = releaser;
+  CHECK(tsl_heap_claim_seal(heap));
+  tsl_heap_release(heap);
+  CHECK_EQ(releaser->inside, 0);
+  tsl_heap_current = home;
+  CHECK_EQ(heap->life, life + 1);
+  check_over();
+}
+
+static void release_gives_all_back(void) {
+  open_homes();
+  release_as(home, 0);
+  release_as(home, TSLAB_NO_CELLS);
+  release_as(other, 0);
+  release_as(other, TSLAB_NO_CELLS);
+  CHECK_EQ(tsl_region.last_heap, 3);
+}
+
+// Heaps without an epoch are used again by their home, also those that another thread sealed.
+static void parts_are_used_again(void) {
+  open_all(0);
+  struct tsl_heap *first = heap;
+  CHECK_EQ(first->number, 3);
+  seal_as(home);
+  CHECK_EQ(home->returned, 0);
+  for (int i = 0; i < 5; i++) {
+    open_epoch(i % 2 == 0 ? 0 : TSLAB_NO_CELLS);
+    CHECK(heap == first);
+    CHECK_EQ(heap->epoch, slot);
+    CHECK_EQ(heap->mixed, i % 2 == 0 && !TSL_SECURE);
+    alloc_many(64, 10);
+    seal_as(i % 3 == 0 ? other : home);
+    for (unsigned b = 0; b < block_count; b++) free_as(other, blocks[b]);
+    CHECK_EQ(tsl_epoch_check(id), ESTALE);
+    CHECK_EQ(home->returned, i % 3 == 0 ? first->number : 0);
+    CHECK_EQ(other->returned, 0);
+    CHECK_EQ(other->spare, 0);
+  }
+  CHECK_EQ(first->life, 6);
+  check_over();
+}
+
+static void returned_parts_come_all_at_once(void) {
+  open_homes();
+  tslab_epoch ids[3];
+  struct tsl_heap *parts[3];
+  for (int i = 0; i < 3; i++) {
+    tsl_heap_current = home;
+    open_epoch(0);
+    parts[i] = heap;
+    ids[i] = id;
+  }
+  CHECK(parts[0] != parts[1] && parts[1] != parts[2]);
+  for (int i = 0; i < 3; i++) {
+    heap = parts[i];
+    id = ids[i];
+    slot = tsl_epoch_slot(id);
+    seal_as(other);
+  }
+  CHECK_EQ(home->spare, 0);
+  CHECK_EQ(state_check_spares(home, home->returned), 3);
+  bool seen[TSL_HEAP_SLOTS] = {false};
+  for (int i = 0; i < 3; i++) {
+    open_epoch(0);
+    CHECK(heap->number >= 3 && heap->number <= 5 && !seen[heap->number]);
+    seen[heap->number] = true;
+    CHECK_EQ(home->returned, 0);
+  }
+  open_epoch(0);
+  CHECK_EQ(heap->number, 6);
+  state_check();
+}
+
+// H5, S5: a freer that comes when the ready stack is closed, and the slab not sealed yet. Its push
+// fails, and it counts instead.
+static void put_late(uint32_t number, unsigned others) {
+  open_epoch(TSLAB_NO_CELLS);
+  alloc_many(512, 1 + others);
+  unsigned class = tsl_sizeclass_of(512);
+  const struct tsl_slab *slab = tsl_slab_place(class, blocks[0]).slab;
+  tsl_heap_close_ready(heap);
+  CHECK_EQ(slab->life, heap->life - 1);
+  tsl_heap_current = other;
+  tsl_heap_put_remote(number == 0 ? heap->number : number, class, blocks[0]);
+  CHECK_EQ((uint32_t)heap->ready, 0);
+  CHECK_EQ(slab->left, -1);
+  check_survivors(seal_as(home), others, (size_t)others * 512, others == 0 ? 0 : 16);
+  for (unsigned i = 1; i <= others; i++) {
+    CHECK_EQ(slab->left, (int)(others + 1 - i));
+    free_as(other, blocks[i]);
+  }
+  check_over();
+}
+
+static void late_push_is_counted(void) {
+  open_homes();
+  for (unsigned others = 0; others <= 3; others++) put_late(0, others);
+}
+
+// The same freer, when the map says already that the slab is sealed.
+static void late_push_to_no_heap_is_counted(void) {
+  open_homes();
+  for (unsigned others = 0; others <= 3; others++) put_late(TSL_HEAP_SEALED, others);
+}
+
+// One that set its bits before, and pushes when all is over: it finds the heap in another life.
+static void push_of_an_earlier_life(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 2);
+  struct tsl_place place = tsl_slab_place(tsl_sizeclass_of(512), blocks[0]);
+  CHECK_EQ(tsl_slab_put_remote(place.slab, (unsigned)place.index), TSL_REMOTE_PUSH);
+  end_epoch(TSL_EPOCH_CLOSED);
+  CHECK(tsl_heap_claim_seal(heap));
+  struct tsl_survivors left = {0};
+  tsl_heap_seal(heap, &left);
+  check_survivors(left, 1, 512, 16);
+  CHECK_EQ(place.slab->left, 2);
+  free_as(other, blocks[1]);
+  CHECK_EQ(tsl_epoch_check(id), ECANCELED);
+  CHECK_NE(place.slab->life, heap->ready >> 32);
+  CHECK_EQ(tsl_slab_count_down(place.slab), TSL_REMOTE_EMPTY);
+  tsl_heap_drained(place.slab);
+  check_over();
+}
+
+// Slabs on the ready stack, or taken from it, when the heap is sealed: collected, and no more.
+static void ready_slabs_are_collected(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(1024, 64 * 20);
+  for (unsigned i = 1; i < block_count; i += 2) free_as(other, blocks[i]);
+  CHECK((uint32_t)heap->ready != 0);
+  alloc(1024);
+  alloc_many(1024, 64);  // looks at a few of them
+  size_t live = 64 * 10 + 65;
+  check_survivors(seal_as(home), live, live * 1024, tsl_epoch_at(slot)->held_bytes >> 12);
+  CHECK_EQ(heap->ready, (uint64_t)heap->life << 32);
+  CHECK_EQ(heap->pending, 0);
+}
+
+// The system does not take a guard away: the slab cannot go back, and nothing else is lost.
+static void refused_guards(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(100, 300);
+  for (unsigned i = 0; i < block_count; i++) tsl_fast_free(blocks[i]);
+  os_fake_fail_all(OS_FAKE_GUARD);
+  check_survivors(seal_as(home), 0, 0, 0);
+  os_fake_recover();
+  state_check_segments();
+}
+
+static uint32_t joined;
+
+static void *free_share(void *unused) {
+  tsl_heap_current = tsl_heap_take();
+  CHECK(tsl_heap_current != NULL);
+  for (unsigned i = tsl_add_relaxed(&joined, 1); i < block_count; i += THREADS)
+    tsl_fast_free(blocks[i]);
+  tsl_heap_pool(tsl_heap_current);
+  return unused;
+}
+
+// Threads free all blocks while the heap is sealed, at some moment.
+static void seal_among_frees(uint64_t *seed) {
+  pthread_t threads[THREADS];
+  struct tsl_survivors left = {0};
+  unsigned count = block_count;
+  end_epoch(TSL_EPOCH_CLOSED);
+  joined = 0;
+  for (int i = 0; i < THREADS; i++)
+    CHECK_EQ(pthread_create(&threads[i], NULL, free_share, NULL), 0);
+  while (tsl_load_relaxed(&joined) == 0) continue;
+  for (unsigned wait = test_random_below(seed, 20000); wait != 0; wait--) tsl_cpu_relax();
+  CHECK(tsl_heap_claim_seal(heap));
+  tsl_heap_seal(heap, &left);
+  CHECK_LE(left.objects, count);
+  for (int i = 0; i < THREADS; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
+  tsl_heap_collect_pool();
+  check_over();
+}
+
+static void slabs_sealed_among_frees(void) {
+  uint64_t seed = 1;
+  open_homes();
+  for (int round = 0; round < ROUNDS; round++) {
+    check_context_set("round %d", round);
+    open_epoch(TSLAB_NO_CELLS);
+    alloc_many(round % 2 == 0 ? 64 : 4000, 2000);
+    seal_among_frees(&seed);
+  }
+}
+
+static void cells_sealed_among_frees(void) {
+  uint64_t seed = 2;
+  open_homes();
+  for (int round = 0; round < ROUNDS; round++) {
+    check_context_set("round %d", round);
+    open_epoch(0);
+    alloc_many(round % 2 == 0 ? 16 : 300, 3000);
+    seal_among_frees(&seed);
+  }
+}
+
+int main(void) {
+  RUN(claimed_once_a_life);
+  RUN(empty_heap_drains_at_once);
+  RUN_UNLESS_SECURE(dead_cells_drain_at_once);
+  RUN(dead_slabs_drain_at_once);
+  RUN_UNLESS_SECURE(survivors_in_cells_are_counted);
+  RUN_UNLESS_SECURE(pages_of_survivors_are_counted);
+  RUN(survivors_in_slabs_are_counted);
+  RUN(drained_by_the_owner);
+  RUN(drained_by_another_thread);
+  RUN(slabs_drained_by_a_thread_without_a_heap);
+  RUN_UNLESS_SECURE(cells_drained_by_a_thread_without_a_heap);
+  RUN_UNLESS_SECURE(drained_from_another_epoch);
+  RUN_UNLESS_SECURE(misuse_in_sealed_cells);
+  RUN(misuse_in_sealed_slabs);
+  RUN(release_gives_all_back);
+  RUN(parts_are_used_again);
+  RUN(returned_parts_come_all_at_once);
+  RUN(late_push_is_counted);
+  RUN(late_push_to_no_heap_is_counted);
+  RUN(push_of_an_earlier_life);
+  RUN_UNLESS_SECURE(ready_slabs_are_collected);
+  if (TSL_SECURE) RUN(refused_guards);
+  RUN(slabs_sealed_among_frees);
+  RUN(cells_sealed_among_frees);
+  return test_status();
+}
