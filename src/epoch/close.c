@@ -8,6 +8,9 @@
 #include "epoch/scope.h"
 #include "memory/purge.h"
 #include "memory/record.h"
+#include "os/os.h"
+
+enum { REST_ATTEMPTS = 16 };
 
 struct tsl_deferred {
   struct tsl_deferred *next;
@@ -145,7 +148,7 @@ static void release_contents(uint32_t slot) {
   run_deferred(epoch);
   release_children(slot);
   end_heaps(epoch, &none);
-  if (tsl_load_relaxed(&epoch->large) != 0) tsl_large_list_release(slot);
+  if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_release(slot);
 }
 
 // Whether nobody is inside the epoch any more, nor just leaving it.
@@ -153,11 +156,21 @@ static bool all_sealed(uint32_t slot) {
   for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
     const struct tsl_heap *heap = tsl_heap_at(number);
     uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
-    if (initialised == 0 || heap->epoch != slot) continue;
+    if (initialised == 0 || tsl_load_relaxed(&heap->epoch) != slot) continue;
     uint32_t sealing = tsl_load_acquire(&heap->sealing);  // pairs: heap-sealing
     if (sealing != TSL_HEAP_IS_SEALED) return false;
   }
   return true;
+}
+
+// Who is just leaving, or was just refused, gets a moment.
+static bool comes_to_rest(uint32_t slot) {
+  for (unsigned attempt = 0; attempt < REST_ATTEMPTS; attempt++) {
+    uint32_t settled = tsl_load_acquire(&tsl_epoch_at(slot)->settled);  // pairs: settled
+    if (settled != 0 && all_sealed(slot)) return true;
+    tsl_os_yield();
+  }
+  return false;
 }
 
 static int release_closed(tslab_epoch id) {
@@ -165,7 +178,7 @@ static int release_closed(tslab_epoch id) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   uint64_t closed = tsl_epoch_open_word(id) | TSL_EPOCH_CLOSED;
   if (tsl_load_relaxed(&epoch->word) != closed) return ESTALE;
-  if (tsl_load_acquire(&epoch->settled) == 0 || !all_sealed(slot)) return EBUSY;  // pairs: settled
+  if (!comes_to_rest(slot)) return EBUSY;
   if (!tsl_epoch_claim_release(id)) return ESTALE;
   uint8_t policy = epoch->purge;
   size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);

@@ -164,7 +164,7 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   struct tsl_heap *part = home->spare != 0 ? tsl_heap_at(home->spare) : part_add(home);
   if (part == NULL) return NULL;
   home->spare = part->spare;
-  part->epoch = epoch;
+  tsl_store_relaxed(&part->epoch, epoch);
   part->mixed = tsl_epoch_at(epoch)->first_cell != TSL_BINS;
   tsl_store_relaxed(&part->sealing, TSL_HEAP_UNSEALED);
   tsl_store_relaxed(&part->holds, 1);
@@ -308,8 +308,8 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
     return NULL;
   }
   struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
-  map_fill(first, sizeclass->units, heap->tag | class * 2);
   slabs_add(heap, first);
+  map_fill(first, sizeclass->units, heap->tag | class * 2);
   stock_list(&heap->store->stocks[class], slab);
   return slab;
 }

@@ -71,7 +71,7 @@ TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
   if (number == TSL_EPOCH_ENDED) return ECANCELED;
   if (number == 0) return join(epoch, tsl_epoch_slot(id), heap);
   // A list that ends meanwhile may lead to that of another epoch.
-  if (tsl_heap_at(number)->epoch != tsl_epoch_slot(id)) return ECANCELED;
+  if (tsl_load_relaxed(&tsl_heap_at(number)->epoch) != tsl_epoch_slot(id)) return ECANCELED;
   *heap = tsl_heap_at(number);
   return 0;
 }

@@ -37,8 +37,10 @@ TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoc
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_scope_fence();
-  if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id)))
+  if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id))) {
+    scope->heap = NULL;
     return tsl_scope_refuse(heap, id);
+  }
   *scope = (struct tslab_scope){id, heap, tsl_heap_current, heap->depth};
   tsl_heap_current = heap;
   return 0;

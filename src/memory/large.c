@@ -25,6 +25,7 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
   struct tsl_span *span = tsl_span_at(first);
   span->units = (uint32_t)units;
   span->bytes = units << TSL_UNIT_LOG2;
+  tsl_store_relaxed(&span->epoch, 0);
   tsl_store_relaxed(tsl_map_entry(first), entry);
   return (void *)tsl_unit_address(first);
 }

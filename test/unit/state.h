@@ -33,7 +33,7 @@ static inline void state_check_sealed(const struct tsl_slab *slab) {
     CHECK(slab->remote[w] == ~UINT64_C(0));
     free += tsl_bit_count(slab->free[w]);
   }
-  CHECK(slab->left > 0);
+  CHECK(slab->left > 0 || slab->guarded);
   CHECK_EQ((unsigned)slab->left + free, capacity);
 }
 
