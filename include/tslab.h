@@ -189,8 +189,8 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Registers `run(argument)` for the end of the epoch. The last one registered runs first, on the
- * thread that closes or releases the epoch, while its objects are still valid; it may free them, and
- * allocate elsewhere.
+ * thread that closes or releases the epoch, while its objects are still valid; it may free them,
+ * and allocate elsewhere.
  * Returns 0, ENOMEM, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT). */
 TSLAB_API int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *),
                                 void *argument) TSLAB_NOEXCEPT TSLAB_NONNULL(2);
@@ -293,7 +293,7 @@ typedef struct tslab_block_info {
 } tslab_block_info;
 
 /* Writes what is known of a block.
- * Returns 0, EFAULT for an address that is no live block's (a block that its thread freed lately may
+ * Returns 0, EFAULT for an address that is no live block's (one that its thread freed lately may
  * still count as live), EINVAL (`size`). */
 TSLAB_API int tslab_block_get_info(const void *block, tslab_block_info *info) TSLAB_NOEXCEPT
     TSLAB_NONNULL(2);

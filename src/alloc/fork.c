@@ -9,6 +9,7 @@
 #include "alloc/thread.h"
 #include "epoch/label.h"
 #include "epoch/large_list.h"
+#include "epoch/pool.h"
 #include "epoch/scope.h"
 #include "memory/segment.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 #include "epoch/heap.h"
+#include "epoch/pool.h"
 #include "memory/purge.h"
 #include "os/os.h"
 

@@ -12,6 +12,7 @@
 #include "epoch/epoch.h"
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
+#include "epoch/pool.h"
 #include "memory/large.h"
 #include "memory/unit_cache.h"
 

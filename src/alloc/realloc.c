@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
+#include "epoch/pool.h"
 #include "memory/large.h"
 #include "memory/purge.h"
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/lock.h"
 #include "base/options.h"
+#include "epoch/pool.h"
 #include "epoch/scope.h"
 #include "os/os.h"
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
+#include "epoch/pool.h"
 #include "epoch/scope.h"
 #include "memory/purge.h"
 #include "memory/record.h"

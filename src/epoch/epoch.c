@@ -42,7 +42,7 @@ static void epoch_set(struct tsl_epoch *epoch, const tslab_epoch_options *option
 bool tsl_epoch_hold(uint32_t slot) {
   uint32_t *undrained = &tsl_epoch_at(slot)->undrained, seen = tsl_load_relaxed(undrained);
   while (seen != 0) {
-    if (tsl_cas_relaxed(undrained, &seen, seen + 1)) return true;
+    if (tsl_cas_acquire(undrained, &seen, seen + 1)) return true;  // pairs: undrained
   }
   return false;
 }

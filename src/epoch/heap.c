@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "epoch/epoch.h"
 #include "epoch/mixed.h"
+#include "epoch/pool.h"
 #include "epoch/seal.h"
 #include "epoch/sparse.h"
 #include "memory/purge.h"
@@ -51,12 +52,6 @@ TSL_RELRO struct tsl_heap tsl_heap_empty = {
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_heap_empty;
 
-// Heaps without a thread, the warmest on top.
-static struct tsl_stack pool;
-static uint32_t look_next;  // [remote], relaxed: the heap to look at next, modulo their number
-
-static uint32_t *pool_link(uint32_t number) { return &tsl_heap_at(number)->pool_next; }
-
 static unsigned clamp(unsigned n, unsigned least, unsigned most) {
   return n < least ? least : n > most ? most : n;
 }
@@ -89,7 +84,7 @@ static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *h
   if (home == heap) store_open(heap);
 }
 
-static struct tsl_heap *heap_add(struct tsl_heap *home) {
+struct tsl_heap *tsl_heap_add(struct tsl_heap *home) {
   uint32_t number = tsl_region_add_heap();
   if (number == 0) return NULL;
   heap_init(tsl_heap_at(number), number, home == NULL ? tsl_heap_at(number) : home);
@@ -105,7 +100,7 @@ static int32_t bin_length(const struct tsl_bin *bin) {
 
 // Between two stores of a fast path bins and slabs are whole but for their counts, while a stock
 // may name a block that is in use: its blocks are given up.
-static void heap_mend(struct tsl_heap *heap) {
+void tsl_heap_mend(struct tsl_heap *heap) {
   heap->torn = 0;
   if (!tsl_heap_has_store(heap)) return;
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
@@ -118,78 +113,6 @@ static void heap_mend(struct tsl_heap *heap) {
   }
 }
 
-// A pooled heap belongs to whoever moves its `hold` away from POOLED.
-static bool heap_claim(struct tsl_heap *heap, uint32_t hold) {
-  uint32_t pooled = TSL_HEAP_POOLED;
-  if (!tsl_cas_acquire(&heap->hold, &pooled, hold)) return false;  // pairs: heap-hold
-  if (tsl_unlikely(heap->torn != 0)) heap_mend(heap);
-  return true;
-}
-
-static void heap_unclaim(struct tsl_heap *heap) {
-  tsl_store_release(&heap->hold, TSL_HEAP_POOLED);  // pairs: heap-hold
-}
-
-static struct tsl_heap *pool_take(void) {
-  uint32_t number = tsl_stack_pop(&pool, pool_link);
-  if (number == 0) return NULL;
-  if (heap_claim(tsl_heap_at(number), TSL_HEAP_OWNED)) return tsl_heap_at(number);
-  // Somebody looks at it for a moment: the one below will do.
-  struct tsl_heap *below = pool_take();
-  tsl_stack_push(&pool, number, pool_link);
-  return below;
-}
-
-static void pool_give(struct tsl_heap *heap) {
-  heap_unclaim(heap);
-  tsl_stack_push(&pool, heap->number, pool_link);
-}
-
-struct tsl_heap *tsl_heap_take(void) {
-  struct tsl_heap *heap = pool_take();
-  return heap != NULL ? heap : heap_add(NULL);
-}
-
-static struct tsl_heap *part_add(struct tsl_heap *home) {
-  struct tsl_heap *part = heap_add(home);
-  if (part == NULL) return NULL;
-  part->family = home->family;
-  home->family = part->number;
-  return part;
-}
-
-struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
-  if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0)
-    home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
-  struct tsl_heap *part = home->spare != 0 ? tsl_heap_at(home->spare) : part_add(home);
-  if (part == NULL) return NULL;
-  home->spare = part->spare;
-  tsl_store_relaxed(&part->epoch, epoch);
-  part->mixed = tsl_epoch_at(epoch)->first_cell != TSL_BINS;
-  tsl_store_relaxed(&part->sealing, TSL_HEAP_UNSEALED);
-  tsl_store_relaxed(&part->holds, 1);
-  return part;
-}
-
-void tsl_heap_give_part(struct tsl_heap *part) {
-  struct tsl_heap *home = part->home;
-  tsl_store_relaxed(&part->sealing, TSL_HEAP_IS_SEALED);
-  if (home == tsl_heap_current->home) {
-    part->spare = home->spare;
-    home->spare = part->number;
-    return;
-  }
-  uint32_t head = tsl_load_relaxed(&home->returned);
-  do {
-    part->spare = head;
-  } while (!tsl_cas_release(&home->returned, &head, part->number));  // pairs: returned
-}
-
-void tsl_heap_let_go(struct tsl_heap *heap) {
-  bool last = tsl_load_acquire(&heap->holds) == 1;                              // pairs: heap-holds
-  if (last || tsl_sub_acq_rel(&heap->holds, 1) == 1) tsl_heap_give_part(heap);  // pairs: heap-holds
-}
-
 static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
   while (home->unit_count > keep) tsl_unit_cache_give(home->store->units[--home->unit_count]);
   home->unit_low = home->unit_count;
@@ -197,11 +120,6 @@ static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
 
 void tsl_heap_give_caches(struct tsl_heap *home) {
   if (home != &tsl_heap_empty) heap_give_cache(home, 0);
-}
-
-void tsl_heap_pool(struct tsl_heap *heap) {
-  heap_give_cache(heap, 0);
-  pool_give(heap);
 }
 
 static void stock_list(struct tsl_stock *stock, struct tsl_slab *slab) {
@@ -344,8 +262,7 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   }
 }
 
-// Looks at up to `budget` slabs with remote frees.
-static void heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
+void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
   for (; budget != 0; budget--) {
     if (heap->pending == 0) {
       if ((tsl_unit)tsl_load_relaxed(&heap->ready) == 0) return;
@@ -357,20 +274,6 @@ static void heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
     tsl_slab_collect(slab);
     heap_settle_slab(heap, slab);
   }
-}
-
-// Looks at the next heap, when it has no thread; each comes to its turn, and none is moved.
-void tsl_heap_look_at_pool(void) {
-  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
-  if (heaps == 0) return;
-  struct tsl_heap *heap = tsl_heap_at(tsl_add_relaxed(&look_next, 1) % heaps + 1);
-  if (!heap_claim(heap, TSL_HEAP_LOOKED_AT)) return;
-  tsl_store_relaxed(&heap->inside, 1);
-  heap_look_at_ready(heap, COLLECT_BUDGET);
-  heap_give_cache(heap, 0);
-  tsl_sparse_step(heap);
-  tsl_store_relaxed(&heap->inside, 0);
-  heap_unclaim(heap);
 }
 
 void tsl_heap_close_ready(struct tsl_heap *heap) {
@@ -386,7 +289,7 @@ void tsl_heap_close_ready(struct tsl_heap *heap) {
 
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
-  heap_look_at_ready(heap, COLLECT_BUDGET);
+  tsl_heap_look_at_ready(heap, COLLECT_BUDGET);
   struct tsl_slab *slab = stock->slabs != NULL ? stock->slabs : heap_open_slab(heap, class);
   if (slab == NULL) return false;
   struct tsl_handful handful = tsl_slab_take(slab);
@@ -650,6 +553,7 @@ void tsl_heap_put_any(uint32_t entry, void *block) {
 // The slab counts its block, and does not go back even if it is empty.
 static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
+  if (place.index < 0) return report_interior(block);
   if (!tsl_slab_put(place.slab, (unsigned)place.index)) report_twice(block);
   if (!place.slab->listed) stock_list(&heap->store->stocks[class], place.slab);
 }
@@ -709,39 +613,11 @@ size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
 void tsl_heap_collect(struct tsl_heap *heap) {
   tsl_heap_rest_all(heap);
   tsl_store_relaxed(&heap->home->inside, 1);
-  heap_look_at_ready(heap, UINT32_MAX);
+  tsl_heap_look_at_ready(heap, UINT32_MAX);
   if (TSL_SECURE) heap_close_empty(heap);
   heap_give_cache(heap, 0);
   tsl_store_relaxed(&heap->home->inside, 0);
   tsl_invariant(tsl_heap_valid(heap));
-}
-
-void tsl_heap_collect_pool(void) {
-  struct tsl_stack collected = {0};
-  for (struct tsl_heap *heap; (heap = pool_take()) != NULL;) {
-    tsl_heap_collect(heap);
-    tsl_stack_push(&collected, heap->number, pool_link);
-  }
-  for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;)
-    pool_give(tsl_heap_at(number));
-  tsl_heap_give_caches(tsl_heap_current->home);
-}
-
-void tsl_heap_after_fork(struct tsl_heap *mine) {
-  pool = (struct tsl_stack){0};
-  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
-    struct tsl_heap *heap = tsl_heap_at(number);
-    uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
-    if (initialised == 0 || heap->home == mine || heap->home->inside != 0) continue;
-    heap->torn = 1;
-    if (heap->home == heap) {
-      tsl_heap_pool(heap);
-    } else {
-      if (heap->depth != 0) heap_mend(heap);
-      heap->torn = 0;
-      heap->depth = 0;
-    }
-  }
 }
 
 static bool stock_valid(const struct tsl_stock *stock, unsigned class) {

@@ -179,22 +179,15 @@ TSL_ALWAYS_INLINE bool tsl_heap_has_store(const struct tsl_heap *heap) {
   return heap->store != &tsl_store_empty;
 }
 
-// A home heap for the calling thread: a pooled one, still warm, or a new one. NULL when memory is
-// out.
-TSL_HIDDEN struct tsl_heap *tsl_heap_take(void);
+// A new heap that belongs to `home`, or is a home heap itself when that is NULL. NULL when memory
+// is out. Any thread.
+TSL_HIDDEN struct tsl_heap *tsl_heap_add(struct tsl_heap *home);
 
-// Puts the heap of a thread that ends into the pool, with all its blocks.
-TSL_HIDDEN void tsl_heap_pool(struct tsl_heap *heap);
+// Makes a heap whole whose thread a fork took in the middle of a fast path.
+TSL_HIDDEN void tsl_heap_mend(struct tsl_heap *heap);
 
-// A heap for an epoch, without cells or slabs: one that was sealed before, or a new one. NULL when
-// memory is out. The home heap's owner only.
-TSL_HIDDEN struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch);
-
-// Takes back a heap that is empty and belongs to no epoch any more. Any thread.
-TSL_HIDDEN void tsl_heap_give_part(struct tsl_heap *heap);
-
-// Takes one off `holds`; the last one gives the heap back. Any thread.
-TSL_HIDDEN void tsl_heap_let_go(struct tsl_heap *heap);
+// Collects up to `budget` slabs with remote frees. Owner only.
+TSL_HIDDEN void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget);
 
 // A block of a class whose stock has nothing left, and for which the newest cell has no room. NULL
 // when memory is out. Owner only.
@@ -241,16 +234,6 @@ TSL_HIDDEN void tsl_heap_give_caches(struct tsl_heap *home);
 // Moves every hot block to its slab and looks at all that came back: empty slabs are given away.
 // Owner only.
 TSL_HIDDEN void tsl_heap_collect(struct tsl_heap *heap);
-
-// Looks at what came back to one heap of the pool. Any thread; bounded.
-TSL_HIDDEN void tsl_heap_look_at_pool(void);
-
-// tsl_heap_collect for every heap that is in the pool. Any thread.
-TSL_HIDDEN void tsl_heap_collect_pool(void);
-
-// After fork, in the child: every heap but `mine` loses its thread; those inside a change are set
-// aside for ever.
-TSL_HIDDEN void tsl_heap_after_fork(struct tsl_heap *mine);
 
 // Called when `until` has reached zero; returns `block`, so that it can be a tail call.
 TSL_HIDDEN void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block);

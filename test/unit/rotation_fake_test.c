@@ -124,6 +124,8 @@ static void ending_closes_both(void) {
   tslab_epoch first = tslab_rotation_advance(&rotation);
   tslab_epoch second = tslab_rotation_advance(&rotation);
   void *blocks[] = {epochs_alloc(first, BYTES), epochs_alloc(second, BYTES)};
+  CHECK(blocks[0] != NULL);
+  CHECK(blocks[1] != NULL);
   tslab_rotation_end(&rotation);
   CHECK_EQ(state(first), TSLAB_CLOSED);
   CHECK_EQ(state(second), TSLAB_CLOSED);

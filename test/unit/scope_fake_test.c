@@ -118,7 +118,8 @@ static void check_refused(tslab_epoch epoch, int error) {
   before = scope;
   struct tsl_heap *current = tsl_heap_current;
   CHECK_EQ(tslab_scope_enter(&scope, epoch), error);
-  CHECK(memcmp(&scope, &before, sizeof scope) == 0);
+  CHECK(scope.epoch == before.epoch && scope.heap == before.heap);
+  CHECK(scope.outer == before.outer && scope.depth == before.depth);
   CHECK(tsl_heap_current == current);
 }
 

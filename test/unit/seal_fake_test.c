@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "capture.h"
 #include "epoch/mixed.h"
+#include "epoch/pool.h"
 #include "os_fake.h"
 #include "state.h"
 #include "threads.h"
@@ -430,7 +431,8 @@ static void push_of_an_earlier_life(void) {
   open_all(TSLAB_NO_CELLS);
   alloc_many(512, 2);
   struct tsl_place place = tsl_slab_place(tsl_sizeclass_of(512), blocks[0]);
-  CHECK_EQ(tsl_slab_put_remote(place.slab, (unsigned)place.index), TSL_REMOTE_PUSH);
+  CHECK(place.index >= 0 && place.index < 64);
+  CHECK_EQ(tsl_slab_put_remote(place.slab, (unsigned)place.index & 63), TSL_REMOTE_PUSH);
   end_epoch(TSL_EPOCH_CLOSED);
   CHECK(tsl_heap_claim_seal(heap));
   struct tsl_survivors left = {0};

@@ -262,7 +262,8 @@ static inline void state_check_epochs(void) {
   struct state_held *held = state_held();
   size_t *total = calloc(tsl_region.last_epoch + (size_t)1, sizeof *total);
   uint32_t *children = calloc(tsl_region.last_epoch + (size_t)1, sizeof *children);
-  CHECK(total != NULL && children != NULL);
+  CHECK(total != NULL);
+  CHECK(children != NULL);
   for (uint32_t slot = 1; slot <= tsl_region.last_epoch; slot++) {
     uint32_t at = state_epoch_is_live(slot) ? slot : 0;
     CHECK(at != 0 || held[slot].bytes == 0);

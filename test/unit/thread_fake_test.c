@@ -4,6 +4,7 @@
 
 #include "alloc/fast.h"
 #include "base/options.h"
+#include "epoch/pool.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

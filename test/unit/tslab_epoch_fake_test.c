@@ -376,7 +376,7 @@ static void the_soft_limit_is_told_once(void) {
   tslab_free(first);
   tslab_free(second);
   tslab_free(third);
-  third = epochs_alloc(epoch, MIB);
+  epochs_alloc(epoch, MIB);
   CHECK_EQ(told.soft, 1);
   epochs_alloc(epoch, BYTES);
   CHECK_EQ(told.soft, 2);

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "capture.h"
 #include "epoch/heap.h"
+#include "epoch/pool.h"
 #include "os_fake.h"
 #include "state.h"
 

@@ -1,0 +1,133 @@
+#include "epoch/pool.h"
+
+#include "base/atomic.h"
+#include "base/stack.h"
+#include "epoch/epoch.h"
+#include "epoch/sparse.h"
+
+enum { LOOK_BUDGET = 4 };  // slabs of a pooled heap that one look collects
+
+// Heaps without a thread, the warmest on top.
+static struct tsl_stack pool;
+static uint32_t look_next;  // [remote], relaxed: the heap to look at next, modulo their number
+
+static uint32_t *pool_link(uint32_t number) { return &tsl_heap_at(number)->pool_next; }
+
+// A pooled heap belongs to whoever moves its `hold` away from POOLED.
+static bool heap_claim(struct tsl_heap *heap, uint32_t hold) {
+  uint32_t pooled = TSL_HEAP_POOLED;
+  if (!tsl_cas_acquire(&heap->hold, &pooled, hold)) return false;  // pairs: heap-hold
+  if (tsl_unlikely(heap->torn != 0)) tsl_heap_mend(heap);
+  return true;
+}
+
+static void heap_unclaim(struct tsl_heap *heap) {
+  tsl_store_release(&heap->hold, TSL_HEAP_POOLED);  // pairs: heap-hold
+}
+
+static struct tsl_heap *pool_take(void) {
+  uint32_t number = tsl_stack_pop(&pool, pool_link);
+  if (number == 0) return NULL;
+  if (heap_claim(tsl_heap_at(number), TSL_HEAP_OWNED)) return tsl_heap_at(number);
+  // Somebody looks at it for a moment: the one below will do.
+  struct tsl_heap *below = pool_take();
+  tsl_stack_push(&pool, number, pool_link);
+  return below;
+}
+
+static void pool_give(struct tsl_heap *heap) {
+  heap_unclaim(heap);
+  tsl_stack_push(&pool, heap->number, pool_link);
+}
+
+struct tsl_heap *tsl_heap_take(void) {
+  struct tsl_heap *heap = pool_take();
+  return heap != NULL ? heap : tsl_heap_add(NULL);
+}
+
+static struct tsl_heap *part_add(struct tsl_heap *home) {
+  struct tsl_heap *part = tsl_heap_add(home);
+  if (part == NULL) return NULL;
+  part->family = home->family;
+  home->family = part->number;
+  return part;
+}
+
+struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
+  if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0)
+    home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
+  struct tsl_heap *part = home->spare != 0 ? tsl_heap_at(home->spare) : part_add(home);
+  if (part == NULL) return NULL;
+  home->spare = part->spare;
+  tsl_store_relaxed(&part->epoch, epoch);
+  part->mixed = tsl_epoch_at(epoch)->first_cell != TSL_BINS;
+  tsl_store_relaxed(&part->sealing, TSL_HEAP_UNSEALED);
+  tsl_store_relaxed(&part->holds, 1);
+  return part;
+}
+
+void tsl_heap_give_part(struct tsl_heap *part) {
+  struct tsl_heap *home = part->home;
+  tsl_store_relaxed(&part->sealing, TSL_HEAP_IS_SEALED);
+  if (home == tsl_heap_current->home) {
+    part->spare = home->spare;
+    home->spare = part->number;
+    return;
+  }
+  uint32_t head = tsl_load_relaxed(&home->returned);
+  do {
+    part->spare = head;
+  } while (!tsl_cas_release(&home->returned, &head, part->number));  // pairs: returned
+}
+
+void tsl_heap_let_go(struct tsl_heap *heap) {
+  bool last = tsl_load_acquire(&heap->holds) == 1;                              // pairs: heap-holds
+  if (last || tsl_sub_acq_rel(&heap->holds, 1) == 1) tsl_heap_give_part(heap);  // pairs: heap-holds
+}
+
+void tsl_heap_pool(struct tsl_heap *heap) {
+  tsl_heap_give_caches(heap);
+  pool_give(heap);
+}
+
+// Looks at the next heap, when it has no thread; each comes to its turn, and none is moved.
+void tsl_heap_look_at_pool(void) {
+  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
+  if (heaps == 0) return;
+  struct tsl_heap *heap = tsl_heap_at(tsl_add_relaxed(&look_next, 1) % heaps + 1);
+  if (!heap_claim(heap, TSL_HEAP_LOOKED_AT)) return;
+  tsl_store_relaxed(&heap->inside, 1);
+  tsl_heap_look_at_ready(heap, LOOK_BUDGET);
+  tsl_heap_give_caches(heap);
+  tsl_sparse_step(heap);
+  tsl_store_relaxed(&heap->inside, 0);
+  heap_unclaim(heap);
+}
+
+void tsl_heap_collect_pool(void) {
+  struct tsl_stack collected = {0};
+  for (struct tsl_heap *heap; (heap = pool_take()) != NULL;) {
+    tsl_heap_collect(heap);
+    tsl_stack_push(&collected, heap->number, pool_link);
+  }
+  for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;)
+    pool_give(tsl_heap_at(number));
+  tsl_heap_give_caches(tsl_heap_current->home);
+}
+
+void tsl_heap_after_fork(struct tsl_heap *mine) {
+  pool = (struct tsl_stack){0};
+  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
+    struct tsl_heap *heap = tsl_heap_at(number);
+    uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
+    if (initialised == 0 || heap->home == mine || heap->home->inside != 0) continue;
+    heap->torn = 1;
+    if (heap->home == heap) {
+      tsl_heap_pool(heap);
+    } else {
+      if (heap->depth != 0) tsl_heap_mend(heap);
+      heap->torn = 0;
+      heap->depth = 0;
+    }
+  }
+}

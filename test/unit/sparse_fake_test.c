@@ -1,0 +1,147 @@
+#include "epoch/sparse.h"
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "epoch/pool.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { CLASS_BYTES = 512, SLABS = 8, BLOCKS = SLABS * 128, PAGE_BLOCKS = 8, DELAY_MS = 100 };
+
+static struct tsl_heap *home;
+static unsigned char *blocks[BLOCKS];
+
+static void open_home(void) {
+  tsl_options.purge_delay_ms = DELAY_MS;
+  os_fake.now_ms = 1000;
+  CHECK(tsl_region_init());
+  home = tsl_heap_take();
+  tsl_heap_current = home;
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    blocks[i] = tsl_fast_malloc(CLASS_BYTES);
+    memset(blocks[i], 0x5a, CLASS_BYTES);
+  }
+}
+
+// All but each `keep`th block goes back to its slab.
+static void free_but(unsigned keep) {
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    if (i % keep != 0) tsl_fast_free(blocks[i]);
+  }
+  tsl_heap_rest_all(home);
+}
+
+static void steps(unsigned ms) {
+  for (unsigned i = 0; i < ms; i++) {
+    os_fake.now_ms++;
+    tsl_sparse_step(home);
+  }
+}
+
+static void check_kept(unsigned keep) {
+  for (unsigned i = 0; i < BLOCKS; i += keep) {
+    for (unsigned b = 0; b < CLASS_BYTES; b++) CHECK_EQ(blocks[i][b], 0x5a);
+  }
+  state_check();
+}
+
+// A block in each slab keeps one page of it.
+static void dead_pages_go_back(void) {
+  open_home();
+  free_but(128);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * (TSL_UNIT_BYTES - OS_FAKE_PAGE_BYTES));
+  check_kept(128);
+}
+
+static void nothing_goes_back_before_the_delay(void) {
+  open_home();
+  free_but(128);
+  steps(DELAY_MS - 2);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+}
+
+static void dense_slabs_stay(void) {
+  open_home();
+  free_but(3);
+  steps(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+}
+
+// A quarter is sparse; a block on each page keeps all pages.
+static void pages_with_blocks_stay(void) {
+  open_home();
+  free_but(PAGE_BLOCKS);
+  steps(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  check_kept(PAGE_BLOCKS);
+}
+
+static void purged_once(void) {
+  open_home();
+  free_but(128);
+  steps(10 * DELAY_MS);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], SLABS);
+}
+
+// What was purged is handed out again, and may be purged again.
+static void taken_again(void) {
+  open_home();
+  free_but(128);
+  steps(2 * DELAY_MS);
+  size_t purged = os_fake.purged_bytes;
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    if (i % 128 == 0) continue;
+    blocks[i] = tsl_fast_malloc(CLASS_BYTES);
+    memset(blocks[i], 0x5a, CLASS_BYTES);
+  }
+  check_kept(1);
+  free_but(128);
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 2 * purged);
+}
+
+static void refused_purges_lose_nothing(void) {
+  open_home();
+  free_but(128);
+  os_fake_fail_all(OS_FAKE_PURGE);
+  steps(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  os_fake_recover();
+  check_kept(128);
+}
+
+// Each step is bounded, however long the last one is ago.
+static void a_late_step_is_bounded(void) {
+  open_home();
+  free_but(128);
+  tsl_sparse_step(home);
+  os_fake.now_ms += 100 * DELAY_MS;
+  tsl_sparse_step(home);
+  CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 32);
+}
+
+// While there is something to do the step says so, and then no more.
+static void tells_of_more(void) {
+  open_home();
+  free_but(128);
+  os_fake.now_ms++;
+  CHECK(tsl_sparse_step(home));
+  steps(4 * DELAY_MS);
+  os_fake.now_ms++;
+  CHECK(!tsl_sparse_step(home));
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(dead_pages_go_back);
+  RUN_UNLESS_SECURE(nothing_goes_back_before_the_delay);
+  RUN_UNLESS_SECURE(dense_slabs_stay);
+  RUN_UNLESS_SECURE(pages_with_blocks_stay);
+  RUN_UNLESS_SECURE(purged_once);
+  RUN_UNLESS_SECURE(taken_again);
+  RUN_UNLESS_SECURE(refused_purges_lose_nothing);
+  RUN_UNLESS_SECURE(a_late_step_is_bounded);
+  RUN_UNLESS_SECURE(tells_of_more);
+  return test_status();
+}
