@@ -101,7 +101,7 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   uint64_t bit = UINT64_C(1) << (index % 64), before = slab->free[word];
   if (tsl_unlikely((before & bit) != 0)) return false;
   tsl_store_relaxed(&slab->free[word], before | bit);
-  slab->summary |= UINT64_C(1) << word;
+  slab->summary |= UINT64_C(1) << (word % TSL_SLAB_WORDS);
   slab->out--;
   return true;
 }

@@ -26,6 +26,7 @@ static inline void *epochs_alloc(tslab_epoch epoch, size_t bytes) {
 }
 
 static inline void epochs_free(void *block, size_t bytes) {
+  CHECK(block != NULL);
   CHECK(pattern_is(block, bytes, (unsigned)bytes, bytes));
   tslab_free(block);
 }

