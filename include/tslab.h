@@ -185,7 +185,8 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * first use of a locale its tables, pthread_create the new thread's vector of thread-local memory.
  * Make such things under tslab_scope_default, or close instead of releasing.
  * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), EBUSY (it was closed, and somebody is still inside, or
- * still closing it: nothing changed). */
+ * still closing it: nothing changed), ENOMEM (the thread's first call). A child that would be busy
+ * stays as it is. */
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Registers `run(argument)` for the end of the epoch. The last one registered runs first, on the

@@ -32,7 +32,7 @@ static void fork_parent(void) {
 static void fork_child(void) {
   fork_parent();
   tsl_heap_after_fork(tsl_heap_current->home);
-  tsl_scope_after_fork(tsl_heap_current->home);
+  tsl_scope_after_fork();
   tsl_helper_after_fork();
 }
 

@@ -22,10 +22,8 @@ struct tsl_deferred {
 // The list of an epoch that has ended.
 static struct tsl_deferred deferred_ended;
 
-int tsl_close_defer(tslab_epoch id, void (*run)(void *), void *argument) {
-  struct tsl_epoch *epoch = tsl_epoch_find(id);
-  int error = id == TSLAB_DEFAULT ? EPERM : tsl_epoch_check(id);
-  if (error != 0) return error;
+// The epoch is held, so that its slot is not another one's meanwhile.
+static int defer_held(struct tsl_epoch *epoch, void (*run)(void *), void *argument) {
   unsigned class = tsl_sizeclass_of(sizeof(struct tsl_deferred));
   struct tsl_deferred *deferred = tsl_heap_pop(tsl_heap_current->home, class);
   if (deferred == NULL) return ENOMEM;
@@ -40,6 +38,17 @@ int tsl_close_defer(tslab_epoch id, void (*run)(void *), void *argument) {
     deferred->next = first;
   } while (!tsl_cas_release(&epoch->deferred, &first, deferred));  // pairs: deferred
   return 0;
+}
+
+int tsl_close_defer(tslab_epoch id, void (*run)(void *), void *argument) {
+  uint32_t slot = tsl_epoch_slot(id);
+  int error = id == TSLAB_DEFAULT ? EPERM : tsl_epoch_check(id);
+  if (error != 0) return error;
+  if (!tsl_epoch_hold(slot)) return ESTALE;
+  error = tsl_epoch_check(id);
+  if (error == 0) error = defer_held(tsl_epoch_at(slot), run, argument);
+  tsl_epoch_drain(slot, 1);
+  return error;
 }
 
 // What runs may allocate, free, and enter other epochs.
@@ -92,8 +101,6 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   run_deferred(epoch);
   end_heaps(epoch, survivors);
   if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_count(slot, survivors);
-  tsl_add_relaxed(&epoch->closed_objects, survivors->objects);
-  tsl_add_relaxed(&epoch->closed_bytes, survivors->bytes);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
   tsl_epoch_drain(slot, 1);
   purge_by_policy(policy, held_bytes);
@@ -102,6 +109,7 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
 
 // The children open now; none can come, since the parent has ended.
 static void release_children(uint32_t slot) {
+  tsl_fence_seq_cst();                                               // pairs: epoch-children
   if (tsl_load_acquire(&tsl_epoch_at(slot)->children) == 0) return;  // pairs: epoch-children
   uint32_t last = tsl_load_relaxed(&tsl_region.last_epoch);
   for (uint32_t child = 1; child <= last; child++) {
@@ -125,6 +133,13 @@ static uint32_t sweep_cells(tsl_unit unit, uint32_t slot) {
   return ended;
 }
 
+// One that is empty waits for its guard (seal.c), and goes back from there.
+static void sweep_slab(size_t unit, uint32_t slot) {
+  struct tsl_slab *slab = tsl_slab_at(unit);
+  if (tsl_load_relaxed(&tsl_span_at(unit)->epoch) != slot) return;
+  if (tsl_load_relaxed(&slab->left) != 0) tsl_heap_drained(slab);
+}
+
 // Ends what outlived the heaps of a closed epoch. Takes time in proportion to the region.
 static void sweep(uint32_t slot) {
   uint32_t ended = 0;
@@ -135,8 +150,7 @@ static void sweep(uint32_t slot) {
     bool is_slab = entry >> TSL_CODE_BITS == TSL_HEAP_SEALED;
     bool is_cells = entry != 0 && code >= TSL_CODES && code < TSL_CELL_CODES;
     size_t units = is_slab ? tsl_sizeclasses[code / 2].units : 1;
-    if (is_slab && tsl_load_relaxed(&tsl_span_at(unit)->epoch) == slot)
-      tsl_heap_drained(tsl_slab_at(unit));
+    if (is_slab) sweep_slab(unit, slot);
     if (is_cells) ended += sweep_cells((tsl_unit)unit, slot);
     unit += units;
   }

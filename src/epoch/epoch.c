@@ -79,8 +79,29 @@ static void slot_give(uint32_t slot) {
   if (home->slot_count == TSL_HEAP_SLOTS) {
     tsl_stack_push(&free_slots, slot, slot_link);
   } else {
+    uint8_t inside = home->inside;
+    tsl_store_relaxed(&home->inside, 1);
     home->store->slots[home->slot_count++] = slot;
+    tsl_store_relaxed(&home->inside, inside);
   }
+}
+
+// The parent's release may have looked for children before this one could be seen.
+static bool parent_ended(tslab_epoch parent) {
+  if (parent == TSLAB_DEFAULT) return false;
+  tsl_fence_seq_cst();  // pairs: epoch-children
+  const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(parent));
+  uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
+  return word != tsl_epoch_open_word(parent);
+}
+
+// Ends an epoch that nobody knows of, unless the parent's release did.
+static int abandon(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  if (tsl_epoch_end(id, TSL_EPOCH_CLOSED) != 0) return ECANCELED;
+  tsl_store_relaxed(&tsl_epoch_at(slot)->heaps, TSL_EPOCH_ENDED);
+  tsl_epoch_drain(slot, 1);
+  return ECANCELED;
 }
 
 int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
@@ -104,7 +125,7 @@ int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epo
   tsl_store_relaxed(&epoch->heaps, 0);
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
   *id = tsl_epoch_id(slot, word);
-  return 0;
+  return parent_ended(options->parent) ? abandon(*id) : 0;
 }
 
 struct tsl_epoch *tsl_epoch_find(tslab_epoch id) {
@@ -160,8 +181,6 @@ static void epoch_retire(uint32_t slot) {
   epoch_forget_lost(slot);
   tsl_store_relaxed(&epoch->late, 0);
   epoch->soft_told = 0;
-  epoch->closed_objects = 0;
-  epoch->closed_bytes = 0;
   uint64_t word = tsl_load_relaxed(&epoch->word) | TSL_EPOCH_FREE;
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
   slot_give(slot);

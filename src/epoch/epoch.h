@@ -52,9 +52,6 @@ struct tsl_epoch {
   uint32_t large_blocks;           // [lock:large]
   size_t large_bytes;              // [lock:large]
   struct tsl_deferred *deferred;   // [lock:deferred] the last one first
-  uint64_t allocations;            // [who seals] blocks that sealed heaps handed out in cells
-  uint64_t closed_objects;         // [remote] blocks that were out when their heap was sealed
-  uint64_t closed_bytes;           // [remote]
 };
 
 _Static_assert(sizeof(struct tsl_epoch) <= TSL_EPOCH_BYTES, "an epoch fits its place");

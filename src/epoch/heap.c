@@ -64,8 +64,8 @@ static unsigned bin_limit(unsigned class) {
   return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 16, 64);
 }
 
-static void store_open(struct tsl_heap *heap) {
-  heap->store = (struct tsl_store *)(tsl_region.stores + (uintptr_t)heap->number * TSL_STORE_BYTES);
+static void store_open(struct tsl_heap *heap, uint32_t number) {
+  heap->store = (struct tsl_store *)(tsl_region.stores + (uintptr_t)number * TSL_STORE_BYTES);
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     heap->store->allocations[class] = heap->bins[class].until;
     heap->store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
@@ -80,8 +80,8 @@ static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *h
   heap->store = &tsl_store_empty;
   for (unsigned class = 0; class < TSL_BINS; class += 1)
     heap->bins[class] = (struct tsl_bin){&tsl_bin_end, NEVER, (int32_t)bin_limit(class)};
+  if (home == heap) store_open(heap, number);
   tsl_store_release(&heap->number, number);  // pairs: heap-init
-  if (home == heap) store_open(heap);
 }
 
 struct tsl_heap *tsl_heap_add(struct tsl_heap *home) {
@@ -333,18 +333,20 @@ static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
 
 // The slab's lists and the caches are touched between the two stores only: see tsl_heap_after_fork.
 TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab) {
+  uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
   heap_settle_slab(heap, slab);
-  tsl_store_relaxed(&heap->home->inside, 0);
+  tsl_store_relaxed(&heap->home->inside, inside);
 }
 
 // The first block that comes back to a slab without room.
 TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_place place,
                                            const void *block) {
+  uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
   bool done = tsl_slab_put(place.slab, (unsigned)place.index);
   if (done) heap_settle_slab(heap, place.slab);
-  tsl_store_relaxed(&heap->home->inside, 0);
+  tsl_store_relaxed(&heap->home->inside, inside);
   if (!done) report_twice(block);
 }
 
@@ -474,12 +476,13 @@ static bool is_tick_due(struct tsl_heap *home) {
 }
 
 static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class) {
-  if (!tsl_heap_has_store(heap)) store_open(heap);
+  if (!tsl_heap_has_store(heap)) store_open(heap, heap->number);
   struct tsl_stock *stock = &heap->store->stocks[class];
+  uint8_t inside = heap->home->inside;
   bin_check(heap, class);
   tsl_store_relaxed(&heap->home->inside, 1);
   bool filled = heap_refill_stock(heap, class);
-  tsl_store_relaxed(&heap->home->inside, 0);
+  tsl_store_relaxed(&heap->home->inside, inside);
   if (!filled) return bin_take_last(heap, class);
   stock_count(heap, class);
   tsl_stock_run(stock);

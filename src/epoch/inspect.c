@@ -47,15 +47,16 @@ static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
   size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
   int result = 0;
   for (size_t unit = tsl_region.first_unit, next; unit < end && result == 0; unit = next) {
-    unsigned code = tsl_entry_code(tsl_load_relaxed(tsl_map_entry(unit)));
+    uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
+    unsigned code = tsl_entry_code(entry);
     next = unit + 1;
-    if (tsl_load_relaxed(tsl_map_entry(unit)) == 0) continue;
+    if (entry == 0) continue;
     if (code >= TSL_CODES && code < TSL_CELL_CODES) {
       result = visit_cells((tsl_unit)unit, code, slot, visit, context);
       continue;
     }
     struct piece piece = {(tsl_unit)unit, owner_units(unit, code), 0, code};
-    next = unit + piece.units;
+    if (piece.units > 1) next = unit + piece.units;
     if (tsl_span_at(unit)->epoch == slot) result = visit(&piece, context);
   }
   return result;

@@ -41,9 +41,12 @@ void tsl_mixed_give(tsl_cell_number number) {
 }
 
 static void drop(struct tsl_heap *heap, tsl_cell_number number) {
+  uint8_t inside = heap->home->inside;
+  tsl_store_relaxed(&heap->home->inside, 1);
   heap->cell_pages -= tsl_sizeclasses[cell_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
   list_remove(heap, number);
   tsl_mixed_give(number);
+  tsl_store_relaxed(&heap->home->inside, inside);
 }
 
 void tsl_mixed_retire(struct tsl_heap *heap) {

@@ -100,11 +100,11 @@ void tsl_scope_leave_all(struct tsl_heap *home) {
   }
 }
 
-void tsl_scope_after_fork(struct tsl_heap *mine) {
+void tsl_scope_after_fork(void) {
   struct tsl_survivors ignored = {0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
-    if (heap->number == 0 || heap->epoch == 0 || heap->home == mine) continue;
+    if (heap->number == 0 || heap->epoch == 0) continue;
     if (heap->home->inside == 0) tsl_scope_end_heap(heap, &ignored);
   }
 }

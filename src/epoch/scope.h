@@ -89,7 +89,7 @@ TSL_HIDDEN void tsl_scope_leave_all(struct tsl_heap *home);
 
 // A thread of the parent process is not there any more: seals those of its heaps that it was to
 // seal.
-TSL_HIDDEN void tsl_scope_after_fork(struct tsl_heap *mine);
+TSL_HIDDEN void tsl_scope_after_fork(void);
 
 // Seals or releases a heap of an epoch that has ended, unless somebody is inside or did it already.
 TSL_HIDDEN void tsl_scope_end_heap(struct tsl_heap *heap, struct tsl_survivors *survivors);
