@@ -257,7 +257,7 @@ bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
   pthread_mutex_lock(&lock);
   expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED),
          "use: of committed pages");
-  os_fake.use_advised = use;
+  os_fake.use_advised = (int)use;
   os_fake.use_bytes += bytes;
   pthread_mutex_unlock(&lock);
   return true;
