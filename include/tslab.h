@@ -261,8 +261,8 @@ typedef struct tslab_epoch_stats {
 } tslab_epoch_stats;
 
 /* Writes what is known of an epoch. Of the default epoch: held_bytes, live_objects and live_bytes
- * are 0.
- * Returns 0, ESTALE, EINVAL (`size` is not one that this library knows). */
+ * are 0. Takes time in proportion to the memory of the process.
+ * Returns 0, ESTALE, ENOMEM (the thread's first call), EINVAL (`size` is not one that this library knows). */
 TSLAB_API int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) TSLAB_NOEXCEPT
     TSLAB_NONNULL(2);
 
@@ -274,7 +274,7 @@ TSLAB_API int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), 
 /* Calls `visit` for each live block of an epoch, until it returns other than 0; returns that, 0, or
  * ESTALE, EPERM (TSLAB_DEFAULT). No other thread may allocate or free in the epoch meanwhile;
  * `visit` may free the block that it is given. Takes time in proportion to the memory of the
- * process when the epoch was closed. */
+ * process. */
 TSLAB_API int tslab_epoch_blocks_each(tslab_epoch epoch,
                                       int (*visit)(void *block, size_t bytes, void *context),
                                       void *context) TSLAB_NONNULL(2);
