@@ -262,7 +262,8 @@ typedef struct tslab_epoch_stats {
 
 /* Writes what is known of an epoch. Of the default epoch: held_bytes, live_objects and live_bytes
  * are 0. Takes time in proportion to the memory of the process.
- * Returns 0, ESTALE, ENOMEM (the thread's first call), EINVAL (`size` is not one that this library knows). */
+ * Returns 0, ESTALE, EINVAL (`size` is not one that this library knows), ENOMEM (the thread's first
+ * call). */
 TSLAB_API int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) TSLAB_NOEXCEPT
     TSLAB_NONNULL(2);
 

@@ -164,6 +164,7 @@ static void heap_wake(struct tsl_heap *home) {
   if (home->awake) return;
   home->awake = true;
   home->pace = MOST_PACE;
+  home->store->round_waits = true;
   for (unsigned class = 0; class < TSL_BINS; class += 1) heap_count(home, class);
 }
 

@@ -93,7 +93,7 @@ struct tsl_store {
   uint32_t rest_total[TSL_BINS];   // [owner] allocations of each class when it was last looked at
   tsl_unit sparse_next;            // [owner] the slab to look at next; 0: the first
   bool slabs_wait;                 // [owner] this round over the slabs met one that may be due soon
-  bool round_waits;                // [owner] the last round did
+  bool round_waits;                // [owner] the last round did, or the heap slept before it
   uint64_t sparse_due_ms;          // [owner] not before this
   uint32_t rest_next;              // [owner] the class to look at next
   uint32_t quarantine_next;        // [owner]

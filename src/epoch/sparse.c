@@ -59,5 +59,5 @@ bool tsl_sparse_step(struct tsl_heap *home) {
     tsl_slab_purge(tsl_slab_at(unit));
     purges--;
   }
-  return store->round_waits || store->slabs_wait || store->sparse_next != 0;
+  return store->round_waits || store->slabs_wait;
 }

@@ -116,7 +116,9 @@ static void refused_purges_lose_nothing(void) {
 static void a_late_step_is_bounded(void) {
   open_home();
   free_but(128);
+  os_fake.now_ms += DELAY_MS;
   tsl_sparse_step(home);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
   os_fake.now_ms += 100 * DELAY_MS;
   tsl_sparse_step(home);
   CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 32);
