@@ -134,8 +134,7 @@ void tsl_free_outside(void *block) {
 
 void tsl_free_slow(void *block, uint32_t entry) {
   unsigned code = tsl_entry_code(entry);
-  if (tsl_likely(code - TSL_CODES < TSL_CELL_CODES - TSL_CODES))
-    return tsl_mixed_free(tsl_heap_current, block, code);
+  if (tsl_likely(tsl_code_is_cell(code))) return tsl_mixed_free(tsl_heap_current, block, code);
   struct tsl_heap *home = tsl_heap_current->home;
   entry ^= tsl_heap_current->tag;
   uint32_t place = entry ^ home->tag;

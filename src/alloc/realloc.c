@@ -17,7 +17,7 @@ size_t tsl_usable(const void *block) {
   uint32_t entry = tsl_map_lookup(block);
   unsigned code = tsl_entry_code(entry), class = code / 2;
   if (code == TSL_CODE_LARGE) return tsl_large_bytes(block);
-  if (code >= TSL_CODES) class = tsl_mixed_class(block);
+  if (tsl_code_is_cell(code)) class = tsl_mixed_class(block);
   if (entry != 0 && class < TSL_CLASSES) return tsl_sizeclasses[class].bytes;
   tsl_misuse("usable_size(%p): not a block of this allocator", block);
   return 0;

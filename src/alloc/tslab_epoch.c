@@ -153,7 +153,7 @@ void *tslab_epoch_realloc(tslab_epoch epoch, void *block, size_t bytes) {
 }
 
 void *tsl_malloc_beside(const void *block, size_t bytes) {
-  uint32_t slot = tsl_block_epoch(block);
+  uint32_t slot = tsl_inspect_slot_of(block);
   struct stay stay;
   if (slot == tsl_heap_current->epoch) return tsl_fast_malloc(bytes);
   uint64_t word = slot == 0 ? 0 : tsl_load_relaxed(&tsl_epoch_at(slot)->word);

@@ -84,9 +84,22 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
   }
 }
 
-static void purge_by_policy(uint8_t policy, size_t held_bytes) {
-  if (policy == TSLAB_PURGE_DECAY) return;
-  if (policy == TSLAB_PURGE_KEEP) return tsl_purge_keep(held_bytes);
+// What the last step of an end needs, when the record may be another epoch's already.
+struct ending {
+  uint32_t slot;
+  uint8_t purge;
+  size_t held_bytes;
+};
+
+static struct ending end_begin(uint32_t slot) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  return (struct ending){slot, epoch->purge, tsl_load_relaxed(&epoch->held_bytes)};
+}
+
+static void end_finish(struct ending ending) {
+  tsl_epoch_drain(ending.slot, 1);
+  if (ending.purge == TSLAB_PURGE_DECAY) return;
+  if (ending.purge == TSLAB_PURGE_KEEP) return tsl_purge_keep(ending.held_bytes);
   tsl_heap_give_caches(tsl_heap_current->home);
   tsl_purge_all(0);
 }
@@ -96,18 +109,16 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   int error = tsl_epoch_end(id, TSL_EPOCH_CLOSED);
   if (error != 0) return error;
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  uint8_t policy = epoch->purge;
-  size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
+  struct ending ending = end_begin(slot);
   run_deferred(epoch);
   end_heaps(epoch, survivors);
   if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_count(slot, survivors);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
-  tsl_epoch_drain(slot, 1);
-  purge_by_policy(policy, held_bytes);
+  end_finish(ending);
   return 0;
 }
 
-// The children open now; none can come, since the parent has ended.
+// The children open now; one that is being opened sees that its parent has ended (parent_ended).
 static void release_children(uint32_t slot) {
   tsl_fence_seq_cst();                                               // pairs: epoch-children
   if (tsl_load_acquire(&tsl_epoch_at(slot)->children) == 0) return;  // pairs: epoch-children
@@ -148,7 +159,7 @@ static void sweep(uint32_t slot) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
     bool is_slab = entry >> TSL_CODE_BITS == TSL_HEAP_SEALED;
-    bool is_cells = entry != 0 && code >= TSL_CODES && code < TSL_CELL_CODES;
+    bool is_cells = entry != 0 && tsl_code_is_cell(code);
     size_t units = is_slab ? tsl_sizeclasses[code / 2].units : 1;
     if (is_slab) sweep_slab(unit, slot);
     if (is_cells) ended += sweep_cells((tsl_unit)unit, slot);
@@ -195,13 +206,11 @@ static int release_closed(tslab_epoch id) {
   if (tsl_load_relaxed(&epoch->word) != closed) return ESTALE;
   if (!comes_to_rest(slot)) return EBUSY;
   if (!tsl_epoch_claim_release(id)) return ESTALE;
-  uint8_t policy = epoch->purge;
-  size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
+  struct ending ending = end_begin(slot);
   release_children(slot);
   tsl_large_list_release(slot);
   sweep(slot);
-  tsl_epoch_drain(slot, 1);
-  purge_by_policy(policy, held_bytes);
+  end_finish(ending);
   return 0;
 }
 
@@ -210,11 +219,8 @@ int tsl_close_release(tslab_epoch id) {
   int error = tsl_epoch_end(id, TSL_EPOCH_RELEASED);
   if (error == ECANCELED) return release_closed(id);
   if (error != 0) return error;
-  struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  uint8_t policy = epoch->purge;
-  size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
+  struct ending ending = end_begin(slot);
   release_contents(slot);
-  tsl_epoch_drain(slot, 1);
-  purge_by_policy(policy, held_bytes);
+  end_finish(ending);
   return 0;
 }

@@ -197,9 +197,12 @@ static void tell(uint32_t slot, enum tslab_limit limit, size_t held, size_t byte
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_heap *current = tsl_heap_current;
   if (epoch->on_limit == NULL) return;
+  uint8_t inside = current->home->inside;
   tsl_heap_current = current->home;
+  tsl_store_relaxed(&current->home->inside, 0);
   tslab_epoch id = tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word));
   epoch->on_limit(id, limit, held, bytes, epoch->limit_context);
+  tsl_store_relaxed(&current->home->inside, inside);
   tsl_heap_current = current;
 }
 

@@ -44,6 +44,11 @@ TSL_ALWAYS_INLINE unsigned tsl_entry_code(uint32_t entry) {
   return entry & ((1u << TSL_CODE_BITS) - 1);
 }
 
+// Of map entries of units that are cut into cells.
+TSL_ALWAYS_INLINE bool tsl_code_is_cell(unsigned code) {
+  return code - TSL_CODES < TSL_CELL_CODES - TSL_CODES;
+}
+
 enum { TSL_HEAP_UNITS = 64, TSL_HEAP_SLOTS = 8 };
 
 struct tsl_bin {

@@ -51,7 +51,7 @@ static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
     unsigned code = tsl_entry_code(entry);
     next = unit + 1;
     if (entry == 0) continue;
-    if (code >= TSL_CODES && code < TSL_CELL_CODES) {
+    if (tsl_code_is_cell(code)) {
       result = visit_cells((tsl_unit)unit, code, slot, visit, context);
       continue;
     }
@@ -225,74 +225,27 @@ bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
   return true;
 }
 
-static void inspect_cell(const void *block, unsigned code, tslab_block_info *info) {
-  tsl_cell_number number = tsl_cell_of(block, code / 2);
-  const struct tsl_cell *cell = tsl_cell_at(number);
-  uintptr_t start = tsl_cell_address(number);
-  size_t bytes = tsl_sizeclasses[code / 2].bytes;
-  const uint8_t *granule = tsl_granule_at(start);
-  for (size_t i = 0; i < bytes >> TSL_GRANULE_LOG2; i++) {
-    unsigned at = tsl_load_relaxed(&granule[i]);
-    info->capacity += at != 0;
-    info->live += at != 0 && at < TSL_CELL_FREED;
-  }
-  info->shared_bytes = bytes;
-  info->epoch = tsl_epoch_id(cell->epoch, tsl_load_relaxed(&tsl_epoch_at(cell->epoch)->word));
-}
-
-static void inspect_slab(struct tsl_slab *slab, tslab_block_info *info) {
-  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
-  for (unsigned word = 0; word * 64 < sizeclass->capacity; word++)
-    info->live += tsl_bit_count(live_bits(slab, word));
-  info->capacity = sizeclass->capacity;
-  info->shared_bytes = sizeclass->slab_bytes;
-}
-
 static tslab_epoch id_of(uint32_t slot) {
   return slot == 0 ? TSLAB_DEFAULT
                    : tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
 }
 
-static bool inspect_in_slab(const void *block, unsigned class, tslab_block_info *info) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return false;
-  unsigned index = (unsigned)place.index;
-  if ((live_bits(place.slab, index / 64) >> index % 64 & 1) == 0) return false;
-  info->epoch = id_of(tsl_span_at(tsl_slab_unit(place.slab))->epoch);
-  info->usable_bytes = tsl_sizeclasses[class].bytes;
-  inspect_slab(place.slab, info);
-  return true;
-}
-
-static bool inspect_large(const void *block, tslab_block_info *info) {
-  if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) return false;
-  const struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
-  info->epoch = id_of(span->epoch);
-  info->usable_bytes = span->bytes;
-  info->shared_bytes = span->bytes;
-  info->live = 1;
-  info->capacity = 1;
-  return true;
-}
-
-bool tsl_inspect_block(const void *block, tslab_block_info *info) {
+uint32_t tsl_inspect_slot_of(const void *block) {
   uint32_t entry = tsl_map_lookup(block);
   unsigned code = tsl_entry_code(entry);
-  *info = (tslab_block_info){.size = info->size};
-  if (entry == 0) return false;
-  if (code == TSL_CODE_LARGE) return inspect_large(block, info);
-  if (code < TSL_CODES) return inspect_in_slab(block, code / 2, info);
-  unsigned class = tsl_mixed_class(block);
-  if (class == TSL_BINS) return false;
-  info->usable_bytes = tsl_sizeclasses[class].bytes;
-  inspect_cell(block, code, info);
-  return true;
+  size_t unit = tsl_unit_of(block);
+  if (entry == 0) return 0;
+  if (code == TSL_CODE_LARGE) return tsl_span_at(unit)->epoch;
+  if (tsl_code_is_cell(code)) return tsl_cell_at(tsl_cell_of(block, code / 2))->epoch;
+  return tsl_span_at(tsl_slab_unit(tsl_slab_place(code / 2, block).slab))->epoch;
 }
 
 // Whether a block that is not free begins there.
-static bool is_live(const void *block, unsigned code) {
+static bool is_live(const void *block, uint32_t entry) {
+  unsigned code = tsl_entry_code(entry);
+  if (entry == 0) return false;
   if (code == TSL_CODE_LARGE) return ((uintptr_t)block & (TSL_UNIT_BYTES - 1)) == 0;
-  if (code >= TSL_CODES) return tsl_mixed_class(block) != TSL_BINS;
+  if (tsl_code_is_cell(code)) return tsl_mixed_class(block) != TSL_BINS;
   struct tsl_place place = tsl_slab_place(code / 2, block);
   if (place.index < 0) return false;
   unsigned index = (unsigned)place.index;
@@ -300,7 +253,51 @@ static bool is_live(const void *block, unsigned code) {
 }
 
 tslab_epoch tsl_inspect_epoch_of(const void *block) {
+  if (!is_live(block, tsl_map_lookup(block))) return TSLAB_NO_EPOCH;
+  return id_of(tsl_inspect_slot_of(block));
+}
+
+static void inspect_cell(const void *block, unsigned class, tslab_block_info *info) {
+  uintptr_t start = tsl_cell_address(tsl_cell_of(block, class));
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  const uint8_t *granule = tsl_granule_at(start);
+  for (size_t i = 0; i < bytes >> TSL_GRANULE_LOG2; i++) {
+    unsigned at = tsl_load_relaxed(&granule[i]);
+    info->capacity += at != 0;
+    info->live += at != 0 && at < TSL_CELL_FREED;
+  }
+  info->shared_bytes = bytes;
+  info->usable_bytes = tsl_sizeclasses[tsl_mixed_class(block)].bytes;
+}
+
+static void inspect_slab(const struct tsl_slab *slab, tslab_block_info *info) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
+  for (unsigned word = 0; word * 64 < sizeclass->capacity; word++)
+    info->live += tsl_bit_count(live_bits(slab, word));
+  info->capacity = sizeclass->capacity;
+  info->shared_bytes = sizeclass->slab_bytes;
+  info->usable_bytes = sizeclass->bytes;
+}
+
+static void inspect_large(const void *block, tslab_block_info *info) {
+  info->shared_bytes = tsl_span_at(tsl_unit_of(block))->bytes;
+  info->usable_bytes = info->shared_bytes;
+  info->live = 1;
+  info->capacity = 1;
+}
+
+bool tsl_inspect_block(const void *block, tslab_block_info *info) {
   uint32_t entry = tsl_map_lookup(block);
-  if (entry == 0 || !is_live(block, tsl_entry_code(entry))) return TSLAB_NO_EPOCH;
-  return id_of(tsl_block_epoch(block));
+  unsigned code = tsl_entry_code(entry);
+  *info = (tslab_block_info){.size = info->size};
+  if (!is_live(block, entry)) return false;
+  info->epoch = id_of(tsl_inspect_slot_of(block));
+  if (code == TSL_CODE_LARGE) {
+    inspect_large(block, info);
+  } else if (tsl_code_is_cell(code)) {
+    inspect_cell(block, code / 2, info);
+  } else {
+    inspect_slab(tsl_slab_place(code / 2, block).slab, info);
+  }
+  return true;
 }

@@ -8,6 +8,9 @@
 // Fills all but `size`. False when the epoch is over.
 TSL_HIDDEN bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats);
 
+// The slot of the epoch of a live block of any kind. 0: the default one, or not ours.
+TSL_HIDDEN uint32_t tsl_inspect_slot_of(const void *block);
+
 // The epoch of a live block; TSLAB_NO_EPOCH when none begins there.
 TSL_HIDDEN tslab_epoch tsl_inspect_epoch_of(const void *block);
 

@@ -9,10 +9,6 @@ enum {
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
-static unsigned cell_class(tsl_cell_number number) {
-  return tsl_entry_code(tsl_load_relaxed(tsl_map_entry(number / TSL_UNIT_PAGES))) / 2;
-}
-
 static void list_add(struct tsl_heap *heap, tsl_cell_number number) {
   struct tsl_cell *cell = tsl_cell_at(number);
   cell->older = heap->cells;
@@ -43,7 +39,7 @@ void tsl_mixed_give(tsl_cell_number number) {
 static void drop(struct tsl_heap *heap, tsl_cell_number number) {
   uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
-  heap->cell_pages -= tsl_sizeclasses[cell_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
+  heap->cell_pages -= tsl_sizeclasses[tsl_mixed_cell_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
   list_remove(heap, number);
   tsl_mixed_give(number);
   tsl_store_relaxed(&heap->home->inside, inside);
@@ -151,9 +147,10 @@ static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
   unsigned class = next_class(heap);
   while (tsl_sizeclasses[class].bytes < ROOM * (bytes + gap) && class < TSL_CELL_64K) class += 1;
   class = class_within_limit(heap, class, bytes + gap);
+  uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
   bool taken = cell_take(heap, class);
-  tsl_store_relaxed(&heap->home->inside, 0);
+  tsl_store_relaxed(&heap->home->inside, inside);
   return taken;
 }
 
@@ -208,14 +205,4 @@ unsigned tsl_mixed_class(const void *block) {
   if (((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0) return TSL_BINS;
   unsigned code = tsl_load_relaxed(tsl_granule_at((uintptr_t)block));
   return code - 1 < TSL_CLASSES ? code - 1 : TSL_BINS;
-}
-
-uint32_t tsl_block_epoch(const void *block) {
-  uint32_t entry = tsl_map_lookup(block);
-  unsigned code = tsl_entry_code(entry);
-  size_t unit = tsl_unit_of(block);
-  if (entry == 0) return 0;
-  if (code == TSL_CODE_LARGE) return tsl_span_at(unit)->epoch;
-  if (code >= TSL_CODES) return tsl_cell_at(tsl_cell_of(block, code / 2))->epoch;
-  return tsl_span_at(tsl_slab_unit(tsl_slab_place(code / 2, block).slab))->epoch;
 }

@@ -53,11 +53,13 @@ TSL_ALWAYS_INLINE void tsl_mixed_free(struct tsl_heap *current, void *block, uns
   current->cell_freed++;
 }
 
+// The class whose block a cell is, in use or not.
+TSL_ALWAYS_INLINE unsigned tsl_mixed_cell_class(tsl_cell_number number) {
+  return tsl_entry_code(tsl_load_relaxed(tsl_map_entry(number / TSL_UNIT_PAGES))) / 2;
+}
+
 // The class of a live block in a cell; TSL_BINS when no live block begins there.
 TSL_HIDDEN unsigned tsl_mixed_class(const void *block);
-
-// The epoch of a block of any kind. 0: the default one, or not ours.
-TSL_HIDDEN uint32_t tsl_block_epoch(const void *block);
 
 // Stops allocating in the newest cell, whose counts go to its record.
 TSL_HIDDEN void tsl_mixed_retire(struct tsl_heap *heap);

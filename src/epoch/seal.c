@@ -44,8 +44,6 @@ bool tsl_heap_claim_seal(struct tsl_heap *heap) {
 
 // Returns whether the cell was empty and went back.
 static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors) {
-  tsl_unit unit = number / TSL_UNIT_PAGES;
-  unsigned class = tsl_entry_code(tsl_load_relaxed(tsl_map_entry(unit))) / 2;
   uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
   size_t live_bytes = tsl_cell_live_bytes(number, granules);
   uint32_t out = tsl_cell_seal(number);
@@ -55,7 +53,7 @@ static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors) {
   }
   survivors->objects += out;
   survivors->bytes += live_bytes;
-  survivors->pages += pages(tsl_sizeclasses[class].bytes);
+  survivors->pages += pages(tsl_sizeclasses[tsl_mixed_cell_class(number)].bytes);
   return false;
 }
 
@@ -96,15 +94,23 @@ static void heap_prepare(struct tsl_heap *heap) {
   if (tsl_heap_has_store(heap)) tsl_heap_lay_down(heap);
 }
 
-// The thread's own structures change from here on: see tsl_heap_after_fork.
-static void inside(uint8_t value) {
-  if (tsl_heap_current != &tsl_heap_empty)
-    tsl_store_relaxed(&tsl_heap_current->home->inside, value);
+// The thread's own structures change from here on: see tsl_heap_after_fork. Returns what to leave
+// with.
+static uint8_t inside_enter(void) {
+  struct tsl_heap *home = tsl_heap_current->home;
+  uint8_t before = home->inside;
+  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, 1);
+  return before;
+}
+
+static void inside_leave(uint8_t before) {
+  struct tsl_heap *home = tsl_heap_current->home;
+  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, before);
 }
 
 void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
   uint32_t epoch = heap->epoch, empty = 0, count;
-  inside(1);
+  uint8_t before = inside_enter();
   try_guarded();
   heap_prepare(heap);
   count = heap->cell_count + heap->slab_count;
@@ -120,13 +126,13 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
   heap_forget(heap);
   tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
   tsl_heap_let_go(heap);
-  inside(0);
+  inside_leave(before);
   tsl_epoch_drain(epoch, empty + 1);
 }
 
 void tsl_heap_release(struct tsl_heap *heap) {
   uint32_t epoch = heap->epoch, ended = 0;
-  inside(1);
+  uint8_t before = inside_enter();
   try_guarded();
   heap_prepare(heap);
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
@@ -141,7 +147,7 @@ void tsl_heap_release(struct tsl_heap *heap) {
   heap_forget(heap);
   tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
   tsl_heap_let_go(heap);
-  inside(0);
+  inside_leave(before);
   tsl_epoch_drain(epoch, ended + 1);
 }
 

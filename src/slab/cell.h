@@ -34,14 +34,13 @@ enum {
 typedef uint32_t tsl_cell_number;
 
 struct tsl_cell {
-  uint32_t blocks;        // [owner] handed out; 0 while the heap still allocates in it
-  uint32_t freed;         // [owner] of these, by the heap's thread
-  uint32_t heap;          // [owner] the heap whose cell it is; 0 when sealed or free
-  uint32_t epoch;         // [owner] slot of its epoch; 0 when free
-  tsl_cell_number newer;  // [owner] neighbours on the heap's list
-  tsl_cell_number older;  // [owner]
-  uint32_t granules;      // [owner] handed out; 0 while the heap still allocates in it
-  uint32_t reserved;
+  _Alignas(32) uint32_t blocks;  // [owner] handed out; 0 while the heap still allocates in it
+  uint32_t freed;                // [owner] of these, by the heap's thread
+  uint32_t heap;                 // [owner] the heap whose cell it is; 0 when sealed or free
+  uint32_t epoch;                // [owner] slot of its epoch; 0 when free
+  tsl_cell_number newer;         // [owner] neighbours on the heap's list
+  tsl_cell_number older;         // [owner]
+  uint32_t granules;             // [owner] handed out; 0 while the heap still allocates in it
 };
 
 // One a unit. The bytes of a unit's granules fill a page, so that a cell's lie close together.

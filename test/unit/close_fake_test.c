@@ -10,14 +10,6 @@ enum { BYTES = 100, SOME = 10, MANY = 3000, EPOCHS = 40, LIVES = 100000, MIB = 1
 
 static void *blocks[MANY];
 
-static void alloc_many(tslab_epoch epoch, size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, bytes);
-}
-
-static void free_many(size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) epochs_free(blocks[i], bytes);
-}
-
 static void check_survivors(tslab_epoch epoch, size_t objects, size_t bytes, size_t pages) {
   tslab_survivors left = epochs_close(epoch, objects);
   CHECK_EQ(left.bytes, bytes);
@@ -37,7 +29,7 @@ static void check_over(tslab_epoch epoch) {
 // Cells of 4 and 64 KiB; the second one empties before the close.
 static void survivors_in_cells(void) {
   tslab_epoch epoch = epochs_open();
-  alloc_many(epoch, BYTES, SOME);
+  epochs_alloc_many(blocks, epoch, BYTES, SOME);
   void *larger[] = {epochs_alloc(epoch, 1000), epochs_alloc(epoch, 1000)};
   void *second[] = {epochs_alloc(epoch, 4000), epochs_alloc(epoch, 4000)};
   epochs_free(blocks[3], BYTES);
@@ -45,14 +37,14 @@ static void survivors_in_cells(void) {
   for (int i = 0; i < 2; i++) epochs_free(second[i], 4000);
   check_survivors(epoch, SOME, (SOME - 1) * tslab_good_size(BYTES) + 1024, 1);
   blocks[3] = blocks[SOME - 1];
-  free_many(BYTES, SOME - 1);
+  epochs_free_many(blocks, BYTES, SOME - 1);
   epochs_free(larger[0], 1000);
   check_over(epoch);
 }
 
 static void survivors_in_many_cells(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = 16384, .threads = 4);
-  alloc_many(epoch, 2048, 24);
+  epochs_alloc_many(blocks, epoch, 2048, 24);
   for (int i = 8; i < 16; i++) epochs_free(blocks[i], 2048);
   check_survivors(epoch, 16, 16 * 2048, 2 * 4);
   for (int i = 0; i < 24; i++) {
@@ -64,12 +56,12 @@ static void survivors_in_many_cells(void) {
 
 static void survivors_in_slabs(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
-  alloc_many(epoch, 12000, 15);
+  epochs_alloc_many(blocks, epoch, 12000, 15);
   void *small[] = {epochs_alloc(epoch, 64), epochs_alloc(epoch, 64), epochs_alloc(epoch, 200)};
   epochs_free(small[1], 64);
   epochs_free(blocks[14], 12000);
   check_survivors(epoch, 16, 14 * 12288 + 64 + 224, 2 * 32 + 16 + 16);
-  free_many(12000, 14);
+  epochs_free_many(blocks, 12000, 14);
   CHECK_EQ(epochs_stats(epoch).held_bytes, 32 * 4096);
   epochs_free(small[0], 64);
   epochs_free(small[2], 200);
@@ -78,7 +70,7 @@ static void survivors_in_slabs(void) {
 
 static void survivors_in_large_blocks(void) {
   tslab_epoch epoch = epochs_open();
-  alloc_many(epoch, 100000, 3);
+  epochs_alloc_many(blocks, epoch, 100000, 3);
   void *larger = epochs_alloc(epoch, 3 * MIB);
   epochs_free(blocks[1], 100000);
   check_survivors(epoch, 3, 2 * 131072 + 3 * MIB, 2 * 32 + 3 * 256);
@@ -105,14 +97,14 @@ static void survivors_that_are_aligned(void) {
 // Allocates first, so that it has a heap.
 static void *free_some(void *count) {
   tslab_free(tslab_malloc(1));
-  free_many(BYTES, *(unsigned *)count);
+  epochs_free_many(blocks, BYTES, *(unsigned *)count);
   return NULL;
 }
 
 static void freed_by_another_thread(size_t first_cell_bytes) {
   unsigned count = MANY / 2;
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
-  alloc_many(epoch, BYTES, MANY);
+  epochs_alloc_many(blocks, epoch, BYTES, MANY);
   threads_run_one(free_some, &count);
   CHECK_EQ(epochs_close(epoch, MANY - count).bytes, (MANY - count) * tslab_good_size(BYTES));
   memmove(blocks, blocks + count, (MANY - count) * sizeof *blocks);
@@ -135,7 +127,7 @@ static void threads_without_a_heap_free_survivors(void) {
   static const size_t cells[] = {0, TSLAB_NO_CELLS};
   for (int i = 0; i < 2; i++) {
     tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = cells[i]);
-    alloc_many(epoch, BYTES, SOME);
+    epochs_alloc_many(blocks, epoch, BYTES, SOME);
     epochs_close(epoch, SOME);
     threads_run_one(free_survivors, NULL);
     check_over(epoch);
@@ -144,8 +136,8 @@ static void threads_without_a_heap_free_survivors(void) {
 
 static void nothing_survives(void) {
   tslab_epoch unused = epochs_open(), used = epochs_open();
-  alloc_many(used, BYTES, MANY);
-  free_many(BYTES, MANY);
+  epochs_alloc_many(blocks, used, BYTES, MANY);
+  epochs_free_many(blocks, BYTES, MANY);
   tslab_survivors left = epochs_close(unused, 0);
   CHECK_EQ(left.bytes + left.pages, 0);
   left = epochs_close(used, 0);
@@ -295,16 +287,16 @@ static void release_after_close(void) {
   tslab_epoch without = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
   fill_everywhere(with_cells);
   fill_everywhere(without);
-  alloc_many(with_cells, BYTES, MANY);
+  epochs_alloc_many(blocks, with_cells, BYTES, MANY);
   epochs_close(with_cells, 400 + MANY);
-  free_many(BYTES, MANY / 2);
-  alloc_many(without, BYTES, MANY);
+  epochs_free_many(blocks, BYTES, MANY / 2);
+  epochs_alloc_many(blocks, without, BYTES, MANY);
   epochs_close(without, 400 + MANY);
   CHECK_EQ(tslab_epoch_release(with_cells), 0);
   CHECK(epochs_is_over(with_cells));
   CHECK_EQ(tslab_epoch_release(with_cells), ESTALE);
   CHECK_EQ(epochs_stats(without).live_objects, 400 + MANY);
-  free_many(BYTES, MANY / 2);
+  epochs_free_many(blocks, BYTES, MANY / 2);
   CHECK_EQ(epochs_stats(without).live_objects, 400 + MANY - MANY / 2);
   CHECK_EQ(tslab_epoch_release(without), 0);
   check_over(without);
@@ -329,7 +321,7 @@ static void check_late_free(void *block) {
 
 static void late_frees_are_reported(size_t first_cell_bytes, size_t bytes) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
-  alloc_many(epoch, bytes, 2 * SOME);
+  epochs_alloc_many(blocks, epoch, bytes, 2 * SOME);
   CHECK_EQ(tslab_epoch_release(epoch), 0);
   for (int i = 0; i < SOME; i++) check_late_free(blocks[i]);
   epochs_check_all_free();
@@ -343,13 +335,13 @@ static void late_frees_of_large_blocks(void) { late_frees_are_reported(0, 100000
 static void double_frees_after_the_close_are_reported(void) {
   for (int cells = 0; cells < 2; cells++) {
     tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = cells != 0 ? 0 : TSLAB_NO_CELLS);
-    alloc_many(epoch, BYTES, SOME);
+    epochs_alloc_many(blocks, epoch, BYTES, SOME);
     epochs_close(epoch, SOME);
     epochs_free(blocks[4], BYTES);
     check_late_free(blocks[4]);
     CHECK_EQ(epochs_stats(epoch).live_objects, SOME - 1);
     blocks[4] = blocks[SOME - 1];
-    free_many(BYTES, SOME - 1);
+    epochs_free_many(blocks, BYTES, SOME - 1);
     check_over(epoch);
   }
 }

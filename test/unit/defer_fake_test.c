@@ -11,14 +11,6 @@ static void *blocks[MANY];
 static tslab_epoch contested;
 static pthread_barrier_t meeting;
 
-static void alloc_many(tslab_epoch epoch, size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, bytes);
-}
-
-static void free_many(size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) epochs_free(blocks[i], bytes);
-}
-
 static void check_over(tslab_epoch epoch) {
   CHECK(epochs_is_over(epoch));
   epochs_check_all_free();
@@ -47,7 +39,7 @@ static void note(void *name) {
 static void register_notes(void) {
   ending = epochs_open();
   order[0] = '\0';
-  alloc_many(ending, BYTES, SOME);
+  epochs_alloc_many(blocks, ending, BYTES, SOME);
   CHECK_EQ(tslab_epoch_defer(ending, note, "a"), 0);
   CHECK_EQ(tslab_epoch_defer(ending, note, "b"), 0);
   CHECK_EQ(tslab_epoch_defer(ending, note, "c"), 0);
@@ -82,10 +74,10 @@ static void allocate_in_vain(void *unused) {
 
 static void late_attempts_while_deferred_runs(void) {
   ending = epochs_open();
-  alloc_many(ending, BYTES, SOME);
+  epochs_alloc_many(blocks, ending, BYTES, SOME);
   CHECK_EQ(tslab_epoch_defer(ending, allocate_in_vain, NULL), 0);
   epochs_close(ending, SOME);
-  free_many(BYTES, SOME);
+  epochs_free_many(blocks, BYTES, SOME);
   check_over(ending);
 }
 
@@ -122,7 +114,7 @@ static void free_argument(void *block) { tslab_free(block); }
 
 static void deferred_may_free_the_epochs_objects(void) {
   tslab_epoch epoch = epochs_open();
-  alloc_many(epoch, BYTES, SOME);
+  epochs_alloc_many(blocks, epoch, BYTES, SOME);
   void *large = epochs_alloc(epoch, 100000);
   for (int i = 1; i < SOME; i++) CHECK_EQ(tslab_epoch_defer(epoch, free_argument, blocks[i]), 0);
   CHECK_EQ(tslab_epoch_defer(epoch, free_argument, large), 0);

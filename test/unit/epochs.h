@@ -25,10 +25,19 @@ static inline void *epochs_alloc(tslab_epoch epoch, size_t bytes) {
   return block;
 }
 
+static inline void epochs_alloc_many(void **blocks, tslab_epoch epoch, size_t bytes,
+                                     unsigned count) {
+  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, bytes);
+}
+
 static inline void epochs_free(void *block, size_t bytes) {
   CHECK(block != NULL);
   CHECK(pattern_is(block, bytes, (unsigned)bytes, bytes));
   tslab_free(block);
+}
+
+static inline void epochs_free_many(void **blocks, size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) epochs_free(blocks[i], bytes);
 }
 
 static inline tslab_epoch_stats epochs_stats(tslab_epoch epoch) {

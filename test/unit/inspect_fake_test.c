@@ -12,10 +12,6 @@ static const size_t kinds[] = {0, TSLAB_NO_CELLS};  // of first cells
 
 static void *blocks[MANY];
 
-static void alloc_many(tslab_epoch epoch, size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, bytes);
-}
-
 static void check_live(tslab_epoch epoch, size_t objects, size_t bytes) {
   tslab_epoch_stats stats = epochs_stats(epoch);
   CHECK_EQ(stats.live_objects, objects);
@@ -146,7 +142,7 @@ static void *free_some(void *unused) {
 static void freed_by_another_thread(void) {
   for (int kind = 0; kind < 2; kind++) {
     tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = kinds[kind]);
-    alloc_many(epoch, BYTES, MANY);
+    epochs_alloc_many(blocks, epoch, BYTES, MANY);
     threads_run_one(free_some, NULL);
     check_live(epoch, MANY - SOME, (MANY - SOME) * tslab_good_size(BYTES));
     epochs_close(epoch, MANY - SOME);
@@ -351,7 +347,7 @@ static tslab_block_info info_of(const void *block) {
 
 static void info_of_a_block_in_a_cell(void) {
   tslab_epoch epoch = epochs_open();
-  alloc_many(epoch, BYTES, SOME);
+  epochs_alloc_many(blocks, epoch, BYTES, SOME);
   epochs_free(blocks[1], BYTES);
   for (int closed = 0; closed < 2; closed++) {
     tslab_block_info info = info_of(blocks[2]);
@@ -368,7 +364,7 @@ static void info_of_a_block_in_a_cell(void) {
 
 static void info_of_a_block_in_a_slab(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
-  alloc_many(epoch, 30000, SOME);
+  epochs_alloc_many(blocks, epoch, 30000, SOME);
   tslab_block_info info = info_of(blocks[2]);
   CHECK_EQ(info.epoch, epoch);
   CHECK_EQ(info.usable_bytes, 32768);

@@ -32,14 +32,10 @@ static void check_list(tslab_epoch epoch, size_t count, size_t bytes) {
   CHECK_EQ(epochs_stats(epoch).live_bytes, bytes);
 }
 
-static void alloc_many(tslab_epoch epoch, unsigned count) {
-  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, BYTES);
-}
-
 static void listed_in_every_order(void) {
   tslab_epoch epoch = epochs_open();
   check_list(epoch, 0, 0);
-  alloc_many(epoch, 5);
+  epochs_alloc_many(blocks, epoch, BYTES, 5);
   check_list(epoch, 5, 5 * HELD);
   static const int order[] = {2, 4, 0, 1, 3};
   for (size_t i = 0; i < 5; i++) {
@@ -84,7 +80,7 @@ static void *free_half(void *unused) {
 
 static void any_thread_frees(void) {
   tslab_epoch epoch = epochs_open();
-  alloc_many(epoch, BLOCKS);
+  epochs_alloc_many(blocks, epoch, BYTES, BLOCKS);
   threads_run_one(free_half, NULL);
   check_list(epoch, BLOCKS / 2, BLOCKS / 2 * HELD);
   CHECK_EQ(epochs_close(epoch, BLOCKS / 2).bytes, BLOCKS / 2 * HELD);

@@ -1,29 +1,20 @@
 #include "epoch/mixed.h"
 
-#include "alloc/fast.h"
 #include "base/options.h"
+#include "blocks.h"
 #include "capture.h"
-#include "epoch/pool.h"
-#include "os_fake.h"
+#include "epoch/inspect.h"
 #include "state.h"
 
-enum { MOST_BLOCKS = 1 << 16, KIB = 1 << 10, LIMIT_64K = 64 * KIB };
+enum { KIB = 1 << 10, LIMIT_64K = 64 * KIB };
 
 static struct tsl_heap *home, *other, *heap;
 static uint32_t slot;
-static void *blocks[MOST_BLOCKS];
-static unsigned block_count;
 
 // Two threads' home heaps, and the first one's part of an epoch, which is current.
 static void open_with(tslab_epoch_options options) {
   tslab_epoch id;
-  os_fake.limit_bytes = (size_t)1 << 28;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  home = tsl_heap_take();
-  other = tsl_heap_take();
-  CHECK(home != NULL && other != NULL);
-  tsl_heap_current = home;
+  blocks_open((size_t)1 << 28, &home, &other);
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
   slot = tsl_epoch_slot(id);
   heap = tsl_heap_take_part(home, slot);
@@ -32,27 +23,6 @@ static void open_with(tslab_epoch_options options) {
 }
 
 static void open_part(void) { open_with((tslab_epoch_options){0}); }
-
-static void *alloc(size_t bytes) {
-  void *block = tsl_fast_malloc(bytes);
-  CHECK(block != NULL);
-  memset(block, 0xa5, bytes);
-  return block;
-}
-
-static void alloc_many(size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) blocks[block_count++] = alloc(bytes);
-}
-
-static void free_many(void) {
-  while (block_count != 0) tsl_fast_free(blocks[--block_count]);
-}
-
-static void free_as(struct tsl_heap *freer, void *block) {
-  tsl_heap_current = freer;
-  tsl_fast_free(block);
-  tsl_heap_current = heap;
-}
 
 static unsigned class_at(const void *block) { return tsl_entry_code(tsl_map_lookup(block)) / 2; }
 static bool in_cell(const void *block) { return tsl_is_cell(class_at(block)); }
@@ -79,7 +49,7 @@ static void sizes_lie_back_to_back(void) {
     CHECK_EQ(class_at(block), TSL_CELL_4K);
     CHECK_EQ(tsl_mixed_class(block), class);
     CHECK_EQ(tsl_usable(block), tsl_sizeclasses[class].bytes);
-    CHECK_EQ(tsl_block_epoch(block), slot);
+    CHECK_EQ(tsl_inspect_slot_of(block), slot);
     next += tsl_sizeclasses[class].bytes;
   }
   CHECK_EQ(heap->cell_blocks, 8);
@@ -160,7 +130,7 @@ static void no_cells_is_an_option(void) {
   void *block = alloc(64);
   CHECK(!in_cell(block));
   CHECK_EQ(tsl_map_lookup(block), heap->tag | tsl_sizeclass_of(64) * 2);
-  CHECK_EQ(tsl_block_epoch(block), slot);
+  CHECK_EQ(tsl_inspect_slot_of(block), slot);
   CHECK_EQ(held_bytes(), TSL_UNIT_BYTES);
   tslab_epoch_options options = {.first_cell_bytes = LIMIT_64K + 1};
   tslab_epoch id;
@@ -520,8 +490,8 @@ static void cells_of_two_epochs(void) {
   tsl_heap_current = heap;
   void *two = alloc(64);
   CHECK(cell_of(one) != cell_of(two));
-  CHECK_EQ(tsl_block_epoch(one), slot);
-  CHECK_EQ(tsl_block_epoch(two), tsl_epoch_slot(id));
+  CHECK_EQ(tsl_inspect_slot_of(one), slot);
+  CHECK_EQ(tsl_inspect_slot_of(two), tsl_epoch_slot(id));
   tsl_fast_free(one);  // of the thread's other epoch
   CHECK_EQ(first->cell_freed, 0);
   CHECK_EQ(*tsl_cell_remote(cell_of(one)), TSL_CELL_BIAS + 1);
@@ -536,13 +506,13 @@ static void epochs_of_blocks(void) {
   tsl_heap_current = home;
   void *outside = alloc(64), *large_outside = tsl_malloc_large(100 * KIB, 1, NULL);
   tsl_heap_current = heap;
-  CHECK_EQ(tsl_block_epoch(cut), slot);
-  CHECK_EQ(tsl_block_epoch(large), slot);
-  CHECK_EQ(tsl_block_epoch(in_slab), slot);
-  CHECK_EQ(tsl_block_epoch(outside), 0);
-  CHECK_EQ(tsl_block_epoch(large_outside), 0);
-  CHECK_EQ(tsl_block_epoch(NULL), 0);
-  CHECK_EQ(tsl_block_epoch(&slot), 0);
+  CHECK_EQ(tsl_inspect_slot_of(cut), slot);
+  CHECK_EQ(tsl_inspect_slot_of(large), slot);
+  CHECK_EQ(tsl_inspect_slot_of(in_slab), slot);
+  CHECK_EQ(tsl_inspect_slot_of(outside), 0);
+  CHECK_EQ(tsl_inspect_slot_of(large_outside), 0);
+  CHECK_EQ(tsl_inspect_slot_of(NULL), 0);
+  CHECK_EQ(tsl_inspect_slot_of(&slot), 0);
   state_check();
 }
 

@@ -1,43 +1,13 @@
 // What heap_fake_test.c is to home heaps, for those of declared epochs.
-#include "alloc/fast.h"
 #include "base/options.h"
+#include "blocks.h"
 #include "capture.h"
 #include "epoch/heap.h"
-#include "epoch/pool.h"
-#include "os_fake.h"
 #include "state.h"
 
-enum { MOST_BLOCKS = 2000 };
-
 static struct tsl_heap *heap, *other;
-static void *blocks[MOST_BLOCKS];
-static unsigned block_count;
 
-// Two heaps, as two threads would have them; the first one is current.
-static void open_heaps(void) {
-  os_fake.limit_bytes = (size_t)1 << 27;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  heap = tsl_heap_take();
-  other = tsl_heap_take();
-  CHECK(heap != NULL && other != NULL && heap != other);
-  tsl_heap_current = heap;
-}
-
-static void *alloc(size_t bytes) {
-  char *block = tsl_fast_malloc(bytes);
-  CHECK(block != NULL);
-  memset(block, 0xa5, bytes);
-  return block;
-}
-
-static void alloc_many(size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) blocks[block_count++] = alloc(bytes);
-}
-
-static void free_many(void) {
-  while (block_count != 0) tsl_fast_free(blocks[--block_count]);
-}
+static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
 
 static const char *free_and_hear(void *block) {
   tsl_options.on_error = TSL_ON_ERROR_REPORT;

@@ -1,31 +1,19 @@
 #include "epoch/seal.h"
 
-#include "alloc/fast.h"
 #include "base/options.h"
+#include "blocks.h"
 #include "capture.h"
 #include "epoch/mixed.h"
-#include "epoch/pool.h"
-#include "os_fake.h"
 #include "state.h"
 #include "threads.h"
 
-enum { MOST_BLOCKS = 40000, ROUNDS = 30 };
+enum { ROUNDS = 30 };
 
 static struct tsl_heap *home, *other, *heap;
 static tslab_epoch id;
 static uint32_t slot;
-static void *blocks[MOST_BLOCKS];
-static unsigned block_count;
 
-static void open_homes(void) {
-  os_fake.limit_bytes = (size_t)1 << 28;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  home = tsl_heap_take();
-  other = tsl_heap_take();
-  CHECK(home != NULL && other != NULL);
-  tsl_heap_current = home;
-}
+static void open_homes(void) { blocks_open((size_t)1 << 28, &home, &other); }
 
 // An epoch with one heap, the current one; in cells unless told otherwise.
 static void open_epoch(size_t first_cell_bytes) {
@@ -41,24 +29,6 @@ static void open_epoch(size_t first_cell_bytes) {
 static void open_all(size_t first_cell_bytes) {
   open_homes();
   open_epoch(first_cell_bytes);
-}
-
-static void *alloc(size_t bytes) {
-  void *block = tsl_fast_malloc(bytes);
-  CHECK(block != NULL);
-  memset(block, 0xa5, bytes);
-  return block;
-}
-
-static void alloc_many(size_t bytes, unsigned count) {
-  for (unsigned i = 0; i < count; i++) blocks[block_count++] = alloc(bytes);
-}
-
-static void free_as(struct tsl_heap *freer, void *block) {
-  struct tsl_heap *before = tsl_heap_current;
-  tsl_heap_current = freer;
-  tsl_fast_free(block);
-  tsl_heap_current = before;
 }
 
 // Ends the epoch, whose only heap is not sealed yet.

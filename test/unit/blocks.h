@@ -1,0 +1,48 @@
+// blocks: small blocks as the heaps of two threads hand them out, without a thread of their own.
+#pragma once
+
+#include "alloc/fast.h"
+#include "epoch/epoch.h"
+#include "epoch/pool.h"
+#include "os_fake.h"
+#include "test.h"
+
+enum { BLOCKS_MOST = 1 << 16 };
+
+static void *blocks[BLOCKS_MOST];
+static unsigned block_count;
+
+// The home heaps of two threads; the first one is current.
+static inline void blocks_open(size_t limit_bytes, struct tsl_heap **first,
+                               struct tsl_heap **second) {
+  os_fake.limit_bytes = limit_bytes;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  *first = tsl_heap_take();
+  *second = tsl_heap_take();
+  CHECK(*first != NULL && *second != NULL && *first != *second);
+  tsl_heap_current = *first;
+}
+
+static inline void *alloc(size_t bytes) {
+  void *block = tsl_fast_malloc(bytes);
+  CHECK(block != NULL);
+  memset(block, 0xa5, bytes);
+  return block;
+}
+
+static inline void alloc_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) blocks[block_count++] = alloc(bytes);
+}
+
+static inline void free_many(void) {
+  while (block_count != 0) tsl_fast_free(blocks[--block_count]);
+}
+
+// As the thread of that heap would.
+static inline void free_as(struct tsl_heap *freer, void *block) {
+  struct tsl_heap *before = tsl_heap_current;
+  tsl_heap_current = freer;
+  tsl_fast_free(block);
+  tsl_heap_current = before;
+}
