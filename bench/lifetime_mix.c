@@ -208,7 +208,7 @@ int main(int argc, char **argv) {
   mix m = {.has_epochs = args_take_flag(&a, "--epochs"), .state = 42};
   const char *curve_path = args_take_value(&a, "--curve");
   uint32_t bursts = args_number32(&a, 0, 12);
-  m.trough_ms = args_number(&a, 1, 500);
+  m.trough_ms = args_number(&a, 1, 1000);
   m.flying = args_number32(&a, 2, 2000);
   args_end(&a, 3);
   if (bursts > BURSTS_MAX) {

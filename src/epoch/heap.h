@@ -119,7 +119,6 @@ struct tsl_heap {
   uint32_t number;          // [const] TSL_HEAP_NOBODY in the empty heap
   size_t contained;         // [const] links below this stay in the region; 0 in the empty heap
   struct tsl_store *store;  // [owner] its own, or the empty one
-  uint8_t *cell_granules;   // [owner] of the newest cell, minus its address >> TSL_GRANULE_LOG2
   uintptr_t cell_next;      // [owner] end of the blocks in the newest cell
   uintptr_t cell_end;       // [owner] 0 when no cell is in use
   uintptr_t cell_start;     // [owner] and its first block; this and the next are of the newest cell

@@ -93,7 +93,6 @@ static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t byt
   heap->cell_end = start + bytes;
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
-  heap->cell_granules = tsl_granule_at(start) - (start >> TSL_GRANULE_LOG2);
 }
 
 static bool cell_take(struct tsl_heap *heap, unsigned class) {

@@ -18,8 +18,8 @@
     if (tsl_likely(end_ <= (heap)->cell_end)) {                                           \
       (heap)->cell_next = end_;                                                           \
       TSL_INCREMENT((heap)->cell_blocks);                                                 \
-      uint8_t *granule_ = (heap)->cell_granules + (cut_ >> TSL_GRANULE_LOG2);             \
-      tsl_store_relaxed(granule_, (uint8_t)((place) / sizeof(struct tsl_bin) + 1));       \
+      uint8_t class_ = (uint8_t)((place) / sizeof(struct tsl_bin));                       \
+      tsl_store_relaxed(tsl_granule_at(cut_), (uint8_t)(class_ + 1));                     \
       return (void *)cut_;                                                                \
     }                                                                                     \
   } while (0)
@@ -48,8 +48,8 @@ TSL_ALWAYS_INLINE void tsl_mixed_free(struct tsl_heap *current, void *block, uns
   uintptr_t address = (uintptr_t)block, offset = address - current->cell_start;
   if (tsl_unlikely(offset >= current->cell_end - current->cell_start))
     return tsl_mixed_free_older(current, block, code);
-  uint8_t *granule = &current->cell_granules[address >> TSL_GRANULE_LOG2];
-  if (tsl_unlikely(!tsl_mixed_mark(granule, block))) return tsl_mixed_free_nothing(block);
+  if (tsl_unlikely(!tsl_mixed_mark(tsl_granule_at(address), block)))
+    return tsl_mixed_free_nothing(block);
   current->cell_freed++;
 }
 

@@ -11,7 +11,7 @@
 #include "os/os.h"
 
 // 1 MiB a millisecond at most; a late step makes up for a few.
-enum { STEP_UNITS = 16, STEP_MS = 1, MOST_LATE_MS = 4, MOST_RUNS = 16 };
+enum { STEP_UNITS = 16, STEP_MS = 1, MOST_LATE_MS = 4, MOST_RUNS = 16, DRAIN_UNITS = 512 };
 
 static uint64_t step_due_ms;  // [remote] whoever moves it on does the step
 static uint64_t
@@ -46,18 +46,23 @@ void tsl_purge_keep(size_t bytes) {
 static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
 
 // Moves surplus from the unit cache to the segments, where neighbours meet and go back in one call.
-static size_t step_drain(size_t most) {
+// False when there is none.
+static bool step_drain(void) {
   size_t surplus = tsl_load_relaxed(&cached_surplus);
-  size_t drained = tsl_unit_cache_drain(at_most(surplus, most));
+  size_t drained = tsl_unit_cache_drain(at_most(surplus, DRAIN_UNITS));
+  tsl_units_dirty_before(drained);
   tsl_store_relaxed(&cached_surplus, drained == 0 ? 0 : surplus - drained);
-  return drained;
+  tsl_store_relaxed(&dirty_surplus, tsl_load_relaxed(&dirty_surplus) + drained);
+  return drained != 0;
 }
 
-static bool surplus_left(void) {
-  return (tsl_load_relaxed(&dirty_surplus) | tsl_load_relaxed(&cached_surplus)) != 0;
+// What is free now may turn out not to be needed.
+static bool may_purge(void) {
+  return tsl_units_dirty() + tsl_unit_cache_units() > tsl_load_relaxed(&keep_units);
 }
 
-static void step_purge(size_t surplus, size_t most) {
+static void step_purge(size_t most) {
+  size_t surplus = tsl_load_relaxed(&dirty_surplus);
   size_t from = tsl_load_relaxed(&cursor), left = at_most(surplus, most), purged = 1;
   for (unsigned runs = 0; runs < MOST_RUNS && left != 0 && purged != 0; runs++) {
     purged = tsl_units_purge(&from, left);
@@ -73,10 +78,9 @@ bool tsl_purge_tick(void) {
   size_t most = step_claim(now);
   if (most != 0) {
     window_turn(now);
-    size_t drained = step_drain(most);
-    step_purge(tsl_load_relaxed(&dirty_surplus) + drained, most);
+    if (!step_drain()) step_purge(most);
   }
-  return surplus_left();
+  return may_purge();
 }
 
 size_t tsl_purge_all(size_t keep_bytes) {

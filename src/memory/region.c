@@ -23,6 +23,7 @@ static struct tsl_lock grow_lock;
 static uintptr_t map_end;       // [lock:grow] the map is committed up to here
 static uintptr_t records_end;   // [lock:grow]
 static uintptr_t cells_end;     // [lock:grow]
+static uintptr_t granules_end;  // [lock:grow]
 static uintptr_t segments_end;  // [lock:grow]
 static uintptr_t heaps_end;     // [lock:grow]
 static uintptr_t stores_end;    // [lock:grow]
@@ -49,6 +50,7 @@ static void region_lay_out(uintptr_t base, size_t bytes) {
   tsl_region.limit_epochs = at_most(share / TSL_EPOCH_BYTES / EPOCHS_PER_SHARE, TSL_MOST_EPOCHS);
   tsl_region.records = lay_out(&end, units, TSL_RECORD_BYTES);
   tsl_region.cells = lay_out(&end, units, TSL_CELLS_BYTES);
+  tsl_region.granules = lay_out(&end, units, TSL_GRANULES_BYTES) - (base >> TSL_GRANULE_LOG2);
   tsl_region.segments =
       lay_out(&end, tsl_divide_up(units, TSL_SEGMENT_UNITS), sizeof(struct tsl_segment));
   tsl_region.heaps = lay_out(&end, tsl_region.limit_heaps, TSL_HEAP_BYTES);
@@ -79,11 +81,16 @@ static uintptr_t first_element(uintptr_t array, size_t index, size_t bytes) {
   return tsl_round_down(array + index * bytes, tsl_os_page_bytes());
 }
 
+static uintptr_t granules_of(size_t unit) {
+  return (uintptr_t)tsl_granule_at(tsl_unit_address(unit));
+}
+
 static void arrays_init(void) {
   size_t first = tsl_region.first_unit;
   map_end = first_element(tsl_region.base, first, sizeof(uint32_t));
   records_end = first_element(tsl_region.records, first, TSL_RECORD_BYTES);
   cells_end = first_element(tsl_region.cells, first, TSL_CELLS_BYTES);
+  granules_end = granules_of(first);
   segments_end = tsl_region.segments;
   heaps_end = tsl_region.heaps;
   stores_end = tsl_region.stores;
@@ -121,6 +128,7 @@ static bool region_commit(size_t units) {
   if (!commit_up_to(&map_end, tsl_region.base + units * sizeof(uint32_t), COMMIT_STEP_BYTES) ||
       !commit_up_to(&records_end, tsl_region.records + units * TSL_RECORD_BYTES, page) ||
       !commit_up_to(&cells_end, tsl_region.cells + units * TSL_CELLS_BYTES, page) ||
+      !commit_up_to(&granules_end, granules_of(units), page) ||
       !commit_up_to(&segments_end, tsl_region.segments + segments * sizeof(struct tsl_segment),
                     page)) {
     return false;

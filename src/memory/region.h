@@ -2,7 +2,7 @@
 // whose each unit is.
 //
 //   base                                                               base + span
-//   | map | unit records | cells | segments | heaps | stores | epochs |  units ...  | no access |
+//   | map | unit records | cells | granules | segments | heaps | stores | epochs |  units ...  | no access |
 //
 //  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span
 //      only
@@ -27,7 +27,9 @@ enum {
   TSL_HEAP_BYTES = 15 * TSL_CACHE_LINE,
   TSL_STORE_BYTES = (TSL_SECURE ? 45 : 37) * TSL_CACHE_LINE,
   TSL_EPOCH_BYTES = 3 * TSL_CACHE_LINE,
-  TSL_CELLS_BYTES = 75 * TSL_CACHE_LINE,
+  TSL_CELLS_BYTES = 9 * TSL_CACHE_LINE,
+  TSL_GRANULE_LOG2 = 4,  // each granule of memory has a byte
+  TSL_GRANULES_BYTES = 1 << (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2),  // of a unit
 };
 #define TSL_UNIT_BYTES ((size_t)1 << TSL_UNIT_LOG2)
 
@@ -37,6 +39,7 @@ typedef uint32_t tsl_unit;
 struct tsl_region {
   uintptr_t base;       // [const] also the address of the map
   size_t limit_units;   // [const] the region ends here, counted from base
+  uintptr_t granules;   // [const] the byte of an address is at granules + address / 16
   size_t span_bytes;    // [const]
   size_t first_unit;    // [const] first unit that can be taken
   uintptr_t records;    // [const] address of unit 0's slab record
@@ -82,6 +85,11 @@ TSL_ALWAYS_INLINE size_t tsl_unit_of(const void *address) {
 }
 TSL_ALWAYS_INLINE uintptr_t tsl_unit_address(size_t unit) {
   return tsl_region.base + (unit << TSL_UNIT_LOG2);
+}
+
+// The byte of the granule that an address lies in.
+TSL_ALWAYS_INLINE uint8_t *tsl_granule_at(uintptr_t address) {
+  return (uint8_t *)(tsl_region.granules + (address >> TSL_GRANULE_LOG2));
 }
 
 // The map entry of an address, 0 for any address that is not ours.

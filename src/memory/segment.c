@@ -31,6 +31,8 @@ size_t tsl_units_dirty_low(void) {
   return tsl_exchange_relaxed(&dirty_low, tsl_load_relaxed(&dirty_units));
 }
 
+void tsl_units_dirty_before(size_t units) { tsl_add_relaxed(&dirty_low, units); }
+
 // First bit at or after `from` whose value is `value`; TSL_SEGMENT_UNITS when there is none.
 static unsigned bits_find(const uint64_t *words, unsigned from, bool value) {
   uint64_t flip = value ? 0 : ~UINT64_C(0);
@@ -355,16 +357,23 @@ static struct run segment_take_dirty(struct tsl_segment *segment, size_t most, s
   return run;
 }
 
-// Gives back the pages that only tell of units [first, end), of which nobody has one.
-static void discard_elements(uintptr_t array, size_t bytes, size_t first, size_t end) {
-  uintptr_t from = tsl_round_up(array + first * bytes, tsl_os_page_bytes());
-  uintptr_t to = tsl_round_down(array + end * bytes, tsl_os_page_bytes());
+// Gives back the whole pages of [from, to).
+static void discard_within(uintptr_t from, uintptr_t to) {
+  from = tsl_round_up(from, tsl_os_page_bytes());
+  to = tsl_round_down(to, tsl_os_page_bytes());
   if (from < to) tsl_os_discard((void *)from, to - from);
 }
 
+static void discard_elements(uintptr_t array, size_t bytes, size_t first, size_t end) {
+  discard_within(array + first * bytes, array + end * bytes);
+}
+
+// What only tells of units [first, end), of which nobody has one.
 static void discard_records(size_t first, size_t end) {
+  uintptr_t granules = (uintptr_t)tsl_granule_at(tsl_unit_address(first));
   discard_elements(tsl_region.records, TSL_RECORD_BYTES, first, end);
   discard_elements(tsl_region.cells, TSL_CELLS_BYTES, first, end);
+  discard_within(granules, granules + (end - first) * TSL_GRANULES_BYTES);
 }
 
 // The neighbours stay clean.

@@ -54,6 +54,9 @@ TSL_HIDDEN size_t tsl_units_dirty(void);
 // The least tsl_units_dirty() since the last call of this.
 TSL_HIDDEN size_t tsl_units_dirty_low(void);
 
+// So many dirty units, given since the last call of that, were free all the time: elsewhere.
+TSL_HIDDEN void tsl_units_dirty_before(size_t units);
+
 // Units open so far, and those of them that are free; a moment's value.
 TSL_HIDDEN size_t tsl_units_open(void);
 TSL_HIDDEN size_t tsl_units_free(void);

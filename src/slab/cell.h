@@ -21,8 +21,6 @@
 #include "slab/sizeclass.h"
 
 enum {
-  TSL_GRANULE_LOG2 = 4,
-  TSL_UNIT_GRANULES = 1 << (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2),
   TSL_CELL_PAGE_LOG2 = 12,  // the smallest cell
   TSL_UNIT_PAGES = 1 << (TSL_UNIT_LOG2 - TSL_CELL_PAGE_LOG2),
   TSL_CELL_FREED = 0x80,
@@ -43,15 +41,14 @@ struct tsl_cell {
   uint32_t granules;             // [owner] handed out; 0 while the heap still allocates in it
 };
 
-// One a unit. The bytes of a unit's granules fill a page, so that a cell's lie close together.
+// One a unit.
 struct tsl_cells {
   struct tsl_cell cells[TSL_UNIT_PAGES];
-  TSL_ON_LINE uint32_t remote[TSL_UNIT_PAGES];      // [remote]
-  TSL_ON_LINE uint8_t granules[TSL_UNIT_GRANULES];  // [who allocates or frees the block]
+  TSL_ON_LINE uint32_t remote[TSL_UNIT_PAGES];  // [remote]
 } TSL_ON_LINE;
 
 _Static_assert(sizeof(struct tsl_cell) == 32, "two cells a line");
-_Static_assert(sizeof(struct tsl_cells) <= TSL_CELLS_BYTES, "cells fit their place");
+_Static_assert(sizeof(struct tsl_cells) == TSL_CELLS_BYTES, "cells fit their place");
 
 TSL_ALWAYS_INLINE struct tsl_cells *tsl_cells_at(size_t unit) {
   return (struct tsl_cells *)(tsl_region.cells + unit * TSL_CELLS_BYTES);
@@ -65,12 +62,6 @@ TSL_ALWAYS_INLINE uint32_t *tsl_cell_remote(tsl_cell_number number) {
 TSL_ALWAYS_INLINE uintptr_t tsl_cell_address(tsl_cell_number number) {
   return tsl_region.base + ((uintptr_t)number << TSL_CELL_PAGE_LOG2);
 }
-TSL_ALWAYS_INLINE uint8_t *tsl_granule_at(uintptr_t address) {
-  size_t offset = address - tsl_region.base;
-  size_t granule = offset >> TSL_GRANULE_LOG2 & (TSL_UNIT_GRANULES - 1);
-  return &tsl_cells_at(offset >> TSL_UNIT_LOG2)->granules[granule];
-}
-
 // The cell of `class` that an address lies in.
 TSL_ALWAYS_INLINE tsl_cell_number tsl_cell_of(const void *address, unsigned class) {
   uintptr_t offset = (uintptr_t)address - tsl_region.base;

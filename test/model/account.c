@@ -115,7 +115,8 @@ static const char *misplaced_in_cell(uintptr_t address, enum model_op op) {
 const char *model_misplaced(uintptr_t address, int op) {
   if (address >= tsl_region.records && address < tsl_region.cells)
     return misplaced_in_slab(address);
-  if (address >= tsl_region.cells && address < tsl_region.segments)
+  uintptr_t cells_end = tsl_region.cells + tsl_region.limit_units * TSL_CELLS_BYTES;
+  if (address >= tsl_region.cells && address < cells_end)
     return misplaced_in_cell(address, (enum model_op)op);
   return NULL;
 }

@@ -116,12 +116,12 @@ static void live_bytes(void) {
     total += tsl_sizeclasses[class].bytes;
     CHECK_EQ(tsl_cell_live_bytes(cell, (uint32_t)at), total);
   }
-  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_UNIT_GRANULES), total);
+  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_GRANULES_BYTES), total);
   granules()[1] |= TSL_CELL_FREED;  // of 112 bytes
-  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_UNIT_GRANULES), total - 112);
+  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_GRANULES_BYTES), total - 112);
   granules()[at - 3] = TSL_CLASSES;  // the largest class
   granules()[at - 2] = TSL_CLASSES + 1;
-  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_UNIT_GRANULES), total - 112 - 48 + 32768);
+  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_GRANULES_BYTES), total - 112 - 48 + 32768);
 }
 
 // C2: in every order of the seal and the frees by others, with some freed by the thread itself

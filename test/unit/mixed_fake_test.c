@@ -409,15 +409,19 @@ static void aligned_cut_after_an_empty_cell(void) {
 
 static bool is_reported(struct tsl_heap *freer, void *block, const char *what) {
   static struct tsl_cells before;
+  static uint8_t granules_before[TSL_GRANULES_BYTES];
   struct tsl_cells *cells = tsl_cells_at(tsl_unit_of(block));
   uint32_t freed = heap->cell_freed;
   tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  const uint8_t *granules = tsl_granule_at(tsl_unit_address(tsl_unit_of(block)));
   memcpy(&before, cells, sizeof before);
+  memcpy(granules_before, granules, sizeof granules_before);
   capture_start();
   free_as(freer, block);
   const char *said = capture_end();
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is not written either
   bool same = memcmp(&before, cells, sizeof before) == 0 && heap->cell_freed == freed;
+  same = same && memcmp(granules_before, granules, sizeof granules_before) == 0;
   return same && capture_lines(said) == 1 && strstr(said, what) != NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "os_fake.h"
 #include "state.h"
 
-enum { DELAY_MS = 100, STEP_UNITS = 16, LATE_STEPS = 4 };
+enum { DELAY_MS = 100, STEP_UNITS = 16, LATE_STEPS = 4, DRAIN_UNITS = 512 };
 
 static void open_region(void) {
   os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
@@ -143,6 +143,42 @@ static void cached_units_beyond_demand_go_back(void) {
   }
   CHECK_EQ(tsl_unit_cache_units(), 30);
   CHECK_EQ(purged_units(), 20);
+}
+
+// Idle units go back one step a millisecond, though they take longer than a window, and though they
+// lie in disorder, alternating with units in use.
+static void a_long_surplus_goes_back_without_a_pause(void) {
+  enum { UNITS = 2 * DELAY_MS * STEP_UNITS };
+  bool clean;
+  open_region();
+  tsl_unit first = tsl_units_take(UNITS, 1, &clean);
+  CHECK(first != 0);
+  for (unsigned i = 0; i < UNITS; i++) tsl_unit_cache_give(first + (i * 7919) % UNITS);
+  pass_ms(DELAY_MS);
+  while (tsl_unit_cache_units() != 0) pass_ms(1);
+  CHECK_LE(os_fake.now_ms, 1000 + 2 * DELAY_MS + UNITS / DRAIN_UNITS);
+  for (unsigned ms = DELAY_MS; purged_units() < UNITS; ms++) {
+    size_t before = purged_units();
+    pass_ms(1);
+    CHECK_EQ(purged_units() - before, STEP_UNITS);
+    CHECK(ms < 4 * DELAY_MS);
+  }
+  CHECK_EQ(tsl_units_dirty() + tsl_unit_cache_units(), 0);
+}
+
+static void there_is_more_to_do_while_memory_may_go_back(void) {
+  open_region();
+  CHECK(!tsl_purge_tick());
+  make_dirty(20);
+  for (unsigned ms = 0; tsl_units_dirty() != 0; ms++) {
+    CHECK(tsl_purge_tick());
+    pass_ms(1);
+    CHECK(ms < 4 * DELAY_MS);
+  }
+  CHECK(!tsl_purge_tick());
+  make_dirty(20);
+  tsl_purge_keep(20 * TSL_UNIT_BYTES);
+  CHECK(!tsl_purge_tick());
 }
 
 static void no_delay(void) {
@@ -305,6 +341,8 @@ int main(void) {
   RUN(the_unit_cache_is_drained_first);
   RUN(cached_units_in_demand_stay);
   RUN(cached_units_beyond_demand_go_back);
+  RUN(a_long_surplus_goes_back_without_a_pause);
+  RUN(there_is_more_to_do_while_memory_may_go_back);
   RUN(no_delay);
   RUN(refused_purge_is_tried_again_later);
   RUN(taken_meanwhile);

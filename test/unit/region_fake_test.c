@@ -8,12 +8,16 @@
 #include "os_fake.h"
 #include "state.h"
 
-enum { COMMITS_TO_GROW = 5 };  // map, records, cells, segments, units
+enum { COMMITS_TO_GROW = 6 };  // map, records, cells, granules, segments, units
 
 static void open_region(size_t bytes) {
   os_fake.limit_bytes = bytes;
   CHECK(tsl_region_init());
   CHECK_EQ(tsl_region.span_bytes, bytes);
+}
+
+static uintptr_t granules_from(size_t unit) {
+  return (uintptr_t)tsl_granule_at(tsl_unit_address(unit));
 }
 
 static void check_layout(void) {
@@ -23,7 +27,8 @@ static void check_layout(void) {
   CHECK_LE(r->limit_units << TSL_UNIT_LOG2, r->span_bytes);
   CHECK_GE(r->records, r->base + r->limit_units * sizeof(uint32_t));
   CHECK_GE(r->cells, r->records + r->limit_units * TSL_RECORD_BYTES);
-  CHECK_GE(r->segments, r->cells + r->limit_units * TSL_CELLS_BYTES);
+  CHECK_GE(granules_from(0), r->cells + r->limit_units * TSL_CELLS_BYTES);
+  CHECK_GE(r->segments, granules_from(r->limit_units));
   CHECK_GE(r->heaps, r->segments + segments * sizeof(struct tsl_segment));
   CHECK_GE(r->stores, r->heaps + r->limit_heaps * TSL_HEAP_BYTES);
   CHECK_GE(r->epochs, r->stores + r->limit_heaps * TSL_STORE_BYTES);
@@ -156,6 +161,7 @@ static void check_grown(size_t units) {
   check_elements(tsl_region.base, units, sizeof(uint32_t));
   check_elements(tsl_region.records, units, TSL_RECORD_BYTES);
   check_elements(tsl_region.cells, units, TSL_CELLS_BYTES);
+  check_elements(granules_from(0), units, TSL_GRANULES_BYTES);
   CHECK(os_fake_is_committed((void *)tsl_region.segments, segments * sizeof(struct tsl_segment)));
   if (units == tsl_region.limit_units) return;
   CHECK(!os_fake_is_readable((void *)tsl_unit_address(units), 1));

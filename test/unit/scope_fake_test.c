@@ -448,7 +448,8 @@ static void race_with_the_end(int race) {
 static void closing_races_with_entering(void) {
   CHECK_EQ(pthread_barrier_init(&meeting, NULL, THREADS + 1), 0);
   for (int race = 0; race < RACES; race++) race_with_the_end(race);
-  CHECK_LE(tsl_region.last_heap, 2 * (THREADS + 1));
+  // Each thread has a home heap, may look at a pooled one, and each of these has one part.
+  CHECK_LE(tsl_region.last_heap, 4 * (THREADS + 1));
   epochs_check_all_free();
 }
 

@@ -439,6 +439,9 @@ static void least_dirty_since_asked(void) {
   CHECK_EQ(tsl_units_dirty(), 10);
   CHECK_EQ(tsl_units_dirty_low(), 4);
   CHECK_EQ(tsl_units_dirty_low(), 10);
+  tsl_units_give(take(5, 1), 5);
+  tsl_units_dirty_before(5);
+  CHECK_EQ(tsl_units_dirty_low(), 10);
 }
 
 // The random test's own book of what is taken, by run.
