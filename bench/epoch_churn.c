@@ -1,6 +1,7 @@
 // Steady churn: a tenth of all live objects, chosen at random, is replaced in each cycle by objects
-// of the cycle's own epoch, which is closed at the cycle's end. Resident memory must not creep; it
-// is the mean of the last ten cycles before each of both moments.
+// of the cycle's own epoch, which is closed at the cycle's end. Objects are of 128 bytes, or with
+// --mixed of 16 to 1,039. Resident memory must not creep; it is the mean of the last ten cycles
+// before each of both moments.
 #include "common/args.h"
 #include "common/epochs.h"
 #include "common/memory.h"
@@ -11,16 +12,18 @@
 
 #define FIRST_CYCLES 100u  // until an epoch has lost nearly all of its objects
 #define SAMPLES 10u
+#define BYTES 128u
 
 typedef struct churn {
   char **objects;
   uint32_t live;
+  bool is_mixed;
   uint32_t state;
   uint64_t before;  // resident bytes, before the first object
 } churn;
 
 static void churn_replace(churn *c, char **object) {
-  size_t bytes = 16 + (random_next(&c->state) & 1023);
+  size_t bytes = c->is_mixed ? 16 + (random_next(&c->state) & 1023) : BYTES;
   free(*object);
   *object = malloc(bytes);
   memory_demand(*object);
@@ -57,9 +60,10 @@ static double churn_run(churn *c, uint64_t cycles) {
 }
 
 int main(int argc, char **argv) {
-  args a = args_open(argc, argv, "epoch_churn [CYCLES [LIVE]]");
+  args a = args_open(argc, argv, "epoch_churn [--mixed] [CYCLES [LIVE]]");
+  bool is_mixed = args_take_flag(&a, "--mixed");
   uint64_t cycles = args_number(&a, 0, 1000);
-  churn c = {.live = args_number32(&a, 1, 100000), .state = 42};
+  churn c = {.live = args_number32(&a, 1, 100000), .is_mixed = is_mixed, .state = 42};
   args_end(&a, 2);
   if (cycles < FIRST_CYCLES + SAMPLES) {
     args_refuse(&a, "too few cycles", a.values[0]);
@@ -74,6 +78,7 @@ int main(int argc, char **argv) {
 
   double growth = (late / early - 1) * 100;
   report_open("epoch_churn");
+  report_text("sizes", is_mixed ? "mixed" : "128");
   report_count("cycles", cycles);
   report_count("live", c.live);
   report_count("early_bytes", (uint64_t)early);

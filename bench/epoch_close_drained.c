@@ -1,6 +1,7 @@
 // An epoch in which many objects were allocated and freed ends, and its memory is to go back at
 // once: how long the close takes, and how long it takes from its start until the process is as
-// small as before. A first epoch of the same kind warms up and is not counted.
+// small as before. A first epoch of the same kind warms up and is not counted. With --helper the
+// allocator's thread gives the memory back.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"
@@ -60,10 +61,14 @@ static void drained_run(drained *d) {
 }
 
 int main(int argc, char **argv) {
-  args a = args_open(argc, argv, "epoch_close_drained [OBJECTS [BYTES]]");
+  args a = args_open(argc, argv, "epoch_close_drained [--helper] [OBJECTS [BYTES]]");
+  bool has_helper = args_take_flag(&a, "--helper");
   drained d = {.count = args_number32(&a, 0, 1000000), .bytes = args_number(&a, 1, 64)};
   args_end(&a, 2);
   epochs_demand();
+  if (has_helper) {
+    epochs_check(tslab_option_set("helper", "1"));
+  }
   d.objects = memory_map(d.count * sizeof *d.objects);
 
   drained_run(&d);
@@ -71,6 +76,7 @@ int main(int argc, char **argv) {
 
   double back_ms = (double)d.back_ns / 1e6;
   report_open("epoch_close_drained");
+  report_text("helper", has_helper ? "yes" : "no");
   report_count("objects", d.count);
   report_count("bytes", d.bytes);
   report_count("before_bytes", d.before);

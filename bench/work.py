@@ -235,7 +235,19 @@ EPOCHS = (
         (at_most("growth_pct", "%", 1.0),),
     ),
     ours(
+        "epoch_churn_mixed",
+        ("epoch_churn", "--mixed"),
+        ("epoch_churn", "--mixed", "200", "20000"),
+        (at_most("growth_pct", "%", 1.0),),
+    ),
+    ours(
         "epoch_close_drained",
+        ("epoch_close_drained", "--helper"),
+        ("epoch_close_drained", "--helper"),
+        (at_most("close_ns", "ns", 1e6), at_most("back_ms", "ms", 10.0)),
+    ),
+    ours(
+        "epoch_close_no_helper",
         ("epoch_close_drained",),
         ("epoch_close_drained",),
         (at_most("close_ns", "ns", 1e6), at_most("back_ms", "ms", 10.0)),

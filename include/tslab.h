@@ -122,7 +122,8 @@ typedef uint64_t tslab_epoch;
 enum tslab_purge {
   TSLAB_PURGE_DECAY, /* they go back once they were not needed for option `purge_delay_ms` */
   TSLAB_PURGE_KEEP,  /* as many bytes as it held stay with the process, until tslab_trim */
-  TSLAB_PURGE_NOW    /* all free memory goes back before the call returns */
+  TSLAB_PURGE_NOW    /* all free memory goes back before the call returns; by the helper, within
+                        milliseconds of it, when option `helper` is on */
 };
 
 enum tslab_limit { TSLAB_SOFT_LIMIT, TSLAB_HARD_LIMIT };

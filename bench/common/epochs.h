@@ -11,6 +11,7 @@
 #pragma weak tslab_epoch_malloc
 #pragma weak tslab_epoch_open
 #pragma weak tslab_epoch_release
+#pragma weak tslab_option_set
 #pragma weak tslab_scope_enter
 #pragma weak tslab_scope_leave
 

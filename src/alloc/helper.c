@@ -24,8 +24,10 @@ static bool helper_step(void) {
 // While there is something to give back it steps as often as a step may come; else it looks once a
 // delay.
 static void *helper_run(void *nothing) {
+  tsl_purge_set_helper(true);
   while (tsl_option(helper) != 0)
-    tsl_os_sleep_ms(helper_step() ? STEP_MS : tsl_option(purge_delay_ms) + STEP_MS);
+    tsl_purge_help(helper_step() ? STEP_MS : tsl_option(purge_delay_ms) + STEP_MS);
+  tsl_purge_set_helper(false);
   tsl_store_relaxed(&started, 0);
   return nothing;
 }
@@ -52,4 +54,7 @@ void tsl_helper_start(void) {
   errno = saved;
 }
 
-void tsl_helper_after_fork(void) { tsl_store_relaxed(&started, 0); }
+void tsl_helper_after_fork(void) {
+  tsl_purge_set_helper(false);
+  tsl_store_relaxed(&started, 0);
+}

@@ -101,7 +101,7 @@ static void end_finish(struct ending ending) {
   if (ending.purge == TSLAB_PURGE_DECAY) return;
   if (ending.purge == TSLAB_PURGE_KEEP) return tsl_purge_keep(ending.held_bytes);
   tsl_heap_give_caches(tsl_heap_current->home);
-  tsl_purge_all(0);
+  tsl_purge_now();
 }
 
 int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {

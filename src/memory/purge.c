@@ -19,7 +19,9 @@ static uint64_t
 static size_t cached_surplus;  // units in the unit cache that the last window did not need
 static size_t dirty_surplus;   // units in the segments that it did not need
 static size_t cursor;
-static size_t keep_units;  // [remote] free units that surplus leaves alone
+static size_t keep_units;    // [remote] free units that surplus leaves alone
+static uint32_t has_helper;  // [helper]
+static uint32_t wanted_now;  // [remote] the helper is to purge
 
 // The units that a step now may purge, 0 when none is due. Only one thread at a time gets more.
 static size_t step_claim(uint64_t now) {
@@ -95,3 +97,20 @@ size_t tsl_purge_all(size_t keep_bytes) {
   }
   return purged << TSL_UNIT_LOG2;
 }
+
+void tsl_purge_now(void) {
+  if (tsl_load_relaxed(&has_helper) == 0) {
+    tsl_purge_all(0);
+  } else if (tsl_exchange_acq_rel(&wanted_now, 1) == 0) {  // pairs: purge-now
+    tsl_os_wake(&wanted_now);
+  }
+}
+
+void tsl_purge_help(uint64_t ms) {
+  tsl_os_sleep_ms(&wanted_now, ms);
+  if (tsl_load_relaxed(&wanted_now) == 0) return;
+  tsl_exchange_acq_rel(&wanted_now, 0);  // pairs: purge-now
+  tsl_purge_all(0);
+}
+
+void tsl_purge_set_helper(bool runs) { tsl_store_relaxed(&has_helper, runs); }

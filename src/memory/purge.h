@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -14,6 +15,13 @@ TSL_HIDDEN bool tsl_purge_tick(void);
 
 // So much free memory stays from now on, until tsl_purge_all: somebody will want it again soon.
 TSL_HIDDEN void tsl_purge_keep(size_t bytes);
+
+// Everything that is free goes back at once, by the helper when there is one: then soon after.
+TSL_HIDDEN void tsl_purge_now(void);
+
+// For the helper, while it runs: sleeps for about so long, or until it is to purge; then it does.
+TSL_HIDDEN void tsl_purge_help(uint64_t ms);
+TSL_HIDDEN void tsl_purge_set_helper(bool runs);
 
 // Everything that is free goes back at once, but for `keep_bytes`. Returns the bytes given back.
 TSL_HIDDEN size_t tsl_purge_all(size_t keep_bytes);

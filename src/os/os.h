@@ -55,8 +55,10 @@ TSL_HIDDEN void tsl_os_name(void *address, size_t bytes, const char *name);
 // Milliseconds of a clock that never goes back; its grain is a few milliseconds.
 TSL_HIDDEN uint64_t tsl_os_now_ms(void);
 
-// Sleeps for about so long.
-TSL_HIDDEN void tsl_os_sleep_ms(uint64_t ms);
+// Sleeps for about so long, or until tsl_os_wake is called with the word; not at all when that is
+// not zero.
+TSL_HIDDEN void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms);
+TSL_HIDDEN void tsl_os_wake(const uint32_t *word);
 
 // Whether tsl_os_barrier works on this system; to be called before its first use.
 TSL_HIDDEN bool tsl_os_barrier_init(void);

@@ -1,5 +1,6 @@
 // os_linux: the Linux behind os.h. Owns nothing but what it learnt about the system at first use.
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,9 +154,15 @@ uint64_t tsl_os_now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void tsl_os_sleep_ms(uint64_t ms) {
+void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) {
   struct timespec rest = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-  nanosleep(&rest, NULL);
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, &rest);
+}
+
+void tsl_os_wake(const uint32_t *word) {
+  int saved = errno;
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1);
+  errno = saved;
 }
 
 // splitmix64 (Steele, Lea, Flood 2014) over 8 of the kernel's 16 random bytes, which lie at any

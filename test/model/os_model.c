@@ -45,7 +45,8 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
   (void)address, (void)bytes, (void)name;
 }
 uint64_t tsl_os_now_ms(void) { return 1000; }
-void tsl_os_sleep_ms(uint64_t ms) { (void)ms; }
+void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) { (void)word, (void)ms; }
+void tsl_os_wake(const uint32_t *word) { (void)word; }
 bool tsl_os_barrier_init(void) { return model_os.has_barrier; }
 void tsl_os_barrier(void) {
   if (model_os.barrier_works) model_barrier("barrier");

@@ -1,6 +1,7 @@
 #include "alloc/helper.h"
 
 #include "alloc/fast.h"
+#include "memory/purge.h"
 #include "os_fake.h"
 #include "state.h"
 
@@ -47,6 +48,20 @@ static void gives_back_while_the_program_idles(void) {
   end_helper();
 }
 
+static void purges_at_once_when_told(void) {
+  tsl_options.helper = 1;
+  tsl_options.purge_delay_ms = 3600000;
+  void *block = tsl_fast_malloc(8 * MIB);
+  (void)tsl_fast_malloc(100);
+  CHECK(helper_naps());
+  tsl_fast_free(block);
+  CHECK_GE(tsl_units_dirty(), 8 * MIB >> TSL_UNIT_LOG2);
+  tsl_purge_now();
+  CHECK(dirty_sinks_to(0));
+  CHECK_EQ(os_fake.calls[OS_FAKE_WAKE], 1);
+  end_helper();
+}
+
 static void ends_and_starts_by_option(void) {
   tsl_options.helper = 1;
   tsl_options.purge_delay_ms = 1;
@@ -82,6 +97,7 @@ static void a_child_starts_its_own(void) {
 int main(void) {
   RUN(none_unless_asked_for);
   RUN(gives_back_while_the_program_idles);
+  RUN(purges_at_once_when_told);
   RUN(ends_and_starts_by_option);
   RUN(starting_keeps_errno);
   RUN(a_child_starts_its_own);

@@ -230,10 +230,16 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
 uint64_t tsl_os_now_ms(void) { return tsl_load_relaxed(&os_fake.now_ms); }
 
 // Time passes for the sleeper as it asked; the others are kept waiting for a moment only.
-void tsl_os_sleep_ms(uint64_t ms) {
+void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) {
+  if (tsl_load_relaxed(word) != 0) return;
   tsl_add_relaxed(&os_fake.calls[OS_FAKE_SLEEP], 1);
   tsl_add_relaxed(&os_fake.now_ms, ms);
   usleep(200);
+}
+
+void tsl_os_wake(const uint32_t *word) {
+  tsl_add_relaxed(&os_fake.calls[OS_FAKE_WAKE], 1);
+  (void)word;
 }
 
 uint64_t tsl_os_random(void) {

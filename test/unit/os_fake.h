@@ -21,6 +21,7 @@ enum os_fake_call {
   OS_FAKE_ADVISE_HUGE,
   OS_FAKE_NAME,
   OS_FAKE_YIELD,
+  OS_FAKE_WAKE,
   OS_FAKE_SLEEP,
   OS_FAKE_CALLS
 };

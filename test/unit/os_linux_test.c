@@ -211,6 +211,29 @@ static void clock_goes_on(void) {
   CHECK_GE(tsl_os_now_ms(), now);
 }
 
+static uint32_t bell;
+
+static void *ring(void *nothing) {
+  usleep(20000);
+  tsl_store_relaxed(&bell, 1);
+  errno = EDOM;
+  tsl_os_wake(&bell);
+  CHECK_EQ(errno, EDOM);
+  return nothing;
+}
+
+static void sleeps_until_woken(void) {
+  pthread_t ringer;
+  uint64_t start = monotonic_ms();
+  tsl_os_sleep_ms(&bell, 30);
+  CHECK_GE(monotonic_ms() - start, 29);
+  CHECK_EQ(pthread_create(&ringer, NULL, ring, NULL), 0);
+  tsl_os_sleep_ms(&bell, 60000);
+  CHECK_EQ(pthread_join(ringer, NULL), 0);
+  tsl_os_sleep_ms(&bell, 60000);
+  CHECK_LE(monotonic_ms() - start, 20000);
+}
+
 static void random_bits_differ(void) {
   uint64_t ones = 0, zeros = 0, last = tsl_os_random();
   for (int i = 0; i < 64; i++) {
@@ -331,6 +354,7 @@ int main(void) {
   RUN(advice_changes_no_content);
   RUN(limit_follows_the_process);
   RUN(clock_goes_on);
+  RUN(sleeps_until_woken);
   RUN(random_bits_differ);
   RUN(environment);
   RUN(yield_returns);

@@ -227,6 +227,35 @@ static void all_at_once(void) {
   CHECK_EQ(tsl_purge_all(0), 0);
 }
 
+static void now_without_a_helper(void) {
+  open_region();
+  make_dirty(40);
+  tsl_purge_now();
+  CHECK_EQ(purged_units(), 40);
+  CHECK_EQ(os_fake.calls[OS_FAKE_WAKE], 0);
+}
+
+// Who asks does not wait; asking twice is asking once.
+static void now_by_the_helper(void) {
+  open_region();
+  make_dirty(40);
+  tsl_purge_set_helper(true);
+  tsl_purge_now();
+  tsl_purge_now();
+  CHECK_EQ(purged_units(), 0);
+  CHECK_EQ(os_fake.calls[OS_FAKE_WAKE], 1);
+  tsl_purge_help(DELAY_MS);
+  CHECK_EQ(purged_units(), 40);
+  CHECK_EQ(os_fake.calls[OS_FAKE_SLEEP], 0);
+  make_dirty(30);
+  tsl_purge_help(DELAY_MS);
+  CHECK_EQ(purged_units(), 40);
+  CHECK_EQ(os_fake.calls[OS_FAKE_SLEEP], 1);
+  tsl_purge_set_helper(false);
+  tsl_purge_now();
+  CHECK_EQ(purged_units(), 70);
+}
+
 static void all_but_some(void) {
   open_region();
   make_dirty(100);
@@ -347,6 +376,8 @@ int main(void) {
   RUN(refused_purge_is_tried_again_later);
   RUN(taken_meanwhile);
   RUN(all_at_once);
+  RUN(now_without_a_helper);
+  RUN(now_by_the_helper);
   RUN(all_but_some);
   RUN(all_in_many_segments);
   RUN(all_refused);
