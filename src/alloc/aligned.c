@@ -25,7 +25,7 @@ static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alig
   void *block = tsl_mixed_aligned(heap, class, alignment);
   if (block == NULL && !heap->refused) block = tsl_heap_pop(heap, class);
   if (block == NULL && !heap->refused) {
-    tsl_memory_regain(heap);
+    tsl_memory_regain();
     block = tsl_heap_pop(heap, class);
   }
   if (block == NULL) errno = ENOMEM;

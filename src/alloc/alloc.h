@@ -28,7 +28,7 @@ TSL_HIDDEN void *tsl_realloc(void *block, size_t bytes);
 
 // The last resort before an allocation fails: what caches hold becomes free units, which serve any
 // size.
-TSL_HIDDEN void tsl_memory_regain(struct tsl_heap *heap);
+TSL_HIDDEN void tsl_memory_regain(void);
 
 // A block in the epoch of a live one, or in the default epoch when that has ended.
 TSL_HIDDEN void *tsl_malloc_beside(const void *block, size_t bytes);

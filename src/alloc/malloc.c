@@ -21,9 +21,8 @@ static void *out_of_memory(void) {
   return NULL;
 }
 
-TSL_COLD void tsl_memory_regain(struct tsl_heap *heap) {
-  tsl_heap_collect(heap->home);
-  tsl_heap_collect_pool();
+TSL_COLD void tsl_memory_regain(void) {
+  tsl_heap_collect_all();
   tsl_unit_cache_drain(SIZE_MAX);
 }
 
@@ -40,7 +39,7 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
   if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
   void *block = tsl_heap_refill(heap, class);
   if (tsl_unlikely(block == NULL) && !heap->refused) {
-    tsl_memory_regain(heap);
+    tsl_memory_regain();
     block = tsl_heap_refill(heap, class);
   }
   tsl_helper_ensure();
@@ -78,7 +77,7 @@ static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
   if (heap->epoch != 0 && !large_charge(heap->epoch, held_bytes)) return NULL;
   void *block = tsl_large_alloc(bytes, alignment, entry, clean);
   if (tsl_unlikely(block == NULL)) {
-    tsl_memory_regain(heap);
+    tsl_memory_regain();
     block = tsl_large_alloc(bytes, alignment, entry, clean);
   }
   if (block != NULL) {
@@ -144,7 +143,7 @@ void tsl_free_slow(void *block, uint32_t entry) {
     tsl_heap_push(home, place / 2, block);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
-  } else {
+  } else if (!tsl_heap_adopt(home, entry >> TSL_CODE_BITS, code / 2, block)) {
     tsl_heap_put_remote(entry >> TSL_CODE_BITS, code / 2, block);
   }
 }

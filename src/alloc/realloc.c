@@ -72,7 +72,6 @@ void *tsl_calloc(size_t count, size_t bytes) {
 }
 
 bool tsl_trim(size_t keep_bytes) {
-  if (tsl_heap_current != &tsl_heap_empty) tsl_heap_collect(tsl_heap_current->home);
-  tsl_heap_collect_pool();
+  tsl_heap_collect_all();
   return tsl_purge_all(keep_bytes) != 0;
 }

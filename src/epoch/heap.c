@@ -406,7 +406,12 @@ static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
     if (block == &tsl_bin_end) return;
     bin->head = (void *)(*block ^ (uintptr_t)block);
     bin->room++;
-    heap_put(heap, class, block);
+    uint32_t owner = tsl_map_lookup(block) >> TSL_CODE_BITS;
+    if (tsl_likely(owner == heap->number)) {
+      heap_put(heap, class, block);
+    } else {
+      tsl_heap_put_remote(owner, class, block);
+    }
   }
 }
 
@@ -532,6 +537,14 @@ void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
   bin->head = block;
 }
 
+bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void *block) {
+  if (class < TSL_CLASS_OF_1280 || home->bins[class].room <= 0) return false;
+  if (owner >= TSL_HEAP_NOBODY || tsl_heap_at(owner)->epoch != 0) return false;
+  if (tsl_slab_place(class, block).index < 0) return false;
+  tsl_heap_push(home, class, block);
+  return true;
+}
+
 void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
   struct tsl_stock *stock = &heap->store->stocks[class];
@@ -637,7 +650,9 @@ static bool bin_valid(const struct tsl_heap *heap, unsigned class) {
   const struct tsl_bin *bin = &heap->bins[class];
   int32_t length = 0;
   for (const uintptr_t *block = bin->head; block != &tsl_bin_end; length++) {
-    if (tsl_map_lookup(block) != (heap->tag | class * 2)) return false;
+    uint32_t entry = tsl_map_lookup(block), owner = entry >> TSL_CODE_BITS;
+    if (tsl_entry_code(entry) != class * 2) return false;
+    if (owner != heap->number && (class < TSL_CLASS_OF_1280 || heap->epoch != 0)) return false;
     block = (const uintptr_t *)(*block ^ (uintptr_t)block);
   }
   return length + bin->room == (int32_t)bin_limit(class);

@@ -9,7 +9,8 @@
 //      to whoever claimed it, a heap that is being sealed to whoever claimed that
 //  H2  a bin's links are self XOR next; the last one leads to tsl_bin_end, outside the region, so
 //      that one comparison finds the end, the empty bin and a link that would leave the region
-//  H3  length of a bin == its limit - room
+//  H3  length of a bin == its limit - room; above TSL_TINY_LIMIT a home heap's bin may hold blocks
+//      of other home heaps' slabs, which go back there when they leave it
 //  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in
 //      `free`; every slab is on its heap's list
 //  H5  heaps are never unmapped. A number is one home heap for ever; a heap of an epoch gets
@@ -200,6 +201,10 @@ TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 // Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
+// Puts a block of another home heap on this one's bin: one of many cache lines, so that nobody has
+// to share lines with a stranger. False when it has to go home instead. Owner only.
+TSL_HIDDEN bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void *block);
+
 // Puts back a block of another thread's heap, or of one of this thread's that is neither current
 // nor home.
 TSL_HIDDEN void tsl_heap_put_remote(uint32_t number, unsigned class, void *block);
@@ -208,7 +213,7 @@ TSL_HIDDEN void tsl_heap_put_remote(uint32_t number, unsigned class, void *block
 // out. Owner only.
 TSL_HIDDEN void *tsl_heap_pop(struct tsl_heap *heap, unsigned class);
 
-// Puts a block of the heap on its bin, or back in its slab. Owner only.
+// Puts a block on the heap's bin, or one of the heap's own back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block);
 
 // Puts back what lies in a slab of any heap, by the class of its map entry. Any thread.

@@ -104,15 +104,24 @@ void tsl_heap_look_at_pool(void) {
   heap_unclaim(heap);
 }
 
-void tsl_heap_collect_pool(void) {
-  struct tsl_stack collected = {0};
+static void pool_visit(void (*visit)(struct tsl_heap *)) {
+  struct tsl_stack visited = {0};
   for (struct tsl_heap *heap; (heap = pool_take()) != NULL;) {
-    tsl_heap_collect(heap);
-    tsl_stack_push(&collected, heap->number, pool_link);
+    visit(heap);
+    tsl_stack_push(&visited, heap->number, pool_link);
   }
-  for (uint32_t number; (number = tsl_stack_pop(&collected, pool_link)) != 0;)
+  for (uint32_t number; (number = tsl_stack_pop(&visited, pool_link)) != 0;)
     pool_give(tsl_heap_at(number));
-  tsl_heap_give_caches(tsl_heap_current->home);
+}
+
+// Blocks of one heap's slabs may rest in the bins of others: all bins first.
+void tsl_heap_collect_all(void) {
+  struct tsl_heap *home = tsl_heap_current->home;
+  bool has_home = home != &tsl_heap_empty;
+  if (has_home) tsl_heap_rest_all(home);
+  pool_visit(tsl_heap_rest_all);
+  pool_visit(tsl_heap_collect);
+  if (has_home) tsl_heap_collect(home);
 }
 
 void tsl_heap_after_fork(struct tsl_heap *mine) {

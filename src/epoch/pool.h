@@ -23,8 +23,8 @@ TSL_HIDDEN void tsl_heap_let_go(struct tsl_heap *heap);
 // Looks at what came back to one heap of the pool. Any thread; bounded.
 TSL_HIDDEN void tsl_heap_look_at_pool(void);
 
-// tsl_heap_collect for every heap that is in the pool. Any thread.
-TSL_HIDDEN void tsl_heap_collect_pool(void);
+// tsl_heap_collect for every heap that is in the pool, and for the calling thread's. Any thread.
+TSL_HIDDEN void tsl_heap_collect_all(void);
 
 // After fork, in the child: every heap but `mine` loses its thread; those inside a change are set
 // aside for ever.

@@ -230,6 +230,50 @@ static void remote_frees_come_back(void) {
   state_check();
 }
 
+// H3
+static void medium_blocks_stay_with_who_frees_them(void) {
+  open_heaps();
+  void *last = alloc(3000), *block = alloc(3000);
+  uint32_t out = tsl_slab_at(tsl_unit_of(block))->out;
+  free_as(other, last);
+  free_as(other, block);
+  CHECK_EQ(tsl_slab_at(tsl_unit_of(block))->out, out);
+  CHECK(tsl_heap_valid(other));
+  state_check();
+  tsl_heap_current = other;
+  CHECK(alloc(3000) == block);
+  CHECK_EQ(tsl_map_lookup(block) >> TSL_CODE_BITS, heap->number);
+  tsl_fast_free(block);
+  tsl_heap_rest_all(other);
+  CHECK(tsl_heap_valid(other));
+  CHECK_EQ(tsl_map_lookup(alloc(3000)) >> TSL_CODE_BITS, other->number);
+  tsl_heap_look_at_ready(heap, 1);
+  CHECK_EQ(tsl_slab_at(tsl_unit_of(block))->out, out - 2);
+  state_check();
+}
+
+static void as_many_as_a_bin_holds(void) {
+  open_heaps();
+  alloc_many(3000, 100);
+  unsigned class = tsl_sizeclass_of(3000), most = (unsigned)other->bins[class].room;
+  CHECK(most < 100);
+  free_many_remotely();
+  CHECK_EQ(other->bins[class].room, 0);
+  CHECK(tsl_heap_valid(other));
+  tsl_heap_look_at_ready(heap, UINT32_MAX);
+  CHECK_EQ(bin_length(class), 0);
+  state_check();
+}
+
+// Their neighbours' lines are the owner's: who has freed one must not write to it again.
+static void small_blocks_go_home(void) {
+  open_heaps();
+  void *block = alloc(1024);
+  free_as(other, block);
+  tsl_heap_current = other;
+  CHECK(alloc(1024) != block);
+}
+
 // One refill looks at a few slabs only, however many have remote frees.
 static void refill_has_a_budget(void) {
   open_heaps();
@@ -276,7 +320,8 @@ static void pool_is_collected(void) {
   free_many();
   tsl_heap_pool(heap);
   tsl_heap_pool(other);
-  tsl_heap_collect_pool();
+  tsl_heap_current = &tsl_heap_empty;
+  tsl_heap_collect_all();
   CHECK_EQ(state_owned_units(), 0);
   CHECK_EQ(state_cached_units(), tsl_unit_cache_units());
   state_check();
@@ -396,6 +441,10 @@ static void interior_pointers_are_reported(void) {
   CHECK(is_reported((char *)blocks[1] + 16, "not the beginning of a block"));
   tsl_heap_current = other;
   CHECK(is_reported((char *)blocks[1] + 256, "not the beginning of a block"));
+  tsl_heap_current = heap;
+  void *medium = alloc(3000);
+  tsl_heap_current = other;
+  CHECK(is_reported((char *)medium + 256, "not the beginning of a block"));
   state_check();
 }
 
@@ -536,8 +585,9 @@ static void random_operations(void) {
   for (struct live *at = live; at < live + sizeof live / sizeof *live; at++) {
     if (at->address != NULL) tsl_fast_free(at->address);
   }
-  tsl_heap_collect(heap);
-  tsl_heap_collect(other);
+  tsl_heap_pool(other);
+  tsl_heap_current = heap;
+  tsl_heap_collect_all();
   CHECK_EQ(state_owned_units(), 0);
   state_check();
 }
@@ -574,6 +624,9 @@ int main(void) {
   RUN(collected_heap_keeps_nothing);
   RUN(collected_heap_keeps_live_blocks);
   RUN(remote_frees_come_back);
+  RUN_UNLESS_SECURE(medium_blocks_stay_with_who_frees_them);
+  RUN_UNLESS_SECURE(as_many_as_a_bin_holds);
+  RUN(small_blocks_go_home);
   RUN_UNLESS_SECURE(refill_has_a_budget);
   RUN_UNLESS_SECURE(pooled_heap_is_taken_warm);
   RUN_UNLESS_SECURE(pooled_heaps_are_looked_at);

@@ -468,7 +468,7 @@ static void seal_among_frees(uint64_t *seed) {
   tsl_heap_seal(heap, &left);
   CHECK_LE(left.objects, count);
   for (int i = 0; i < THREADS; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
-  tsl_heap_collect_pool();
+  tsl_heap_collect_all();
   check_over();
 }
 
