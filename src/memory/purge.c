@@ -11,17 +11,26 @@
 #include "os/os.h"
 
 // 1 MiB a millisecond at most; a late step makes up for a few.
-enum { STEP_UNITS = 16, STEP_MS = 1, MOST_LATE_MS = 4, MOST_RUNS = 16, DRAIN_UNITS = 512 };
+enum {
+  STEP_UNITS = 16,
+  STEP_MS = 1,
+  MOST_LATE_MS = 4,
+  MOST_RUNS = 16,
+  DRAIN_UNITS = 512,
+  LEAST_UNITS = 64
+};
 
 static uint64_t step_due_ms;  // [remote] whoever moves it on does the step
 static uint64_t
     window_end_ms;  // [due] written by the thread that does the step; so are the next three
 static size_t cached_surplus;  // units in the unit cache that the last window did not need
-static size_t dirty_surplus;   // units in the segments that it did not need
+static size_t dirty_surplus;   // units that go back, once they are all in the segments
 static size_t cursor;
 static size_t keep_units;    // [remote] free units that surplus leaves alone
 static uint32_t has_helper;  // [helper]
 static uint32_t wanted_now;  // [remote] the helper is to purge
+
+static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
 
 // The units that a step now may purge, 0 when none is due. Only one thread at a time gets more.
 static size_t step_claim(uint64_t now) {
@@ -31,21 +40,26 @@ static size_t step_claim(uint64_t now) {
   return STEP_UNITS * (size_t)(passed_ms < MOST_LATE_MS ? passed_ms : MOST_LATE_MS);
 }
 
+// Half of what a window did not need, and at least 4 MiB of it: what a program needs now and then
+// does not go back as a whole in each pause.
+static size_t part_of(size_t units) {
+  return units > 2 * LEAST_UNITS ? units / 2 : at_most(units, LEAST_UNITS);
+}
+
 static void window_turn(uint64_t now) {
   if (now < tsl_load_relaxed(&window_end_ms)) return;
   tsl_store_relaxed(&window_end_ms, now + (uint64_t)tsl_option(purge_delay_ms));
   size_t keep = tsl_load_relaxed(&keep_units), cached = tsl_unit_cache_low();
   size_t left = keep > cached ? keep - cached : 0, dirty = tsl_units_dirty_low();
-  tsl_store_relaxed(&cached_surplus, cached > keep ? cached - keep : 0);
-  tsl_store_relaxed(&dirty_surplus, dirty > left ? dirty - left : 0);
+  size_t surplus = cached > keep ? cached - keep : 0;
+  tsl_store_relaxed(&cached_surplus, surplus);
+  tsl_store_relaxed(&dirty_surplus, part_of(surplus + (dirty > left ? dirty - left : 0)));
 }
 
 void tsl_purge_keep(size_t bytes) {
   size_t units = tsl_divide_up(bytes, TSL_UNIT_BYTES), kept = tsl_load_relaxed(&keep_units);
   while (kept < units && !tsl_cas_relaxed(&keep_units, &kept, units)) continue;
 }
-
-static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
 
 // Moves surplus from the unit cache to the segments, where neighbours meet and go back in one call.
 // False when there is none.
@@ -54,7 +68,6 @@ static bool step_drain(void) {
   size_t drained = tsl_unit_cache_drain(at_most(surplus, DRAIN_UNITS));
   tsl_units_dirty_before(drained);
   tsl_store_relaxed(&cached_surplus, drained == 0 ? 0 : surplus - drained);
-  tsl_store_relaxed(&dirty_surplus, tsl_load_relaxed(&dirty_surplus) + drained);
   return drained != 0;
 }
 

@@ -1,7 +1,7 @@
 // purge: gives pages that nobody needed for a while back to the system.
 // Once per `purge_delay_ms` it looks at the least amount of free dirty memory during that time: so
-// much was not needed, so much goes back, one bounded step a millisecond for the whole process, by
-// whoever comes along a slow path.
+// much was not needed, half of it goes back, one bounded step a millisecond for the whole process,
+// by whoever comes along a slow path.
 #pragma once
 
 #include <stdbool.h>
