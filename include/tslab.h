@@ -131,8 +131,8 @@ enum tslab_limit { TSLAB_SOFT_LIMIT, TSLAB_HARD_LIMIT };
 /* Called when an epoch would hold more than a limit: `held_bytes` now, `wanted_bytes` more wanted.
  * For the soft limit it is told once, until the epoch holds less again. For the hard limit it may
  * make room, by closing a child for instance: the allocation is tried once more, and then fails
- * with ENOMEM. Runs on the allocating thread, which is in the default epoch meanwhile; must not
- * allocate in `epoch`. */
+ * with ENOMEM. Runs on the allocating thread, which is in the default epoch meanwhile. It may
+ * allocate, in `epoch` too: what exceeds a limit then is not told of. */
 typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
                                   size_t wanted_bytes, void *context);
 
@@ -157,7 +157,7 @@ typedef struct tslab_epoch_options {
  * kind; the first 4,094 different ones are kept, further ones show as "other". `options` may be
  * NULL.
  * Fails: TSLAB_NO_EPOCH and EINVAL (label too long, options that make no sense), ENOMEM, ESTALE or
- * ECANCELED (the parent is over, or has ended). */
+ * ECANCELED (the parent is over, or has ended), ELOOP (the parent has 63 ancestors). */
 TSLAB_API tslab_epoch tslab_epoch_open(const char *label,
                                        const tslab_epoch_options *options) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1);
@@ -346,7 +346,6 @@ typedef struct tslab_rotation {
   tslab_epoch previous;
   uint64_t requests;
   uint64_t due_ms;
-  unsigned lock;
 } tslab_rotation;
 
 #define TSLAB_ROTATION(label_, ...) \

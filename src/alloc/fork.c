@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "alloc/helper.h"
+#include "alloc/rotation.h"
 #include "alloc/thread.h"
 #include "epoch/label.h"
 #include "epoch/large_list.h"
@@ -14,6 +15,7 @@
 #include "memory/segment.h"
 
 static void fork_prepare(void) {
+  tsl_rotations_lock();
   tsl_thread_lock();
   tsl_labels_lock();
   tsl_large_list_lock();
@@ -27,6 +29,7 @@ static void fork_parent(void) {
   tsl_large_list_unlock();
   tsl_labels_unlock();
   tsl_thread_unlock();
+  tsl_rotations_unlock();
 }
 
 static void fork_child(void) {

@@ -1,8 +1,15 @@
-// rotation: epochs that follow each other.
+#include "alloc/rotation.h"
+
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "os/os.h"
 #include "tslab.h"
+
+// Of all rotations, so that a fork can hold it: none is in the middle of a turn in the child.
+static struct tsl_lock rotation_lock;
+
+void tsl_rotations_lock(void) { tsl_lock_acquire(&rotation_lock); }
+void tsl_rotations_unlock(void) { tsl_lock_release(&rotation_lock); }
 
 static bool is_due(const tslab_rotation *rotation) {
   if (rotation->current == TSLAB_DEFAULT) return true;
@@ -22,40 +29,35 @@ static tslab_epoch turn(tslab_rotation *rotation, tslab_epoch *last) {
   return next;
 }
 
-static struct tsl_lock *lock_of(tslab_rotation *rotation) {
-  _Static_assert(sizeof(struct tsl_lock) == sizeof rotation->lock, "a lock fits its place");
-  return (struct tsl_lock *)&rotation->lock;
-}
-
 static void close_last(tslab_epoch last) {
   if (last != TSLAB_DEFAULT) tslab_epoch_close(last);
 }
 
 tslab_epoch tslab_rotation_current(tslab_rotation *rotation) {
   tslab_epoch last = TSLAB_DEFAULT;
-  tsl_lock_acquire(lock_of(rotation));
+  tsl_lock_acquire(&rotation_lock);
   tslab_epoch current = is_due(rotation) ? turn(rotation, &last) : rotation->current;
   rotation->requests++;
-  tsl_lock_release(lock_of(rotation));
+  tsl_lock_release(&rotation_lock);
   close_last(last);
   return current;
 }
 
 tslab_epoch tslab_rotation_advance(tslab_rotation *rotation) {
   tslab_epoch last = TSLAB_DEFAULT;
-  tsl_lock_acquire(lock_of(rotation));
+  tsl_lock_acquire(&rotation_lock);
   tslab_epoch current = turn(rotation, &last);
-  tsl_lock_release(lock_of(rotation));
+  tsl_lock_release(&rotation_lock);
   close_last(last);
   return current;
 }
 
 void tslab_rotation_end(tslab_rotation *rotation) {
-  tsl_lock_acquire(lock_of(rotation));
+  tsl_lock_acquire(&rotation_lock);
   tslab_epoch previous = rotation->previous, current = rotation->current;
   rotation->previous = TSLAB_DEFAULT;
   rotation->current = TSLAB_DEFAULT;
-  tsl_lock_release(lock_of(rotation));
+  tsl_lock_release(&rotation_lock);
   close_last(previous);
   close_last(current);
 }

@@ -25,7 +25,11 @@ static int read_options(const tslab_epoch_options *given, tslab_epoch_options *o
   if (given->size < sizeof given->size || given->size > sizeof *options) return EINVAL;
   memcpy(options, given, given->size);
   if (options->purge > TSLAB_PURGE_NOW) return EINVAL;
-  return options->parent == TSLAB_DEFAULT ? 0 : tsl_epoch_check(options->parent);
+  if (options->parent == TSLAB_DEFAULT) return 0;
+  int error = tsl_epoch_check(options->parent);
+  if (error != 0) return error;
+  unsigned level = tsl_epoch_at(tsl_epoch_slot(options->parent))->level + 1u;
+  return level < TSL_EPOCH_MOST_LEVELS ? 0 : ELOOP;
 }
 
 tslab_epoch tslab_epoch_open(const char *label, const tslab_epoch_options *given) {

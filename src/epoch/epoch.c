@@ -33,6 +33,9 @@ static void epoch_set(struct tsl_epoch *epoch, const tslab_epoch_options *option
   if (epoch->first_cell != TSL_BINS && epoch->largest_cell < epoch->first_cell)
     epoch->largest_cell = epoch->first_cell;
   epoch->purge = (uint8_t)options->purge;
+  epoch->level = 0;
+  if (options->parent != TSLAB_DEFAULT)
+    epoch->level = (uint8_t)(tsl_epoch_at(tsl_epoch_slot(options->parent))->level + 1);
   epoch->soft_limit = options->soft_limit_bytes == 0 ? SIZE_MAX : options->soft_limit_bytes;
   epoch->hard_limit = options->hard_limit_bytes == 0 ? SIZE_MAX : options->hard_limit_bytes;
   epoch->on_limit = options->on_limit;
@@ -192,17 +195,21 @@ void tsl_epoch_drain(uint32_t slot, uint32_t count) {
   if (before == count) epoch_retire(slot);
 }
 
-// The heap is in the middle of a refill: what the callback allocates lands in the default epoch.
+// The heap is in the middle of a refill, where others may come between: what the callback allocates
+// lands in the default epoch, unless it says otherwise, and is not told of.
 static void tell(uint32_t slot, enum tslab_limit limit, size_t held, size_t bytes) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_heap *current = tsl_heap_current;
-  if (epoch->on_limit == NULL) return;
-  uint8_t inside = current->home->inside;
-  tsl_heap_current = current->home;
-  tsl_store_relaxed(&current->home->inside, 0);
+  if (epoch->on_limit == NULL || current->home->telling) return;
+  struct tsl_heap *home = current->home;
+  uint8_t inside = home->inside;
+  tsl_heap_current = home;
+  tsl_store_relaxed(&home->inside, 0);
+  home->telling = true;
   tslab_epoch id = tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word));
   epoch->on_limit(id, limit, held, bytes, epoch->limit_context);
-  tsl_store_relaxed(&current->home->inside, inside);
+  home->telling = false;
+  tsl_store_relaxed(&home->inside, inside);
   tsl_heap_current = current;
 }
 
@@ -216,11 +223,10 @@ static void epoch_let_go(struct tsl_epoch *epoch, size_t bytes) {
 // True when the epoch itself may hold so much more; it then does.
 static bool epoch_take(uint32_t slot, size_t bytes) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  size_t held = tsl_add_relaxed(&epoch->held_bytes, bytes);
-  if (tsl_unlikely(held + bytes > epoch->hard_limit)) {
-    tsl_sub_relaxed(&epoch->held_bytes, bytes);
-    return false;
-  }
+  size_t held = tsl_load_relaxed(&epoch->held_bytes);
+  do {
+    if (tsl_unlikely(held + bytes > epoch->hard_limit)) return false;
+  } while (!tsl_cas_relaxed(&epoch->held_bytes, &held, held + bytes));
   if (tsl_unlikely(held + bytes > epoch->soft_limit) &&
       tsl_exchange_relaxed(&epoch->soft_told, 1) == 0)
     tell(slot, TSLAB_SOFT_LIMIT, held, bytes);

@@ -18,7 +18,7 @@
 #include "memory/region.h"
 #include "tslab.h"
 
-enum { TSL_EPOCH_SLOT_BITS = 24, TSL_EPOCH_STATE_BITS = 8 };
+enum { TSL_EPOCH_SLOT_BITS = 24, TSL_EPOCH_STATE_BITS = 8, TSL_EPOCH_MOST_LEVELS = 64 };
 
 enum tsl_epoch_state { TSL_EPOCH_OPEN, TSL_EPOCH_CLOSED, TSL_EPOCH_RELEASED, TSL_EPOCH_FREE };
 
@@ -39,6 +39,7 @@ struct tsl_epoch {
   uint8_t largest_cell;  // [const] class
   uint8_t purge;         // [const] enum tslab_purge
   uint8_t soft_told;     // [remote] the callback knows that the soft limit is exceeded
+  uint8_t level;         // [const] ancestors; below TSL_EPOCH_MOST_LEVELS, since walks recurse
   uint32_t settled;      // [who ends it] the close has looked at all heaps
   uint32_t late;         // [remote] allocations refused because the epoch had ended
   uint64_t opened_ms;    // [const]

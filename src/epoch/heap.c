@@ -288,18 +288,6 @@ void tsl_heap_close_ready(struct tsl_heap *heap) {
   }
 }
 
-static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
-  struct tsl_stock *stock = &heap->store->stocks[class];
-  tsl_heap_look_at_ready(heap, COLLECT_BUDGET);
-  struct tsl_slab *slab = stock->slabs != NULL ? stock->slabs : heap_open_slab(heap, class);
-  if (slab == NULL) return false;
-  struct tsl_handful handful = tsl_slab_take(slab);
-  stock->next = handful.base;
-  stock->rest = handful.blocks;
-  if (slab->summary == 0) stock_unlist(stock, slab);
-  return true;
-}
-
 TSL_COLD static void report_twice(const void *block) {
   tsl_misuse("free(%p): the block is free already", block);
 }
@@ -419,6 +407,19 @@ static void stock_drain(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
   heap->store->allocations[class] -= tsl_stock_blocks(stock);
   while (stock->run != 0 || tsl_stock_run(stock)) heap_put(heap, class, tsl_stock_pop(stock));
+}
+
+static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
+  struct tsl_stock *stock = &heap->store->stocks[class];
+  tsl_heap_look_at_ready(heap, COLLECT_BUDGET);
+  struct tsl_slab *slab = stock->slabs != NULL ? stock->slabs : heap_open_slab(heap, class);
+  if (slab == NULL) return false;
+  if (stock->run != 0) stock_drain(heap, class);  // a limit's callback may have allocated here
+  struct tsl_handful handful = tsl_slab_take(slab);
+  stock->next = handful.base;
+  stock->rest = handful.blocks;
+  if (slab->summary == 0) stock_unlist(stock, slab);
+  return true;
 }
 
 // A class that the thread has not allocated from since the last look gives free blocks back to

@@ -50,7 +50,7 @@ TSL_ALWAYS_INLINE bool tsl_code_is_cell(unsigned code) {
   return code - TSL_CODES < TSL_CELL_CODES - TSL_CODES;
 }
 
-enum { TSL_HEAP_UNITS = 64, TSL_HEAP_SLOTS = 8 };
+enum { TSL_HEAP_UNITS = 64, TSL_HEAP_SLOTS = 8, TSL_HEAP_PARTS = 8 };
 
 struct tsl_bin {
   void *head;      // [owner] the block freed last
@@ -105,6 +105,7 @@ struct tsl_store {
   uint32_t quarantine_next;        // [owner]
   tsl_unit units[TSL_HEAP_UNITS];  // [owner] a home heap's cache of empty units
   uint32_t slots[TSL_HEAP_SLOTS];  // [owner] and of slots of retired epochs
+  uint32_t parts[TSL_HEAP_PARTS];  // [owner] heaps of the thread's last epochs, by their slots
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
 };
 
@@ -150,10 +151,11 @@ struct tsl_heap {
   uint32_t ticks;                // [owner] refills until the next look at what is not needed
   uint8_t mixed;                 // [owner] new blocks go to cells
   uint8_t refused;               // [owner] a limit refused the memory that the last refill wanted
-  uint16_t pace;   // [owner] home heap: hot allocations until the next look, while it is awake
-  uint8_t awake;   // [owner] home heap: there may be memory to give back
-  uint8_t inside;  // [owner, read after fork] home heap: the thread is in the middle of a change
-  uint8_t torn;    // [owner] a fork took the thread, perhaps in the middle of a fast path
+  uint16_t pace;    // [owner] home heap: hot allocations until the next look, while it is awake
+  uint8_t awake;    // [owner] home heap: there may be memory to give back
+  uint8_t inside;   // [owner, read after fork] home heap: the thread is in the middle of a change
+  uint8_t telling;  // [owner] home heap: a limit's callback runs
+  uint8_t torn;     // [owner] a fork took the thread, perhaps in the middle of a fast path
 
   TSL_ON_LINE uint64_t ready;  // [remote] life << 32 | slabs with remote bits
   uint32_t returned;           // [remote] home heap: its heaps that others sealed

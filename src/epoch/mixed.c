@@ -106,6 +106,7 @@ static bool cell_take(struct tsl_heap *heap, unsigned class) {
     tsl_epoch_discharge(heap->epoch, bytes);
     return false;
   }
+  tsl_mixed_retire(heap);  // a limit's callback may have allocated here
   tsl_cell_number number = tsl_cell_of(memory, class);
   tsl_cell_open(number, heap->number, heap->epoch);
   list_add(heap, number);

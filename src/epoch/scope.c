@@ -34,11 +34,24 @@ void tsl_scope_leave_ended(struct tsl_heap *heap) {
   tsl_scope_end_heap(heap, &ignored);
 }
 
+static uint32_t *last_part(struct tsl_heap *home, uint32_t slot) {
+  return &home->store->parts[slot % TSL_HEAP_PARTS];
+}
+
+static bool is_part_of(uint32_t number, uint32_t slot) {
+  const struct tsl_heap *heap = tsl_heap_at(number);
+  return number != 0 && tsl_load_relaxed(&heap->epoch) == slot &&
+         tsl_load_relaxed(&heap->sealing) == TSL_HEAP_UNSEALED;
+}
+
 // The thread's heap in an epoch, 0 when it has none yet, TSL_EPOCH_ENDED when it can get none.
-static uint32_t find_heap(const struct tsl_epoch *epoch, const struct tsl_heap *home) {
-  uint32_t number = tsl_load_acquire(&epoch->heaps);  // pairs: epoch-heaps
+static uint32_t find_heap(uint32_t slot, struct tsl_heap *home) {
+  uint32_t number = *last_part(home, slot);
+  if (is_part_of(number, slot)) return number;
+  number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
     number = tsl_load_relaxed(&tsl_heap_at(number)->epoch_next);
+  if (number != TSL_EPOCH_ENDED) *last_part(home, slot) = number;
   return number;
 }
 
@@ -67,12 +80,11 @@ static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined
 TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
   int error = tsl_epoch_check(id);
   if (error != 0) return error;
-  struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
-  uint32_t number = find_heap(epoch, tsl_heap_current->home);
+  uint32_t slot = tsl_epoch_slot(id), number = find_heap(slot, tsl_heap_current->home);
   if (number == TSL_EPOCH_ENDED) return ECANCELED;
-  if (number == 0) return join(epoch, tsl_epoch_slot(id), heap);
+  if (number == 0) return join(tsl_epoch_at(slot), slot, heap);
   // A list that ends meanwhile may lead to that of another epoch.
-  if (tsl_load_relaxed(&tsl_heap_at(number)->epoch) != tsl_epoch_slot(id)) return ECANCELED;
+  if (tsl_load_relaxed(&tsl_heap_at(number)->epoch) != slot) return ECANCELED;
   *heap = tsl_heap_at(number);
   return 0;
 }

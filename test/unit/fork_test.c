@@ -187,6 +187,32 @@ static void fork_often(uint64_t helper) {
 static void busy_threads(void) { fork_often(0); }
 static void busy_threads_and_helper(void) { fork_often(1); }
 
+// The child finds a rotation whole, though another thread turned it at that moment.
+static tslab_rotation rotation = {.label = "turns", .every_requests = 2};
+
+static void *turn_often(void *unused) {
+  while (tsl_load_relaxed(&over) == 0) {
+    tslab_free(tslab_epoch_malloc(tslab_rotation_current(&rotation), 100));
+    tsl_store_relaxed(&waiting, 1);
+  }
+  return unused;
+}
+
+static void turn_and_end(void) {
+  CHECK(tslab_rotation_advance(&rotation) != TSLAB_NO_EPOCH);
+  tslab_rotation_end(&rotation);
+}
+
+static void rotations_turn_in_the_child(void) {
+  pthread_t thread;
+  CHECK_EQ(pthread_create(&thread, NULL, turn_often, NULL), 0);
+  while (tsl_load_relaxed(&waiting) == 0) usleep(1000);
+  for (int i = 0; i < FORKS; i++) in_child(turn_and_end);
+  tsl_store_relaxed(&over, 1);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  tslab_rotation_end(&rotation);
+}
+
 // Epochs. The child goes on where the parent's thread was.
 static tslab_epoch epoch;
 static tslab_scope scope;
@@ -386,6 +412,7 @@ int main(void) {
   RUN(nothing_changes_during_a_fork);
   if (CHILDREN_MAY_HAVE_THREADS) RUN(child_has_its_own_helper);
   RUN(heaps_without_a_thread_are_pooled);
+  RUN(rotations_turn_in_the_child);
   RUN(child_stays_in_its_epoch);
   RUN(child_has_the_survivors);
   RUN(child_closes_epochs_of_other_threads);

@@ -1,3 +1,4 @@
+#include "alloc/rotation.h"
 #include "base/options.h"
 #include "epochs.h"
 #include "os_fake.h"
@@ -212,7 +213,8 @@ static void threads_share_a_rotation(void) {
   CHECK_GE(turns, THREADS * REQUESTS / 1000);
   CHECK_LE(tsl_region.last_epoch, 3 + THREADS * TSL_HEAP_SLOTS);
   tslab_rotation_end(&shared);
-  CHECK_EQ(tsl_load_relaxed(&shared.lock), 0);
+  tsl_rotations_lock();
+  tsl_rotations_unlock();
   epochs_check_all_free();
 }
 

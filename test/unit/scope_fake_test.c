@@ -20,6 +20,41 @@ static void scopes_pay_for_a_fence(void) {
   CHECK(tsl_scope_fences);
 }
 
+static void *enter_once(void *epoch) {
+  tslab_scope scope;
+  epochs_enter(&scope, *(tslab_epoch *)epoch);
+  epochs_leave(&scope);
+  return NULL;
+}
+
+static uint32_t *remembered(tslab_epoch epoch) {
+  return &tsl_heap_current->home->store->parts[tsl_epoch_slot(epoch) % TSL_HEAP_PARTS];
+}
+
+// A thread whose heap is not the first of an epoch's finds it again without looking at the others;
+// what it remembers of an epoch that has ended does not count.
+static void found_heaps_are_remembered(void) {
+  tslab_scope scope;
+  for (int life = 0; life < 3; life++) {
+    tslab_epoch epoch = epochs_open();
+    epochs_enter(&scope, epoch);
+    uint32_t mine = tsl_heap_current->number;
+    epochs_leave(&scope);
+    threads_run_one(enter_once, &epoch);
+    CHECK_NE(tsl_epoch_at(tsl_epoch_slot(epoch))->heaps, mine);
+    *remembered(epoch) = 0;
+    for (int round = 0; round < 3; round++) {
+      epochs_enter(&scope, epoch);
+      CHECK_EQ(tsl_heap_current->number, mine);
+      CHECK_EQ(*remembered(epoch), mine);
+      epochs_leave(&scope);
+    }
+    epochs_close(epoch, 0);
+    CHECK(epochs_is_over(epoch));
+  }
+  epochs_check_all_free();
+}
+
 static void plain_allocations_land_in_the_epoch(void) {
   static const size_t sizes[] = {0, 1, 1000, 5000, 9000, 40000, 3 << 20};
   tslab_epoch epoch = epochs_open();
@@ -481,6 +516,7 @@ static void releasing_races_with_leaving(void) {
 int main(void) {
   RUN(everybody_begins_in_the_default_epoch);
   RUN(scopes_pay_for_a_fence);
+  RUN(found_heaps_are_remembered);
   RUN(plain_allocations_land_in_the_epoch);
   RUN(scopes_nest_to_any_depth);
   RUN(leaving_in_the_wrong_order_is_refused);

@@ -384,6 +384,55 @@ static void the_soft_limit_is_told_once(void) {
   tslab_free(fourth);
 }
 
+// A callback that allocates where it is told of, which is in the middle of a refill.
+static void *given[2 * SOME];
+static unsigned given_count, told_count;
+
+static void allocate_in_it(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
+                           size_t wanted_bytes, void *nothing) {
+  (void)limit, (void)held_bytes, (void)wanted_bytes, (void)nothing;
+  told_count++;
+  for (unsigned i = 0; i < SOME && given_count < 2 * SOME; i++) {
+    void *block = tslab_epoch_malloc(epoch, BYTES);
+    if (block != NULL) given[given_count++] = block;
+  }
+}
+
+// Nothing of what both allocated is lost, whether the limit warns or refuses.
+static void callbacks_may_allocate_in_the_epoch(void) {
+  for (unsigned round = 0; round < 2 * sizeof kinds / sizeof *kinds; round++) {
+    size_t limit = round < 2 ? 1 : 0, hard = round < 2 ? 0 : 4 * TSL_UNIT_BYTES, count = 0;
+    tslab_epoch epoch =
+        EPOCHS_OPEN(.soft_limit_bytes = limit, .hard_limit_bytes = hard, .on_limit = allocate_in_it,
+                    .first_cell_bytes = kinds[round % 2]);
+    given_count = 0;
+    told_count = 0;
+    while (told_count == 0 || count < 3000) {
+      if (tslab_epoch_malloc(epoch, BYTES) == NULL) break;
+      count++;
+    }
+    CHECK_GE(told_count, 1);
+    state_check();
+    size_t live = count + given_count;
+    CHECK_EQ(epochs_stats(epoch).live_objects, live);
+    for (unsigned i = 0; i < given_count; i++) tslab_free(given[i]);
+    epochs_close(epoch, count);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+    epochs_check_all_free();
+  }
+}
+
+static void nesting_has_an_end(void) {
+  tslab_epoch root = epochs_open(), parent = root;
+  for (unsigned level = 1; level < TSL_EPOCH_MOST_LEVELS; level++)
+    parent = EPOCHS_OPEN(.parent = parent);
+  tslab_epoch_options options = {.size = sizeof options, .parent = parent};
+  check_open_refused("too deep", &options, ELOOP);
+  CHECK_EQ(tslab_epoch_release(root), 0);
+  CHECK(epochs_is_over(parent));
+  epochs_check_all_free();
+}
+
 static void the_hard_limit_refuses(void) {
   tslab_epoch epoch =
       EPOCHS_OPEN(.hard_limit_bytes = 2 * MIB, .on_limit = on_limit, .limit_context = &told);
@@ -453,6 +502,8 @@ int main(void) {
   RUN(realloc_leaves_an_ended_epoch);
   RUN(moved_pages_leave_an_ended_epoch);
   RUN(the_soft_limit_is_told_once);
+  RUN(callbacks_may_allocate_in_the_epoch);
+  RUN(nesting_has_an_end);
   RUN(the_hard_limit_refuses);
   RUN(stats_say_their_size);
   RUN(made_up_ids_are_refused);
