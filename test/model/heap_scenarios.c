@@ -5,15 +5,16 @@
 #include "epoch/pool.h"
 #include "scenario.h"
 
-enum { EIGHTH_BYTES = 8192, LARGE_BYTES = 100000 };
+// Small blocks go home to their slab when others free them. One of the 64 of A's lies in its bin.
+enum { EIGHTH_BYTES = 8192, LARGE_BYTES = 100000, REST_OF_SLAB = 63 };
 
 static uint32_t flag;
 static tslab_epoch parent, second, third;
 
 static void free_0(void) { free_block(0); }
 static void free_1(void) { free_block(1); }
-static void free_2_to_7(void) {
-  for (unsigned i = 2; i < 8; i++) free_block(i);
+static void free_all_but_0_1(void) {
+  for (unsigned i = 2; i < REST_OF_SLAB; i++) free_block(i);
 }
 
 static void fill_slab(unsigned count, size_t bytes) {
@@ -22,7 +23,7 @@ static void fill_slab(unsigned count, size_t bytes) {
     EXPECT(blocks[i] != NULL);
   }
 }
-static void fill_eighths(void) { fill_slab(8, EIGHTH_BYTES); }
+static void fill_rest(void) { fill_slab(REST_OF_SLAB, BLOCK_BYTES); }
 static void fill_halves(void) { fill_slab(128, BLOCK_BYTES / 2); }
 static void fill_two(void) { fill_slab(2, BLOCK_BYTES); }
 static void free_all_but_two(void) {
@@ -35,8 +36,8 @@ static void free_64(void) { free_block(64); }
 // A slab of A's, with nothing but two blocks in use; the rest is on its way back by C.
 static void nearly_empty(void) {
   warm_all();
-  model_as(A, fill_eighths);
-  model_as(C, free_2_to_7);
+  model_as(A, fill_rest);
+  model_as(C, free_all_but_0_1);
 }
 static void nearly_empty_words(void) {
   warm_all();
@@ -52,6 +53,11 @@ static void collect_twice(void) {
 static void allocate_again(void) {
   blocks[10] = tslab_malloc(EIGHTH_BYTES);
   EXPECT(blocks[10] != NULL);
+}
+
+static void refill(void) {
+  blocks[64] = tslab_malloc(BLOCK_BYTES);
+  EXPECT(blocks[64] != NULL);
 }
 
 // B has no heap yet.
@@ -179,7 +185,7 @@ static void count_deferred(void) { EXPECT(deferred_runs == deferred_taken); }
 const struct model_scenario heap_scenarios[] = {
     {SCENARIO("ready-collect", nearly_empty, collect_twice, free_0, free_1)},
     {SCENARIO("ready-collect-words", nearly_empty_words, collect_twice, free_0, free_64)},
-    {SCENARIO("ready-refill", nearly_empty, allocate_again, free_0, free_1)},
+    {SCENARIO("ready-refill", nearly_empty, refill, free_0, free_1)},
     {SCENARIO("pool-take", a_and_c, exit_thread, allocate_first, free_0)},
     {SCENARIO("pool-look", pooled, look, allocate_first, free_0)},
     {SCENARIO("hand-over", full_slab, reuse_and_leave, free_0, close_epoch)},
