@@ -1,8 +1,8 @@
 // region: the one stretch of address space in which everything of ours lies, and the map that tells
 // whose each unit is.
 //
-//   base                                                               base + span
-//   | map | unit records | cells | granules | segments | heaps | stores | epochs |  units ...  | no access |
+//   base                                                                             base + span
+//   | map | records | cells | granules | segments | heaps | stores | epochs | units | no access |
 //
 //  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span
 //      only
