@@ -3,29 +3,12 @@
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/memory.h"
-#include "common/random.h"
 #include "common/report.h"
-
-#include <stdlib.h>
-
-static void slot_toggle(char **slot, uint32_t *state) {
-  if (*slot != NULL) {
-    free(*slot);
-    *slot = NULL;
-    return;
-  }
-  size_t bytes = 16 + (random_next(state) & 1023);
-  char *block = malloc(bytes);
-  memory_demand(block);
-  memory_touch(block, bytes);
-  *slot = block;
-}
+#include "common/toggle.h"
 
 static uint64_t pass_ns(char **slots, uint32_t count, uint64_t operations, uint32_t *state) {
   uint64_t start = clock_ns();
-  for (uint64_t i = 0; i < operations; i++) {
-    slot_toggle(&slots[random_below(state, count)], state);
-  }
+  slots_toggle(slots, count, operations, state);
   return clock_ns() - start;
 }
 

@@ -1,7 +1,7 @@
 // What an epoch itself costs, in one thread: a stay in it, its two ends alone, and its two ends
 // around one object. The best of some rounds: nothing but the machine makes one slower.
 #include "common/args.h"
-#include "common/clock.h"
+#include "common/cost.h"
 #include "common/epochs.h"
 #include "common/memory.h"
 #include "common/report.h"
@@ -10,9 +10,8 @@
 
 #define OBJECT_BYTES 64u
 
-typedef void (*cost_body)(uint64_t count);
-
-static void cost_enter_leave(uint64_t count) {
+static void cost_enter_leave(void *context, uint64_t count) {
+  (void)context;
   tslab_epoch epoch = epochs_open("cost", NULL);
   for (uint64_t i = 0; i < count; i++) {
     tslab_scope scope;
@@ -22,13 +21,15 @@ static void cost_enter_leave(uint64_t count) {
   epochs_close(epoch);
 }
 
-static void cost_open_close(uint64_t count) {
+static void cost_open_close(void *context, uint64_t count) {
+  (void)context;
   for (uint64_t i = 0; i < count; i++) {
     epochs_close(epochs_open("cost", NULL));
   }
 }
 
-static void cost_open_use_close(uint64_t count) {
+static void cost_open_use_close(void *context, uint64_t count) {
+  (void)context;
   for (uint64_t i = 0; i < count; i++) {
     tslab_epoch epoch = epochs_open("cost", NULL);
     tslab_scope scope;
@@ -42,17 +43,6 @@ static void cost_open_use_close(uint64_t count) {
   }
 }
 
-static double cost_best_ns(cost_body body, uint64_t count, uint64_t rounds) {
-  uint64_t best = UINT64_MAX;
-  for (uint64_t round = 0; round < rounds; round++) {
-    uint64_t start = clock_ns();
-    body(count);
-    uint64_t ns = clock_ns() - start;
-    best = ns < best ? ns : best;
-  }
-  return (double)best / (double)count;
-}
-
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "epoch_costs [COUNT [ROUNDS]]");
   uint64_t count = args_number(&a, 0, 200000);
@@ -60,9 +50,9 @@ int main(int argc, char **argv) {
   args_end(&a, 2);
   epochs_demand();
 
-  double stay_ns = cost_best_ns(cost_enter_leave, 10 * count, rounds);
-  double unused_ns = cost_best_ns(cost_open_close, count, rounds);
-  double used_ns = cost_best_ns(cost_open_use_close, count, rounds);
+  double stay_ns = cost_best_ns(cost_enter_leave, NULL, 10 * count, rounds);
+  double unused_ns = cost_best_ns(cost_open_close, NULL, count, rounds);
+  double used_ns = cost_best_ns(cost_open_use_close, NULL, count, rounds);
 
   report_open("epoch_costs");
   report_count("count", count);

@@ -134,17 +134,11 @@ static void light_request(mix *m) {
   request_end(m, r);
 }
 
-static void clock_sleep_until(uint64_t ns) {
-  struct timespec until = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
-  }
-}
-
 // Resident over live bytes at its end.
 static double trough_run(mix *m) {
   uint64_t start = clock_ns();
   for (uint64_t ms = 0; ms < m->trough_ms; ms++) {
-    clock_sleep_until(start + ms * 1000000u);
+    clock_wait_until(start + ms * 1000000u);
     light_request(m);
   }
   return ((double)memory_resident_bytes() - (double)m->before) / (double)m->live_bytes;

@@ -46,7 +46,7 @@ static void side_run(void *context, unsigned index) {
 
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "producer_consumer [OBJECTS [BYTES]]");
-  uint64_t objects = args_number(&a, 0, 20000000);
+  uint64_t objects = args_number(&a, 0, 60000000);
   shared s = {.bytes = args_number(&a, 1, 64)};
   args_end(&a, 2);
   s.objects = (objects + RING_BATCH - 1) / RING_BATCH * RING_BATCH;

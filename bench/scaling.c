@@ -1,5 +1,6 @@
 // Allocation-bound threads that share nothing: throughput of N threads over that of one. Both are
-// measured in turns, so that a slow moment of the machine meets both.
+// measured in turns, so that a slow moment of the machine meets both. The floor is the same loop
+// with an array of blocks in place of an allocator: what the processors themselves gain.
 #include "common/args.h"
 #include "common/memory.h"
 #include "common/random.h"
@@ -10,10 +11,12 @@
 
 #define TURNS 7u
 #define SLOTS 1024u
+#define BLOCK_BYTES 272u
 
 typedef struct work {
   uint64_t operations;
   char **slots[THREADS_MAX];
+  char *blocks[THREADS_MAX];  // the floor's
 } work;
 
 static void work_thread(void *context, unsigned index) {
@@ -24,6 +27,18 @@ static void work_thread(void *context, unsigned index) {
     char **slot = &slots[random_below(&state, SLOTS)];
     free(*slot);
     *slot = malloc(16 + (random_next(&state) & 255));
+    memory_demand(*slot);
+    **slot = 1;
+  }
+}
+
+static void floor_thread(void *context, unsigned index) {
+  const work *w = context;
+  uint32_t state = random_seed(42, index);
+  char **slots = w->slots[index];
+  for (uint64_t i = 0; i < w->operations; i++) {
+    char **slot = &slots[random_below(&state, SLOTS)];
+    *slot = w->blocks[index] + BLOCK_BYTES * (random_next(&state) & (SLOTS - 1));
     memory_demand(*slot);
     **slot = 1;
   }
@@ -40,29 +55,47 @@ static double rate_of_median(uint64_t *ns, uint64_t operations) {
   return report_million_per_s(operations, ns[TURNS / 2]);
 }
 
+typedef struct gain {
+  double one;
+  double all;
+} gain;
+
+static gain gain_of(void (*body)(void *, unsigned), work *w, unsigned threads) {
+  uint64_t one_ns[TURNS];
+  uint64_t all_ns[TURNS];
+  threads_run(threads, body, w);
+  for (unsigned turn = 0; turn < TURNS; turn++) {
+    one_ns[turn] = threads_run(1, body, w);
+    all_ns[turn] = threads_run(threads, body, w);
+  }
+  return (gain){rate_of_median(one_ns, w->operations),
+                rate_of_median(all_ns, w->operations * threads)};
+}
+
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "scaling [THREADS [OPS]]");
   unsigned threads = args_threads(&a, 0, 2);
-  work w = {.operations = args_number(&a, 1, 5000000) / 2 + 1};
+  work w = {.operations = args_number(&a, 1, 5000000)};
   args_end(&a, 2);
   for (unsigned i = 0; i < threads; i++) {
     w.slots[i] = memory_map(SLOTS * sizeof(char *));
+    w.blocks[i] = memory_map((size_t)SLOTS * BLOCK_BYTES);
   }
 
-  uint64_t one_ns[TURNS];
-  uint64_t all_ns[TURNS];
-  threads_run(threads, work_thread, &w);
-  for (unsigned turn = 0; turn < TURNS; turn++) {
-    one_ns[turn] = threads_run(1, work_thread, &w);
-    all_ns[turn] = threads_run(threads, work_thread, &w);
+  gain ours = gain_of(work_thread, &w, threads);
+  for (unsigned i = 0; i < threads; i++) {
+    for (unsigned slot = 0; slot < SLOTS; slot++) {
+      free(w.slots[i][slot]);
+    }
   }
+  gain floor = gain_of(floor_thread, &w, threads);
 
-  double one = rate_of_median(one_ns, 2 * w.operations);
-  double all = rate_of_median(all_ns, 2 * w.operations * threads);
   report_open("scaling");
   report_count("threads", threads);
-  report_real("one_mops", one);
-  report_real("all_mops", all);
-  report_real("ratio", all / one);
-  report_close("1 thread %.1f, %u threads %.1f M ops/s: %.2f x", one, threads, all, all / one);
+  report_real("one_mops", 2 * ours.one);
+  report_real("all_mops", 2 * ours.all);
+  report_real("ratio", ours.all / ours.one);
+  report_real("floor_ratio", floor.all / floor.one);
+  report_close("1 thread %.1f, %u threads %.1f M ops/s: %.2f x; without an allocator %.2f x",
+               2 * ours.one, threads, 2 * ours.all, ours.all / ours.one, floor.all / floor.one);
 }

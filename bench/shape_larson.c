@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
   server s = {.make = malloc, .drop = drop_unsized};
   bool sized = args_take_flag(&a, "--sized");
   s.threads = args_threads(&a, 0, 2);
-  uint64_t operations = args_number(&a, 1, 40000000);
+  uint64_t operations = args_number(&a, 1, 120000000);
   args_end(&a, 2);
   if (sized) {
     server_use_sized(&s);

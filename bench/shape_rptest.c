@@ -55,7 +55,7 @@ static void exchange_thread(void *context, unsigned index) {
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "shape_rptest [THREADS [OPS]]");
   unsigned threads = args_threads(&a, 0, 2);
-  uint64_t operations = args_number(&a, 1, 20000000);
+  uint64_t operations = args_number(&a, 1, 60000000);
   args_end(&a, 2);
   exchange e = {.replacements = operations / threads / 2 + 1};
 

@@ -30,12 +30,38 @@ tslab_bench_smoke(thread_churn shape_thread_churn "rate=${positive}" 2 200)
 tslab_bench_smoke(large shape_large "rate=${positive}" 3)
 tslab_bench_smoke(batches shape_batches "rate=${positive}" 2 100000)
 tslab_bench_smoke(alloc_test shape_alloc_test "rate=${positive}" 2 100000)
+tslab_bench_smoke(accurate benchmark_accurate "warm_free_p9999_ns=${positive}"
+  --blocks 20000 --operations 20000)
+tslab_bench_smoke(threads_sweep benchmark_threads "t16_rate=${positive}" --blocks 1000 --rounds 2)
+tslab_bench_smoke(threads_3 benchmark_threads "t3_free_p99_ns=${positive}" --blocks 1000 3)
+tslab_bench_smoke(churn_fixed churn_fixed "p99999_over_p50=${positive}" --live 1000 --cycles 20)
+tslab_bench_smoke(churn_test churn_test "peak_bytes=${positive}" --live 10000 --cycles 100)
+tslab_bench_smoke(founding_smoke smoke_tests "damaged=0" 20000)
+tslab_bench_smoke(ws_sweep ws_sweep "rate_4096=${positive}" 10000 4096)
+tslab_bench_smoke(idle_return idle_return "returned_40ms_pct=" 20000 10 20 40)
+tslab_bench_smoke(idle_return_pinned idle_return "live_bytes=${positive}" --pinned 20000 10 20 40)
+tslab_bench_smoke(realloc_growth realloc_growth "step_peak_bytes=${positive}" 4 300000 1)
+tslab_bench_smoke(shapes_free_only thread_shapes "rate=${positive}" free_only 3 50000)
+tslab_bench_smoke(shapes_pairs thread_shapes "rate=${positive}" producer_consumer 4 50000)
+tslab_bench_smoke(shapes_churn thread_shapes "late_bytes=${positive}" churn 2 200)
+tslab_bench_smoke(shapes_sleeping thread_shapes "asleep_bytes=${positive}" sleeping 4 5000 20)
+tslab_bench_smoke(shapes_sharing thread_shapes "rate=${positive}" sharing 2 100 1000)
 
 foreach(mode IN ITEMS malloc monotonic)
   if(TARGET request_objects)
     tslab_bench_smoke(request_${mode} request_objects "request_ns=${positive}" ${mode} 1000)
   endif()
 endforeach()
+if(TARGET arena_request)
+  get_target_property(arena_sources arena_request SOURCES)
+  foreach(mode IN ITEMS malloc monotonic pool talloc apr obstack)
+    tslab_bench_smoke(arena_${mode} arena_request "request_ns=${positive}" ${mode} 1000)
+    if(mode MATCHES "talloc|apr|obstack" AND NOT "arena/${mode}.cpp" IN_LIST arena_sources)
+      set_tests_properties(bench_smoke_arena_${mode} PROPERTIES
+        PASS_REGULAR_EXPRESSION "not built in: ${mode}")
+    endif()
+  endforeach()
+endif()
 tslab_bench_smoke(lifetime_plain lifetime_mix "burst_1=${positive}" 1 20 50)
 
 # Programs that use epochs find them in the library that is preloaded.
@@ -51,9 +77,12 @@ if(TARGET tslab_preload)
     if(TARGET request_objects)
       tslab_bench_smoke_epochs(request_${mode} request_objects "request_ns=${positive}"
         ${mode} 1000)
+      tslab_bench_smoke_epochs(arena_${mode} arena_request "request_ns=${positive}" ${mode} 1000)
     endif()
   endforeach()
   tslab_bench_smoke_epochs(many_epochs many_epochs "near_ns=${positive}" 100 10000)
+  tslab_bench_smoke_epochs(epoch_curve epoch_curve
+    "alloc_ns_1=${positive}.* floor_ns_100=${positive}.* filled_kib_100=${positive}" 100 10000 2)
   tslab_bench_smoke_epochs(lifetime_epochs lifetime_mix "burst_1=${positive}" --epochs 1 20 50)
   tslab_bench_smoke_epochs(epoch_churn epoch_churn "late_bytes=${positive}" 110 2000)
   tslab_bench_smoke_epochs(epoch_close_drained epoch_close_drained "close_ns=${positive}" 20000)
@@ -62,11 +91,79 @@ add_test(NAME bench_smoke_without_epochs COMMAND epoch_costs)
 set_tests_properties(bench_smoke_without_epochs PROPERTIES
   LABELS bench PASS_REGULAR_EXPRESSION "needs epochs")
 
+include(synthetic/smoke.cmake)
+tslab_bench_smoke(epoch_curve_refuses epoch_curve "" 0)
+set_tests_properties(bench_smoke_epoch_curve_refuses PROPERTIES
+  PASS_REGULAR_EXPRESSION "out of range: 0.*usage: epoch_curve")
+if(TARGET arena_request)
+  tslab_bench_smoke(arena_refuses arena_request "" x)
+  set_tests_properties(bench_smoke_arena_refuses PROPERTIES
+    PASS_REGULAR_EXPRESSION "not a mode: x.*usage: arena_request")
+endif()
+
 foreach(bad IN ITEMS 0 x -1 99999999999999999999)
   add_test(NAME bench_smoke_refuses_${bad} COMMAND bench_random_mixed ${bad})
   set_tests_properties(bench_smoke_refuses_${bad} PROPERTIES
     LABELS bench PASS_REGULAR_EXPRESSION "usage: bench_random_mixed")
 endforeach()
+
+# Two runs into one file: one header, and the second run's rows behind the first one's.
+function(tslab_bench_smoke_file name option expected program)
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+  string(REPLACE ";" " " arguments "${ARGN}")
+  set(run "$<TARGET_FILE:${program}> ${option} '${file}' ${arguments} >/dev/null")
+  add_test(NAME bench_smoke_file_${name}
+    COMMAND sh -c "rm -f '${file}' && ${run} && ${run} && cat '${file}'")
+  set_tests_properties(bench_smoke_file_${name} PROPERTIES
+    LABELS bench TIMEOUT 20 PASS_REGULAR_EXPRESSION "^${expected}")
+endfunction()
+
+set(row "[^\n]+\n")
+set(rows "[^,]+,1,128,malloc,${row}${row}${row}${row}[^,]+,1,128,malloc,")
+tslab_bench_smoke_file(latency.csv --csv
+  "allocator,threads,size_class,op,avg_ns,p50_ns,p95_ns,p99_ns,p999_ns,ops_per_sec\n${rows}"
+  benchmark_accurate --blocks 1000 --operations 1000)
+tslab_bench_smoke_file(fragmentation.csv --fragmentation
+  "allocator,size_class,requested,rounded,wasted,efficiency_pct\n[^,]+,[0-9]+,48,"
+  benchmark_accurate --blocks 1000 --operations 1000)
+tslab_bench_smoke_file(rss_churn.csv --csv
+  "allocator,cycle,rss_mib,slabs_allocated,slabs_recycled,slabs_overflowed\n[^,]+,0,[0-9.]+,"
+  churn_test --live 1000 --cycles 100)
+tslab_bench_smoke_file(scaling.csv --csv
+  "allocator,threads,throughput_ops_sec,avg_ns,p50_ns,p95_ns,p99_ns\n[^,]+,2,${row}[^,]+,2,"
+  benchmark_threads --blocks 1000 2)
+tslab_bench_smoke_file(churn_fixed.hgrm --hgrm
+  "# program=churn_fixed operation=malloc allocator=[^ ]+ version=${row}[0-9.]+ [0-9]+\n"
+  churn_fixed --live 1000 --cycles 20)
+tslab_bench_smoke_file(threads.hgrm --hgrm
+  "# program=benchmark_threads operation=malloc threads=2 .*operation=free threads=2"
+  benchmark_threads --blocks 1000 2)
+add_test(NAME bench_smoke_json COMMAND churn_fixed --json --live 1000 --cycles 2)
+set_tests_properties(bench_smoke_json PROPERTIES LABELS bench
+  PASS_REGULAR_EXPRESSION "^{\"program\": \"churn_fixed\", .*\"p99999_over_p50\": [0-9.]+, .*}\n$")
+
+# As above for the rest, and the status.
+function(tslab_bench_smoke_refuses name program)
+  string(REPLACE ";" " " arguments "${ARGN}")
+  add_test(NAME bench_smoke_${program}_refuses_${name}
+    COMMAND sh -c "$<TARGET_FILE:${program}> ${arguments}; echo status $?")
+  set_tests_properties(bench_smoke_${program}_refuses_${name} PROPERTIES
+    LABELS bench TIMEOUT 20 PASS_REGULAR_EXPRESSION "usage: ${program}.*status 2")
+endfunction()
+
+foreach(program IN ITEMS benchmark_accurate benchmark_threads churn_fixed churn_test smoke_tests
+    ws_sweep idle_return realloc_growth thread_shapes)
+  tslab_bench_smoke_refuses(unknown ${program} --nonsense)
+endforeach()
+tslab_bench_smoke_refuses(file benchmark_accurate --csv /nowhere/latency.csv)
+tslab_bench_smoke_refuses(few churn_fixed --live 1)
+tslab_bench_smoke_refuses(few churn_test --cycles 1)
+tslab_bench_smoke_refuses(text churn_test --live x)
+tslab_bench_smoke_refuses(zero benchmark_threads 0)
+tslab_bench_smoke_refuses(few ws_sweep 1000 8)
+tslab_bench_smoke_refuses(order idle_return 1000 20 10)
+tslab_bench_smoke_refuses(one thread_shapes free_only 1)
+tslab_bench_smoke_refuses(none thread_shapes)
 
 add_test(NAME bench_peer_exports
   COMMAND ${CMAKE_CURRENT_LIST_DIR}/peers/exports ${CMAKE_BINARY_DIR}/peers)

@@ -70,7 +70,7 @@ def test_packages_without_a_program_are_asked_for_by_name(machine: Machine) -> N
     machine.add("apt-get", 'echo "$@" >>"$NOTES"')
     assert machine.bootstrap("bench").returncode == 0
     install = machine.notes.read_text().splitlines()[1]
-    assert install.endswith(" libmimalloc2.0 libtcmalloc-minimal4")
+    assert install.endswith(" libmimalloc2.0 libtalloc-dev libtcmalloc-minimal4")
 
 
 def test_an_update_that_fails_does_not_stop_the_installation(machine: Machine) -> None:

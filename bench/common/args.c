@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NUMBER_MOST (1ull << 48)
+
 args args_open(int argc, char **argv, const char *usage) {
   args a = {argc - 1, argv + 1, usage};
   if (args_take_flag(&a, "--help")) {
@@ -51,11 +53,7 @@ const char *args_take_value(args *a, const char *name) {
   return NULL;
 }
 
-static uint64_t args_number_most(const args *a, int index, uint64_t fallback, uint64_t most) {
-  if (index >= a->count) {
-    return fallback;
-  }
-  const char *text = a->values[index];
+static uint64_t args_parse(const args *a, const char *text, uint64_t most) {
   char *end = NULL;
   errno = 0;
   uint64_t number = strtoull(text, &end, 10);
@@ -68,8 +66,25 @@ static uint64_t args_number_most(const args *a, int index, uint64_t fallback, ui
   return number;
 }
 
+static uint64_t args_number_most(const args *a, int index, uint64_t fallback, uint64_t most) {
+  return index < a->count ? args_parse(a, a->values[index], most) : fallback;
+}
+
+static uint64_t args_take_number_most(args *a, const char *name, uint64_t fallback, uint64_t most) {
+  const char *text = args_take_value(a, name);
+  return text == NULL ? fallback : args_parse(a, text, most);
+}
+
+uint64_t args_take_number(args *a, const char *name, uint64_t fallback) {
+  return args_take_number_most(a, name, fallback, NUMBER_MOST);
+}
+
+uint32_t args_take_number32(args *a, const char *name, uint32_t fallback) {
+  return (uint32_t)args_take_number_most(a, name, fallback, UINT32_MAX);
+}
+
 uint64_t args_number(const args *a, int index, uint64_t fallback) {
-  return args_number_most(a, index, fallback, 1ull << 48);
+  return args_number_most(a, index, fallback, NUMBER_MOST);
 }
 
 uint32_t args_number32(const args *a, int index, uint32_t fallback) {

@@ -18,6 +18,11 @@ bool args_take_flag(args *a, const char *flag);
 // Drops `name` and the argument behind it, and returns that; NULL when `name` was not there.
 const char *args_take_value(args *a, const char *name);
 
+// Drops `name` and the decimal number from 1 on behind it; `fallback` when `name` was not there.
+uint64_t args_take_number(args *a, const char *name, uint64_t fallback);
+// The same below 2^32.
+uint32_t args_take_number32(args *a, const char *name, uint32_t fallback);
+
 // The argument at `index` (0 is the first), a decimal number from 1 on; `fallback` when it is
 // missing.
 uint64_t args_number(const args *a, int index, uint64_t fallback);

@@ -5,6 +5,12 @@
 #define CALIBRATION_NS 50000000u
 #define FLOOR_SAMPLES 200000
 
+void clock_wait_until(uint64_t ns) {
+  struct timespec until = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
+  }
+}
+
 double clock_ns_per_tick(void) {
   uint64_t start_ns = clock_ns();
   uint64_t start_ticks = ticks_begin();

@@ -40,6 +40,9 @@ static inline uint64_t ticks_end(void) {
   return ticks;
 }
 
+// Sleeps until clock_ns() is there.
+void clock_wait_until(uint64_t ns);
+
 double clock_ns_per_tick(void);
 
 // The median of ticks_end() - ticks_begin() around nothing. Figures below three times this say

@@ -1,6 +1,6 @@
 #include "histogram.h"
 
-static uint64_t bucket_value(unsigned bucket) {
+uint64_t histogram_bucket_value(unsigned bucket) {
   if (bucket < HISTOGRAM_EXACT) {
     return bucket;
   }
@@ -25,7 +25,7 @@ uint64_t histogram_quantile(const histogram *h, double share) {
   for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
     seen += h->buckets[i];
     if (seen > wanted) {
-      return bucket_value(i);
+      return histogram_bucket_value(i);
     }
   }
   return h->max;

@@ -33,6 +33,9 @@ static inline void histogram_add(histogram *h, uint64_t value) {
   h->buckets[histogram_bucket(value)]++;
 }
 
+// The least value of a bucket.
+uint64_t histogram_bucket_value(unsigned bucket);
+
 void histogram_merge(histogram *into, const histogram *from);
 
 // The least value of the bucket that holds this share of all values.

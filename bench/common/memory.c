@@ -14,12 +14,16 @@ void memory_demand(const void *block) {
   }
 }
 
-void *memory_map(size_t bytes) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+static void *memory_map_as(int sharing, size_t bytes) {
+  int flags = sharing | MAP_ANONYMOUS | MAP_POPULATE;
   void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   memory_demand(block == MAP_FAILED ? NULL : block);
   return block;
 }
+
+void *memory_map(size_t bytes) { return memory_map_as(MAP_PRIVATE, bytes); }
+
+void *memory_share(size_t bytes) { return memory_map_as(MAP_SHARED, bytes); }
 
 static size_t file_read(const char *path, char *buffer, size_t capacity) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -31,16 +35,20 @@ static size_t file_read(const char *path, char *buffer, size_t capacity) {
   return length < 0 ? 0 : (size_t)length;
 }
 
-uint64_t memory_resident_bytes(void) {
+static uint64_t rollup_bytes(const char *key) {
   char text[2048];
   file_read("/proc/self/smaps_rollup", text, sizeof text);
-  const char *line = strstr(text, "\nRss:");
+  const char *line = strstr(text, key);
   if (line == NULL) {
     fputs("cannot read /proc/self/smaps_rollup\n", stderr);
     exit(1);
   }
-  return strtoull(line + 5, NULL, 10) * 1024;
+  return strtoull(line + strlen(key), NULL, 10) * 1024;
 }
+
+uint64_t memory_resident_bytes(void) { return rollup_bytes("\nRss:"); }
+
+uint64_t memory_lazy_bytes(void) { return rollup_bytes("\nLazyFree:"); }
 
 uint64_t memory_resident_bytes_about(void) {
   char text[256];

@@ -36,8 +36,10 @@ sharing sharing_open(const char *program, const args *a) {
   return s;
 }
 
+uint64_t sharing_run_ns(sharing *s) { return threads_run(s->threads, sharing_thread, s); }
+
 void sharing_run(sharing *s) {
-  uint64_t ns = threads_run(s->threads, sharing_thread, s);
+  uint64_t ns = sharing_run_ns(s);
   rate_report(
       &(rate){s->program, "Mwrites/s", s->threads, s->threads * s->objects * s->writes, 1e6, ns});
 }

@@ -16,6 +16,9 @@ typedef struct sharing {
 // Fills in what the command line says: THREADS OBJECTS WRITES.
 sharing sharing_open(const char *program, const args *a);
 
+uint64_t sharing_run_ns(sharing *s);
+
+// The same, with a report.
 void sharing_run(sharing *s);
 
 #endif

@@ -1,0 +1,31 @@
+# The arenas of other libraries, as far as they are installed: modes of arena_request.
+include(CheckIncludeFileCXX)
+find_package(PkgConfig QUIET)
+
+function(bench_arena_missing mode what)
+  message(STATUS "arena_request: no ${what} here, mode ${mode} is not built in")
+endfunction()
+
+function(bench_arena mode package)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(bench_${mode} QUIET IMPORTED_TARGET ${package})
+  endif()
+  if(NOT TARGET PkgConfig::bench_${mode})
+    bench_arena_missing(${mode} ${package})
+    return()
+  endif()
+  target_sources(arena_request PRIVATE arena/${mode}.cpp)
+  target_link_libraries(arena_request PRIVATE PkgConfig::bench_${mode})
+endfunction()
+
+bench_arena(talloc talloc)
+bench_arena(apr apr-1)
+
+set(CMAKE_REQUIRED_QUIET ON)
+check_include_file_cxx(obstack.h BENCH_HAS_OBSTACK)
+unset(CMAKE_REQUIRED_QUIET)
+if(BENCH_HAS_OBSTACK)
+  target_sources(arena_request PRIVATE arena/obstack.cpp)
+else()
+  bench_arena_missing(obstack obstack.h)
+endif()

@@ -1,0 +1,128 @@
+// What an idle process gives back: a burst of blocks of 16 to 1,039 bytes, all of them freed, or
+// with --pinned all but 1 in 50. Then the program sleeps, and reads 1, 10 and 60 seconds after the
+// last free how many bytes less are resident than at the top of the burst. Pages that the allocator
+// only offered to the system count as resident; they are told beside.
+#include "common/args.h"
+#include "common/clock.h"
+#include "common/memory.h"
+#include "common/random.h"
+#include "common/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PINNED_1_IN 50u
+#define WAITS 3u
+
+typedef struct moment {
+  uint64_t ms;  // after the last free
+  uint64_t resident_bytes;
+  uint64_t lazy_bytes;
+} moment;
+
+typedef struct idle {
+  bool is_pinned;
+  uint32_t count;
+  char **blocks;
+  uint64_t top_bytes;   // resident when all blocks lived, those before the first one not included
+  uint64_t live_bytes;  // as asked for, after the burst
+  uint64_t before;
+  moment moments[WAITS + 1];
+} idle;
+
+static size_t block_bytes(uint32_t *state) { return 16 + (random_next(state) & 1023); }
+
+static void burst_fill(idle *i) {
+  uint32_t state = 42;
+  for (uint32_t n = 0; n < i->count; n++) {
+    size_t bytes = block_bytes(&state);
+    i->blocks[n] = malloc(bytes);
+    memory_demand(i->blocks[n]);
+    memory_touch(i->blocks[n], bytes);
+  }
+}
+
+static void burst_end(idle *i) {
+  uint32_t sizes = 42;
+  uint32_t state = 43;
+  for (uint32_t n = 0; n < i->count; n++) {
+    size_t bytes = block_bytes(&sizes);
+    if (i->is_pinned && random_below(&state, PINNED_1_IN) == 0) {
+      i->live_bytes += bytes;
+    } else {
+      free(i->blocks[n]);
+    }
+  }
+}
+
+static uint64_t own_bytes(const idle *i) {
+  uint64_t resident = memory_resident_bytes();
+  return resident < i->before ? 0 : resident - i->before;
+}
+
+static void idle_run(idle *i) {
+  i->before = memory_resident_bytes();
+  burst_fill(i);
+  i->top_bytes = own_bytes(i);
+  burst_end(i);
+  uint64_t start = clock_ns();
+  for (unsigned n = 0; n <= WAITS; n++) {
+    clock_wait_until(start + i->moments[n].ms * 1000000u);
+    i->moments[n].resident_bytes = own_bytes(i);
+    i->moments[n].lazy_bytes = memory_lazy_bytes();
+  }
+}
+
+static double returned_bytes(const idle *i, const moment *m) {
+  return (double)i->top_bytes - (double)m->resident_bytes;
+}
+
+static double returned_pct(const idle *i, const moment *m) {
+  return returned_bytes(i, m) / ((double)i->top_bytes - (double)i->live_bytes) * 100;
+}
+
+static void moment_report(const idle *i, const moment *m) {
+  char key[64];
+  snprintf(key, sizeof key, "returned_%llums_bytes", (unsigned long long)m->ms);
+  report_real(key, returned_bytes(i, m));
+  snprintf(key, sizeof key, "returned_%llums_pct", (unsigned long long)m->ms);
+  report_real(key, returned_pct(i, m));
+  snprintf(key, sizeof key, "lazy_%llums_bytes", (unsigned long long)m->ms);
+  report_count(key, m->lazy_bytes);
+}
+
+static void idle_report(const idle *i) {
+  report_open("idle_return");
+  report_text("mode", i->is_pinned ? "pinned" : "all");
+  report_count("blocks", i->count);
+  report_count("top_bytes", i->top_bytes);
+  report_count("live_bytes", i->live_bytes);
+  for (unsigned n = 0; n <= WAITS; n++) {
+    moment_report(i, &i->moments[n]);
+  }
+  report_close("burst of %.1f MiB, %.1f MiB live after it", (double)i->top_bytes / 1048576,
+               (double)i->live_bytes / 1048576);
+  for (unsigned n = 0; n <= WAITS; n++) {
+    const moment *m = &i->moments[n];
+    printf("%6llu ms after: %.1f %% of what is free returned, %.1f MiB resident\n",
+           (unsigned long long)m->ms, returned_pct(i, m), (double)m->resident_bytes / 1048576);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const uint64_t waits_ms[WAITS] = {1000, 10000, 60000};
+  args a = args_open(argc, argv, "idle_return [--pinned] [BLOCKS [MS [MS [MS]]]]");
+  idle i = {.is_pinned = args_take_flag(&a, "--pinned")};
+  i.count = args_number32(&a, 0, 400000);
+  for (unsigned n = 1; n <= WAITS; n++) {
+    i.moments[n].ms = args_number(&a, (int)n, waits_ms[n - 1]);
+    if (i.moments[n].ms <= i.moments[n - 1].ms) {
+      args_refuse(&a, "not later than the moment before", a.values[n]);
+    }
+  }
+  args_end(&a, WAITS + 1);
+  i.blocks = memory_map(i.count * sizeof *i.blocks);
+
+  idle_run(&i);
+  idle_report(&i);
+}
