@@ -17,6 +17,7 @@
 enum {
   COLLECT_BUDGET = 4,  // slabs that one refill looks at
   TICK_REFILLS = 16,   // refills between two looks at what is not needed
+  SELDOM = 1 << 14,    // hot allocations of a class between two looks by a heap that is asleep
   MOST_PACE = 512,     // hot allocations of a class between two looks at the clock
   LEAST_PACE = 16,
   REST_LOOKS = 8,    // classes that one such look considers
@@ -24,7 +25,6 @@ enum {
   TINY_BIN_BYTES = 65536,
   MEDIUM_BIN_BYTES = 262144,
 };
-#define NEVER UINT32_MAX
 
 TSL_RELRO uintptr_t tsl_bin_end = UINTPTR_MAX;
 
@@ -79,7 +79,7 @@ static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *h
   heap->ticks = TICK_REFILLS;
   heap->store = &tsl_store_empty;
   for (unsigned class = 0; class < TSL_BINS; class += 1)
-    heap->bins[class] = (struct tsl_bin){&tsl_bin_end, NEVER, (int32_t)bin_limit(class)};
+    heap->bins[class] = (struct tsl_bin){&tsl_bin_end, SELDOM, (int32_t)bin_limit(class)};
   if (home == heap) store_open(heap, number);
   tsl_store_release(&heap->number, number);  // pairs: heap-init
 }
@@ -154,7 +154,8 @@ static tsl_unit heap_take_units(struct tsl_heap *home, unsigned count) {
 
 // Sets the number of allocations until the next look, and keeps their total.
 static void heap_count(struct tsl_heap *heap, unsigned class) {
-  uint32_t *until = &heap->bins[class].until, next = heap->home->awake ? heap->home->pace : NEVER;
+  uint32_t *until = &heap->bins[class].until;
+  uint32_t next = heap->home->awake ? heap->home->pace : SELDOM;
   heap->store->allocations[class] += (uint64_t)next - *until;
   *until = next;
 }
@@ -422,9 +423,7 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   return true;
 }
 
-// A class that the thread has not allocated from since the last look gives free blocks back to
-// their slabs, so that these can empty. One class a call at most.
-static void heap_rest(struct tsl_heap *heap) {
+void tsl_heap_rest(struct tsl_heap *heap) {
   for (unsigned looks = 0; looks < REST_LOOKS; looks++) {
     unsigned class = heap->store->rest_next++ % TSL_BINS;
     uint32_t total = (uint32_t)(heap->store->allocations[class] - heap->bins[class].until);
@@ -441,7 +440,7 @@ static void heap_rest(struct tsl_heap *heap) {
 // What the thread did not need of its unit cache since the last tick goes to the others.
 static void heap_tick(struct tsl_heap *home) {
   home->ticks = TICK_REFILLS;
-  heap_rest(home);
+  tsl_heap_rest(home);
   heap_give_cache(home, home->unit_count - home->unit_low);
   tsl_heap_look_at_pool();
   bool sparse = tsl_sparse_step(home), surplus = tsl_purge_tick();
@@ -459,9 +458,10 @@ static void heap_pace(struct tsl_heap *home, bool too_early, bool too_late) {
 }
 
 // A program in a steady state takes nothing but hot blocks: while there is something to give back,
-// it comes by here nevertheless.
+// it comes by here nevertheless; seldom otherwise, to see what threads that sleep or ended left.
 void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_heap *home = heap->home;
+  if (!home->awake && tsl_purge_waits()) heap_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->store->sparse_due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   heap_count(heap, class);

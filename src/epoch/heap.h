@@ -225,6 +225,10 @@ TSL_HIDDEN void tsl_heap_put_any(uint32_t entry, void *block);
 // owner, or who seals the heap, or who looks at it while nobody uses it.
 TSL_HIDDEN void tsl_heap_lay_down(struct tsl_heap *heap);
 
+// A class that the thread has not allocated from since the last look gives free blocks back to
+// their slabs, so that these can empty. One class a call at most. Owner only.
+TSL_HIDDEN void tsl_heap_rest(struct tsl_heap *heap);
+
 // Puts all hot blocks and stocks back in their slabs, and settles those. Owner only.
 TSL_HIDDEN void tsl_heap_rest_all(struct tsl_heap *heap);
 

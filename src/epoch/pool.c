@@ -98,6 +98,7 @@ void tsl_heap_look_at_pool(void) {
   if (!heap_claim(heap, TSL_HEAP_LOOKED_AT)) return;
   tsl_store_relaxed(&heap->inside, 1);
   tsl_heap_look_at_ready(heap, LOOK_BUDGET);
+  tsl_heap_rest(heap);
   tsl_heap_give_caches(heap);
   tsl_sparse_step(heap);
   tsl_store_relaxed(&heap->inside, 0);

@@ -71,8 +71,7 @@ static bool step_drain(void) {
   return drained != 0;
 }
 
-// What is free now may turn out not to be needed.
-static bool may_purge(void) {
+bool tsl_purge_waits(void) {
   return tsl_units_dirty() + tsl_unit_cache_units() > tsl_load_relaxed(&keep_units);
 }
 
@@ -95,7 +94,7 @@ bool tsl_purge_tick(void) {
     window_turn(now);
     if (!step_drain()) step_purge(most);
   }
-  return may_purge();
+  return tsl_purge_waits();
 }
 
 size_t tsl_purge_all(size_t keep_bytes) {

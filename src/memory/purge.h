@@ -13,6 +13,9 @@
 // One step when one is due. Any thread; cheap when none is. True when there is more to do.
 TSL_HIDDEN bool tsl_purge_tick(void);
 
+// Whether there is free memory that may turn out not to be needed.
+TSL_HIDDEN bool tsl_purge_waits(void);
+
 // So much free memory stays from now on, until tsl_purge_all: somebody will want it again soon.
 TSL_HIDDEN void tsl_purge_keep(size_t bytes);
 

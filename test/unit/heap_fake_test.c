@@ -27,6 +27,25 @@ static unsigned bin_length(unsigned class) {
   return length;
 }
 
+// A thread that takes nothing but hot blocks gives back what others left, though it sleeps at first.
+static void sleepers_memory_goes_back(void) {
+  bool clean;
+  open_heaps();
+  tsl_units_give(tsl_units_take(40, 1, &clean), 40);
+  alloc_many(64, 100);
+  CHECK(!heap->awake);
+  void *last = alloc(64);
+  uint32_t rounds = 0;
+  for (; tsl_units_dirty() != 0; rounds++) {
+    tsl_fast_free(last);
+    last = alloc(64);
+    if (rounds % 1000 == 0) os_fake.now_ms++;
+    CHECK(rounds < 1000000);
+  }
+  CHECK_GE(rounds, 16000);
+  free_many();
+}
+
 // Exact number of allocations of a class.
 static uint64_t allocations(unsigned class) {
   uint64_t taken = heap->store->allocations[class] - heap->bins[class].until;
@@ -311,6 +330,20 @@ static void pooled_heaps_are_looked_at(void) {
   for (int i = 0; i < 64 * 64 * 6; i++) CHECK(tsl_fast_malloc(1024) != NULL || i > 64 * 64);
   CHECK_LE(state_owned_units(), 64 * 6 + 2);
   CHECK_EQ(heap->unit_count, 0);
+  state_check();
+}
+
+// What a thread's end leaves hot goes back in time, if no other thread takes it over.
+static void pooled_heaps_rest(void) {
+  open_heaps();
+  alloc_many(1024, 100);
+  alloc_many(64, 1000);
+  free_many();
+  CHECK(state_owned_units() != 0);
+  tsl_heap_current = other;
+  tsl_heap_pool(heap);
+  for (int i = 0; i < 1000; i++) tsl_heap_look_at_pool();
+  CHECK_EQ(state_owned_units(), 0);
   state_check();
 }
 
@@ -630,9 +663,11 @@ int main(void) {
   RUN_UNLESS_SECURE(refill_has_a_budget);
   RUN_UNLESS_SECURE(pooled_heap_is_taken_warm);
   RUN_UNLESS_SECURE(pooled_heaps_are_looked_at);
+  RUN_UNLESS_SECURE(pooled_heaps_rest);
   RUN(pool_is_collected);
   RUN(pooled_heap_in_use_stays);
   RUN_UNLESS_SECURE(resting_classes_give_back);
+  RUN_UNLESS_SECURE(sleepers_memory_goes_back);
   RUN(every_allocation_is_counted);
   RUN(count_survives_recounting);
   RUN(last_block_is_counted);
