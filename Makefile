@@ -5,7 +5,7 @@ TEST_PRESETS := release debug2 secure asan tsan clang musl
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test demo bench lint format clean help
+.PHONY: build test demo bench bench-quick lint format clean help
 
 build: ## Build the libraries and programs into build/lib and build/bin
 	@tools/bootstrap build
@@ -29,10 +29,15 @@ demo: ## Compare Redis on tslab and on its peers, and memory with and without ep
 	@tools/build release
 	@python3 tools/demo.py
 
-bench: ## Measure tslab beside its peers
+bench: ## Measure tslab beside its peers: every table, the charts, docs/results.md
 	@tools/bootstrap build bench runner
 	@tools/build release
-	@bench/run
+	@bench/run_all.sh
+
+bench-quick: ## The same with small runs, into build/bench-quick
+	@tools/bootstrap build bench runner
+	@tools/build release
+	@bench/run_all.sh --quick
 
 lint: ## Check layers, labels, format, types and scripts
 	@tools/bootstrap build lint
@@ -47,4 +52,4 @@ clean: ## Remove what the build made; the Python environment stays
 
 help: ## List the targets
 	@sed -n 's/^\([a-z%-]*\):.*## /\1:/p' $(MAKEFILE_LIST) | \
-	  while IFS=: read -r target text; do printf '  make %-8s %s\n' "$$target" "$$text"; done
+	  while IFS=: read -r target text; do printf '  make %-11s %s\n' "$$target" "$$text"; done

@@ -1,6 +1,7 @@
 """Runs one program under one allocator and collects what it and the kernel say."""
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,16 +64,22 @@ def numbers_of(pairs: dict[str, str]) -> dict[str, float]:
     return numbers
 
 
-def start(build: Path, work: Work, allocator: Allocator) -> subprocess.CompletedProcess[str]:
-    """A nearly empty environment, so that no allocator finds settings left by the user."""
+def command_line(build: Path, work: Work, allocator: Allocator, folder: Path | None) -> list[str]:
     name, *arguments = work.command_of(allocator.name == OURS)
     program = name if work.system else str(build / "bin" / name)
-    command = [str(build / "bin" / "measure"), allocator.preload, program, *arguments]
+    writes = [word.format(folder=folder) for word in work.writes]
+    return [str(build / "bin" / "measure"), allocator.preload, program, *arguments, *writes]
+
+
+def start(command: list[str], work: Work) -> subprocess.CompletedProcess[str]:
+    """A nearly empty environment, so that no allocator finds settings left by the user."""
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C"}
     try:
-        return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
+        with (work.input or Path(os.devnull)).open() as source:
+            return subprocess.run(
+                command, env=environment, cwd=work.place, stdin=source, capture_output=True,
+                text=True, errors="replace", timeout=TIMEOUT_S, check=False,
+            )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise RunError(f"no end within {TIMEOUT_S:.0f} s") from error
     except OSError as error:
@@ -90,16 +97,37 @@ def check_allocator(work: Work, allocator: Allocator, result: dict[str, str]) ->
         raise RunError(f"ran on {result.get('allocator')}, not on {allocator.file}")
 
 
-def measure(build: Path, number: int, work: Work, allocator: Allocator) -> Run:
-    """Besides its own figures a run keeps what others took: `others_s` and `steal_s`."""
-    before = Machine.now()
-    done = start(build, work, allocator)
-    after = Machine.now()
-    if done.returncode != 0 or done.stderr:
+def check_end(work: Work, done: subprocess.CompletedProcess[str]) -> None:
+    """Our programs say nothing on stderr; foreign ones may, and the loader must not."""
+    silent = not done.stderr or (work.foreign and "cannot be preloaded" not in done.stderr)
+    if done.returncode != 0 or not silent:
         raise RunError(f"status {done.returncode}: {done.stderr.strip()[:400]}")
-    result = line_of(done.stdout, "result")
+
+
+def score_of(work: Work, output: str) -> dict[str, float]:
+    """The figure that a foreign program prints in words of its own."""
+    if not work.score:
+        return {}
+    found = re.search(work.score, output, re.MULTILINE)
+    if found is None:
+        raise RunError(f"its output has nothing like {work.score}")
+    return {"score": float(found[1])}
+
+
+def measure(
+    build: Path, number: int, work: Work, allocator: Allocator, folder: Path | None = None
+) -> Run:
+    """Besides its own figures a run keeps what others took: `others_s` and `steal_s`."""
+    command = command_line(build, work, allocator, folder)
+    before = Machine.now()
+    done = start(command, work)
+    after = Machine.now()
+    check_end(work, done)
+    result = line_of(done.stdout, "result") if not work.foreign else {}
     check_allocator(work, allocator, result)
-    values = numbers_of(line_of(done.stdout, "usage")) | numbers_of(result)
+    # measure's own line comes last, whatever a foreign program prints.
+    usage = line_of("\n".join(reversed(done.stdout.splitlines())), "usage")
+    values = numbers_of(usage) | numbers_of(result) | score_of(work, done.stdout)
     own_s = values["user_s"] + values["sys_s"]
     values["others_s"] = max(0.0, after.busy_s - before.busy_s - own_s)
     values["steal_s"] = after.steal_s - before.steal_s

@@ -1,43 +1,55 @@
-"""Measures our allocator beside its peers: `run.py core`, `run.py epochs`."""
+"""Measures our allocator beside its peers: `run.py core`, `epochs`, `suite`, `external DIR`."""
 
 import csv
 import json
 import random
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
+import against
 import click
+import external
+import written
 from environment import environment
 from measure import Run, RunError, measure
 from peers import OURS, Allocator, all_allocators
-from rich.console import Console
+from record import Plan, Record, RecordError
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from show import console, print_bars, print_changes, print_medians, warn_when_disturbed
 from summary import Results, Row, summarise
-from work import TABLES, Work
+from tables import TABLES, keys_of
+from work import Work
 
 ROOT = Path(__file__).resolve().parent.parent
-KERNEL_KEYS = (
-    "wall_s", "user_s", "sys_s", "peak_kib", "minor_faults", "voluntary", "involuntary",
-    "others_s", "steal_s",
-)  # fmt: skip
+INTERRUPTED = 130
 
-DISTURBED_SHARE = 0.2
-# What else a table's raw file keeps of its programs.
-EXTRA_KEYS = {
-    "core": (
-        "floor_ns", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns", "pair_ns",
-    ),
-    "epochs": (
-        "near_ns", "all_ns", "fresh_ns", "epoch_kib", "early_bytes", "late_bytes", "before_bytes",
-        "full_bytes", "after_bytes", "live_bytes",
-    ),
-}  # fmt: skip
+Step = tuple[int, Work, Allocator]
 
-# Beside a terminal, whole table cells matter more than the width of a page.
-console = Console(width=None if sys.stdout.isatty() else 180)
+
+@dataclass(frozen=True)
+class Wish:
+    """What the command line asks for."""
+
+    build: Path
+    output: Path
+    rounds: int
+    only: tuple[str, ...]
+    allocator: tuple[str, ...]
+    quick: bool
+    resume: bool
+    against: Path | None
+
+
+def wish_of(output: Path | None, **options: Any) -> Wish:
+    """Only whole tables go among the results, unless the command line names a folder."""
+    part = options["quick"] or options["only"] or options["allocator"]
+    usual = options["build"] / "bench-part" if part else ROOT / "bench" / "results"
+    return Wish(output=output or usual, **options)
 
 
 def choose_allocators(build: Path, names: Sequence[str]) -> list[Allocator]:
@@ -45,7 +57,7 @@ def choose_allocators(build: Path, names: Sequence[str]) -> list[Allocator]:
     known = {allocator.name: allocator for allocator in all_allocators(build)}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise click.ClickException(f"no allocator {', '.join(unknown)}; known: {', '.join(known)}")
+        raise click.UsageError(f"no allocator {', '.join(unknown)}; known: {', '.join(known)}")
     chosen = [known[name] for name in names] or list(known.values())
     missing = [allocator for allocator in chosen if not allocator.exists()]
     for allocator in missing:
@@ -57,19 +69,16 @@ def choose_allocators(build: Path, names: Sequence[str]) -> list[Allocator]:
     return chosen
 
 
-def choose_works(table: str, names: Sequence[str], quick: bool) -> list[Work]:
-    works = TABLES[table]
+def choose_works(works: Sequence[Work], names: Sequence[str], quick: bool) -> list[Work]:
     unknown = [name for name in names if name not in {work.name for work in works}]
     if unknown:
         known = ", ".join(work.name for work in works)
-        raise click.ClickException(f"no work {', '.join(unknown)}; known: {known}")
+        raise click.UsageError(f"no work {', '.join(unknown)}; known: {known}")
     chosen = [work for work in works if not names or work.name in names]
     return [work.hurried() for work in chosen] if quick else chosen
 
 
-def plan(
-    works: Sequence[Work], allocators: Sequence[Allocator], rounds: int
-) -> Iterator[tuple[int, Work, Allocator]]:
+def plan(works: Sequence[Work], allocators: Sequence[Allocator], rounds: int) -> Iterator[Step]:
     """Round by round, work by work, every allocator that can once in an order drawn anew."""
     chance = random.Random(1)
     for number in range(rounds):
@@ -80,46 +89,25 @@ def plan(
                     yield number, work, allocator
 
 
-def is_disturbed(run: Run) -> bool:
-    """Others, the runner among them, took more than a fifth of a processor's time."""
-    taken_s = run.values["others_s"] + run.values["steal_s"]
-    return taken_s > 0.05 + DISTURBED_SHARE * run.values["wall_s"]
+def remaining(steps: Sequence[Step], runs: Sequence[Run]) -> list[Step]:
+    done = {(run.number, run.work, run.allocator) for run in runs}
+    return [step for step in steps if (step[0], step[1].name, step[2].name) not in done]
 
 
-def warn_when_disturbed(runs: Sequence[Run]) -> None:
-    """Programs of several threads need the whole machine: beside others they measure the others."""
-    disturbed = sum(is_disturbed(run) for run in runs)
-    if disturbed > 0:
-        console.print(
-            f"{disturbed} of {len(runs)} runs shared the processors with others (column others_s):"
-            " figures may mislead",
-            style="yellow",
-        )
-
-
-class RawFile:
-    """One row a run, written as it comes, so that an interruption loses nothing."""
-
-    def __init__(self, folder: Path, table: str, works: Sequence[Work]) -> None:
-        keys = [metric.key for work in works for metric in work.metrics]
-        self.keys = list(dict.fromkeys([*KERNEL_KEYS, *keys, *EXTRA_KEYS[table]]))
-        self.file = (folder / f"{table}_runs.csv").open("w", newline="")
-        self.writer = csv.writer(self.file, lineterminator="\n")
-        self.writer.writerow(["round", "work", "command", "allocator", "version", *self.keys])
-
-    def add(self, work: Work, run: Run) -> None:
-        values = [run.values.get(key, "") for key in self.keys]
-        command = " ".join(work.command_of(run.allocator == OURS))
-        about = (run.number, run.work, command, run.allocator, run.version)
-        self.writer.writerow([*about, *values])
-        self.file.flush()
-
-    def close(self) -> None:
-        self.file.close()
+def run_step(build: Path, step: Step, base: Path) -> Run:
+    number, work, allocator = step
+    if not work.writes:
+        return measure(build, number, work, allocator)
+    folder = written.folder_of_run(base, number, work.name, allocator.name)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    run = measure(build, number, work, allocator, folder)
+    written.check(folder, work)
+    return run
 
 
 def run_all(
-    build: Path, steps: Sequence[tuple[int, Work, Allocator]], raw: RawFile
+    build: Path, steps: Sequence[Step], record: Record, base: Path
 ) -> tuple[list[Run], list[str]]:
     """All runs, and a line for each that failed."""
     runs: list[Run] = []
@@ -130,64 +118,17 @@ def run_all(
     )  # fmt: skip
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=len(steps))
-        for number, work, allocator in steps:
+        for step in steps:
+            _, work, allocator = step
             progress.update(task, description=f"{work.name} on {allocator.name}")
             try:
-                runs.append(measure(build, number, work, allocator))
-                raw.add(work, runs[-1])
+                run = run_step(build, step, base)
+                record.add(work, run)
+                runs.append(run)
             except RunError as error:
                 failures.append(f"{work.name} on {allocator.name}: {error}")
             progress.advance(task)
     return runs, failures
-
-
-def figure(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def verdict(row: Row) -> str:
-    if row.met is None:
-        return "-"
-    return "[green]met[/]" if row.met else "[red]missed[/]"
-
-
-def ratio_text(row: Row) -> str:
-    if row.ratio is None:
-        return "-"
-    spread = "" if row.low is None or row.high is None else f" [{row.low:.2f}, {row.high:.2f}]"
-    return f"{row.ratio:.2f}{spread}".replace("[", r"\[")
-
-
-def print_bars(rows: Sequence[Row]) -> None:
-    table = Table(title="What it must reach (ratio above 1: we are ahead; 95 % interval)")
-    for heading in ("work", "unit", "ours", "best peer", "", "ratio", "bar", ""):
-        table.add_column(heading, justify="left" if heading in ("work", "unit", "") else "right")
-    section = ""
-    for row in rows:
-        if row.section != section:
-            table.add_section()
-            section = row.section
-        table.add_row(
-            row.name, row.unit, figure(row.ours), figure(row.peer), row.peer_name,
-            ratio_text(row), row.bar, verdict(row),
-        )  # fmt: skip
-    console.print(table)
-
-
-def print_medians(results: Results, works: Sequence[Work]) -> None:
-    table = Table(title="Medians")
-    table.add_column("work")
-    for name in results.allocators():
-        table.add_column(name, justify="right")
-    for work in works:
-        for metric in work.metrics:
-            cells = [
-                figure(results.median(work.name, name, metric.key)) for name in results.allocators()
-            ]
-            table.add_row(f"{work.name} {metric.key}", *cells)
-    console.print(table)
 
 
 def write_summary(path: Path, rows: Sequence[Row]) -> None:
@@ -197,96 +138,174 @@ def write_summary(path: Path, rows: Sequence[Row]) -> None:
         writer.writerows(asdict(row) for row in rows)
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where the programs lie and where results go."""
-
-    build: Path
-    output: Path
+def write_environment(wish: Wish, table: str, versions: dict[str, str]) -> None:
+    text = json.dumps(environment(wish.build, wish.rounds, versions), indent=2) + "\n"
+    (wish.output / f"{table}_environment.json").write_text(text)
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What the command line asks for."""
-
-    rounds: int
-    only: tuple[str, ...]
-    allocator: tuple[str, ...]
-    quick: bool
-
-
-def write_all(places: Places, table: str, block: dict[str, object], rows: Sequence[Row]) -> None:
-    write_summary(places.output / f"{table}_summary.csv", rows)
-    text = json.dumps(block, indent=2) + "\n"
-    (places.output / f"{table}_environment.json").write_text(text)
-
-
-@click.group()
-@click.option(
-    "--build", default=ROOT / "build", type=click.Path(exists=True, path_type=Path), metavar="DIR"
-)
-@click.option(
-    "--output", default=ROOT / "bench" / "results", type=click.Path(path_type=Path), metavar="DIR"
-)
-@click.pass_context
-def main(context: click.Context, build: Path, output: Path) -> None:
-    """Benchmarks of tslab."""
-    context.obj = Places(build.resolve(), output)
+def begin(wish: Wish, record: Record, planned: Plan, base: Path, works: list[Work]) -> list[Run]:
+    """The runs that there are already: none, unless an interrupted run goes on."""
+    if wish.resume:
+        runs = record.resume(planned)
+        lost = written.without_files(base, works, runs)
+        if lost:
+            raise RecordError(
+                f"cannot resume: {len(lost)} runs' files are gone from {base}; leave out --resume"
+            )
+        console.print(f"going on behind {len(runs)} runs", style="yellow")
+        return runs
+    for path in record.begin(planned):
+        console.print(f"kept an incomplete earlier file: {path}", style="yellow")
+    shutil.rmtree(base, ignore_errors=True)
+    return []
 
 
-def run_table(places: Places, table: str, wish: Wish) -> None:
-    """Measures, writes and prints one table; status 1 when a bar is missed or a run failed."""
-    works = choose_works(table, wish.only, wish.quick)
-    allocators = choose_allocators(places.build, wish.allocator)
-    places.output.mkdir(parents=True, exist_ok=True)
-    raw = RawFile(places.output, table, works)
-    runs, failures = run_all(places.build, list(plan(works, allocators, wish.rounds)), raw)
-    raw.close()
-    results = Results(runs)
-    rows = summarise(results, works)
-    write_all(places, table, environment(places.build, wish.rounds, results.versions()), rows)
+@contextmanager
+def ends_clearly(record: Record) -> Iterator[None]:
+    """An interruption keeps the rows so far and says how to go on."""
+    try:
+        yield
+    except RecordError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        record.end(complete=False)
+        console.print(f"interrupted; the rows so far are in {record.path}, --resume goes on")
+        sys.exit(INTERRUPTED)
+    except OSError as error:
+        record.end(complete=False)
+        raise click.ClickException(
+            f"cannot write results: {error}; the rows so far stay in {record.path},"
+            " --resume goes on when this is mended"
+        ) from error
+
+
+def changed_meanwhile(before: Plan, after: Plan) -> list[str]:
+    """Rows of two builds are no rows of one table."""
+    changed = before.differences(after)
+    return [f"changed while it was measured: {'; '.join(changed)}"] if changed else []
+
+
+def measure_table(
+    wish: Wish, table: str, works: list[Work], allocators: list[Allocator]
+) -> tuple[Results, list[Row], list[str]]:
+    """Measures and writes one table."""
+    record = Record(wish.output, table, keys_of(table, works))
+    base = written.folder_of(wish.build, wish.output, table)
+    steps = list(plan(works, allocators, wish.rounds))
+    with ends_clearly(record):
+        wish.output.mkdir(parents=True, exist_ok=True)
+        planned = Plan.of(wish.build, works, allocators, wish.rounds)
+        runs = begin(wish, record, planned, base, works)
+        more, failures = run_all(wish.build, remaining(steps, runs), record, base)
+        runs += more
+        failures += changed_meanwhile(planned, Plan.of(wish.build, works, allocators, wish.rounds))
+        results = Results(runs)
+        rows = summarise(results, works)
+        written.collect(base, runs, wish.output)
+        write_summary(wish.output / f"{table}_summary.csv", rows)
+        write_environment(wish, table, results.versions())
+        record.end(complete=not failures)
+    warn_when_disturbed(runs)
+    return results, rows, failures
+
+
+def any_worse(
+    earlier: against.Earlier, wish: Wish, results: Results, works: list[Work], rows: list[Row]
+) -> bool:
+    """Prints the comparison; one in which nothing could be compared counts as worse."""
+    changes = against.compare(earlier, results, works, rows)
+    print_changes(changes, str(wish.against))
+    if all(change.reason for change in changes):
+        console.print("--against: no row could be compared", style="red")
+        return True
+    return any(change.worse for change in changes)
+
+
+def run_table(wish: Wish, table: str, known: Sequence[Work]) -> None:
+    """Measures, writes and prints one table; status 1 when a bar is missed, a row became worse
+    or a run failed."""
+    works = choose_works(known, wish.only, wish.quick)
+    allocators = choose_allocators(wish.build, wish.allocator)
+    try:
+        earlier = against.load(wish.against, table) if wish.against else None
+    except against.AgainstError as error:
+        raise click.UsageError(str(error)) from error
+    results, rows, failures = measure_table(wish, table, works, allocators)
     print_medians(results, works)
     print_bars(rows)
-    warn_when_disturbed(runs)
+    worse = earlier is not None and any_worse(earlier, wish, results, works, rows)
     for failure in failures:
         console.print(failure, style="red", markup=False)
-    sys.exit(1 if failures or any_missed(rows) else 0)
+    console.print(f"results are in {wish.output}", markup=False)
+    sys.exit(1 if failures or worse or any_missed(rows) else 0)
+
+
+def any_missed(rows: Sequence[Row]) -> bool:
+    return any(row.missed for row in rows)
 
 
 def wish_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that every table takes."""
+    folder = click.Path(path_type=Path, file_okay=False)
     for option in (
+        click.option(
+            "--against", type=click.Path(exists=True, path_type=Path), metavar="DIR_OR_SUMMARY",
+            help="Fail when a row is worse than in this earlier result.",
+        ),
+        click.option("--resume", is_flag=True, help="Go on with an interrupted run."),
         click.option("--quick", is_flag=True, help="Small runs, for a glance."),
         click.option("--allocator", multiple=True, metavar="NAME", help="Leave out other ones."),
         click.option("--only", multiple=True, metavar="WORK", help="Leave out every other work."),
         click.option("--rounds", default=7, show_default=True, type=click.IntRange(min=1)),
-    ):
+        click.option(
+            "--output", type=folder, metavar="DIR",
+            help="Default: bench/results; bench-part in the build when something is left out.",
+        ),
+        click.option(
+            "--build", default=ROOT / "build", metavar="DIR",
+            type=click.Path(exists=True, path_type=Path, resolve_path=True),
+        ),
+    ):  # fmt: skip
         command = option(command)
     return command
 
 
+@click.group()
+def main() -> None:
+    """Benchmarks of tslab."""
+
+
 @main.command()
 @wish_options
-@click.pass_obj
-def core(
-    places: Places, rounds: int, only: tuple[str, ...], allocator: tuple[str, ...], quick: bool
-) -> None:
+def core(**options: Any) -> None:
     """What the core must reach; status 1 when a bar is missed or a run failed."""
-    run_table(places, "core", Wish(rounds, only, allocator, quick))
+    run_table(wish_of(**options), "core", TABLES["core"])
 
 
 @main.command()
 @wish_options
-@click.pass_obj
-def epochs(
-    places: Places, rounds: int, only: tuple[str, ...], allocator: tuple[str, ...], quick: bool
-) -> None:
+def epochs(**options: Any) -> None:
     """What epochs must reach; status 1 when a bar is missed or a run failed."""
-    run_table(places, "epochs", Wish(rounds, only, allocator, quick))
+    run_table(wish_of(**options), "epochs", TABLES["epochs"])
 
 
-def any_missed(rows: Sequence[Row]) -> bool:
-    return any(row.met is False for row in rows)
+@main.command()
+@wish_options
+def suite(**options: Any) -> None:
+    """The founding programs and the patterns; also writes their CSV files and histograms."""
+    run_table(wish_of(**options), "suite", TABLES["suite"])
+
+
+@main.command("external")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@wish_options
+def run_external(folder: Path, **options: Any) -> None:
+    """Programs of a mimalloc-bench checkout at DIR, as far as its out/bench has them."""
+    try:
+        works = external.works_of(folder)
+    except external.ExternalError as error:
+        raise click.UsageError(str(error)) from error
+    run_table(wish_of(**options), "external", works)
 
 
 if __name__ == "__main__":

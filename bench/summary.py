@@ -31,6 +31,10 @@ class Row:
     high: float | None = None
     met: bool | None = None
 
+    @property
+    def missed(self) -> bool:
+        return self.met is False
+
 
 class Results:
     """All runs, by work, allocator and key, in the order of the rounds."""
@@ -69,6 +73,11 @@ def advantage(metric: Metric, ours: float, peer: float) -> float:
     return better / worse if worse > 0 else math.inf
 
 
+def has_ratio(ours: float, peer: float, pairs: Sequence[float]) -> bool:
+    """Growth may be zero or less: nothing is a multiple of that."""
+    return min(ours, peer, *pairs) > 0 and max(pairs) < math.inf
+
+
 def interval(ratios: Sequence[float]) -> tuple[float, float]:
     """Bootstrap 95 % interval of the median of paired ratios."""
     chance = random.Random(1)
@@ -88,7 +97,8 @@ def best_peer(results: Results, work: Work, metric: Metric) -> tuple[str, float]
     return choose(found, key=lambda pair: pair[1])
 
 
-# Each judge takes the metric, our median, the best peer's (or glibc's) and our advantage.
+# What is only shown has no judge. The others take the metric, our median, the best peer's (or
+# glibc's) and our advantage.
 JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
     Bar.AHEAD: lambda _metric, _ours, _peer, ratio: ratio > 1.0,
     Bar.WITHIN_10_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.9,
@@ -114,6 +124,7 @@ def bar_text(metric: Metric) -> str:
         Bar.AT_LEAST: f">= {limit}",
         Bar.OVER_GLIBC: f"<= glibc + {limit}",
         Bar.TWICE: ">= 2.00 best",
+        Bar.SHOWN: "-",
     }
     return texts[metric.bar]
 
@@ -142,9 +153,13 @@ def row_of(results: Results, work: Work, metric: Metric) -> Row:
     if ours is None or peer is None:
         return row
     ratio = advantage(metric, ours, peer)
-    low, high = interval(paired_ratios(results, work, metric, peer_name) or [ratio])
-    met = JUDGES[metric.bar](metric, ours, peer, ratio)
-    return replace(row, ratio=ratio, low=low, high=high, met=met)
+    judge = JUDGES.get(metric.bar)
+    row = replace(row, met=None if judge is None else judge(metric, ours, peer, ratio))
+    pairs = paired_ratios(results, work, metric, peer_name) or [ratio]
+    if not has_ratio(ours, peer, pairs):
+        return row
+    low, high = interval(pairs)
+    return replace(row, ratio=ratio, low=low, high=high)
 
 
 def geometric_mean(values: Sequence[float]) -> float:

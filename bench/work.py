@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 
 
 class Bar(Enum):
@@ -15,6 +16,7 @@ class Bar(Enum):
     AT_LEAST = "at least"
     OVER_GLIBC = "at most this much over glibc"
     TWICE = "at least twice as good as every peer"
+    SHOWN = "no requirement"
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,9 @@ class Metric:
 @dataclass(frozen=True)
 class Work:
     """One program with its arguments; `quick` are those for a glance. Peers may run it in a mode of
-    their own, its first argument, or not at all."""
+    their own, its first argument, or not at all. `writes` are further arguments by which the
+    program writes files into `{folder}`. A foreign program comes from elsewhere: it runs in `place`
+    and prints no result line; `score` finds its figure."""
 
     name: str
     command: tuple[str, ...]
@@ -43,6 +47,14 @@ class Work:
     most_rounds: int = field(default=1_000_000)
     peer_mode: str = ""
     ours_alone: bool = False
+    writes: tuple[str, ...] = ()
+    place: Path | None = None
+    input: Path | None = None
+    score: str = ""
+
+    @property
+    def foreign(self) -> bool:
+        return self.place is not None
 
     def hurried(self) -> "Work":
         return replace(self, command=self.quick)
@@ -51,6 +63,11 @@ class Work:
         if ours or not self.peer_mode:
             return self.command
         return (self.command[0], self.peer_mode, *self.command[2:])
+
+    def text(self, ours: bool = True) -> str:
+        """The command line for people; a foreign program's place is that of one machine."""
+        program, *arguments = self.command_of(ours)
+        return " ".join((Path(program).name, *arguments))
 
 
 PEAK = Metric("peak_kib", "KiB", Bar.PEAK)
@@ -258,5 +275,3 @@ EPOCHS = (
     lifetime_mix("lifetime_epochs", ("--epochs",), Bar.AT_MOST, 1.3),
     lifetime_mix("lifetime_plain", (), Bar.TWICE),
 )
-
-TABLES = {"core": CORE, "epochs": EPOCHS}

@@ -27,7 +27,7 @@ static unsigned bin_length(unsigned class) {
   return length;
 }
 
-// A thread that takes nothing but hot blocks gives back what others left, though it sleeps at first.
+// A thread that takes only hot blocks gives back what others left, though it sleeps at first.
 static void sleepers_memory_goes_back(void) {
   bool clean;
   open_heaps();

@@ -1,0 +1,300 @@
+"""Writes docs/results.md and the figures in README.md from the result files alone.
+
+With --check nothing is written; both have to be up to date. Between the marks
+`<!-- figures:NAME -->` and `<!-- /figures -->` a document gets the figures NAME: `counts`, or a
+table's rows.
+"""
+
+import csv
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from founding import ANCHORS, Anchor
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLES = ("core", "epochs", "suite", "external")
+TITLES = {
+    "core": "What the core must reach",
+    "epochs": "What epochs must reach",
+    "suite": "Founding programs and patterns",
+    "external": "mimalloc-bench",
+}
+MARKS = re.compile(r"(<!-- figures:([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
+UNKNOWN_CAUSE = "cause not written down"
+HEADINGS = ("work", "unit", "ours", "best peer", "", "ratio", "95 % interval", "bar", "verdict")
+
+Row = dict[str, str]
+
+
+class PageError(Exception):
+    """Files that no page can be made from."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One measured table, as its files say it."""
+
+    name: str
+    rows: list[Row]
+    environment: dict[str, object]
+
+    def missed(self) -> list[Row]:
+        return [row for row in self.rows if row["met"] == "False"]
+
+    def count(self, verdict: str) -> int:
+        return sum(row["met"] == verdict for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """All that the documents are made from."""
+
+    tables: dict[str, Table]
+    notes: dict[str, str]
+    images: list[str]
+
+
+def load_table(folder: Path, name: str) -> Table | None:
+    summary, about = folder / f"{name}_summary.csv", folder / f"{name}_environment.json"
+    if not summary.exists():
+        return None
+    try:
+        with summary.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        environment = json.loads(about.read_text())
+    except (OSError, ValueError) as error:
+        raise PageError(f"{name}: {error}; measure it anew by: bench/run {name}") from error
+    if any(None in row or None in row.values() for row in rows) or "versions" not in environment:
+        raise PageError(f"{summary.name} or {about.name} is incomplete: bench/run {name}")
+    return Table(name, rows, environment)
+
+
+def load_notes(path: Path) -> dict[str, str]:
+    """Causes by the name of the row."""
+    if not path.exists():
+        return {}
+    try:
+        notes = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise PageError(f"{path.name}: {error}") from error
+    wrong = [name for name, text in notes.items() if not isinstance(text, str)]
+    if wrong:
+        raise PageError(f"{path.name}: no text for {', '.join(wrong)}")
+    return notes
+
+
+def load(folder: Path, images: Path) -> Sources:
+    tables = {name: load_table(folder, name) for name in TABLES}
+    known = {name: table for name, table in tables.items() if table is not None}
+    if not known:
+        raise PageError(f"no *_summary.csv in {folder.name}/; one is made by: bench/run core")
+    notes = load_notes(folder / "notes.toml")
+    rows = {row["name"] for table in known.values() for row in table.rows}
+    strange = sorted(notes.keys() - rows)
+    if strange:
+        raise PageError(f"notes.toml names rows that no table has: {', '.join(strange)}")
+    return Sources(known, notes, sorted(path.name for path in images.glob("*.png")))
+
+
+def figure(text: str) -> str:
+    """A figure of a result file, shortened; nothing where the file says nothing."""
+    if text == "":
+        return "-"
+    value = float(text)
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def ratio(text: str) -> str:
+    return "-" if text == "" else f"{float(text):.2f}"
+
+
+def spread(row: Row) -> str:
+    return "-" if row["low"] == "" else f"{ratio(row['low'])} to {ratio(row['high'])}"
+
+
+def verdict(row: Row) -> str:
+    return {"True": "met", "False": "**missed**"}.get(row["met"], "-")
+
+
+def line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def lines_of(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [line(headings), line(["---"] * len(headings)), *map(line, rows)]
+
+
+def cells_of(row: Row) -> list[str]:
+    return [
+        row["name"], row["unit"], figure(row["ours"]), figure(row["peer"]), row["peer_name"],
+        ratio(row["ratio"]), spread(row), row["bar"], verdict(row),
+    ]  # fmt: skip
+
+
+def table_lines(table: Table) -> list[str]:
+    return lines_of(HEADINGS, [cells_of(row) for row in table.rows])
+
+
+def environment_lines(table: Table) -> list[str]:
+    plain = [(key, str(value)) for key, value in table.environment.items() if key != "versions"]
+    versions = table.environment["versions"]
+    assert isinstance(versions, dict)
+    told = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    rows = [(key.replace("_", " "), value) for key, value in plain]
+    return lines_of(("what", "value"), [*rows, ("allocators", told)])
+
+
+def section_lines(table: Table) -> list[str]:
+    return [
+        f"## {TITLES[table.name]}", "", f"Measured by `bench/run {table.name}`, on:", "",
+        *environment_lines(table), "", *table_lines(table), "",
+    ]  # fmt: skip
+
+
+def counts_lines(tables: Sequence[Table]) -> list[str]:
+    """How many rows met what they must reach."""
+    headings = ("table", "measured", "rounds", "met", "missed", "only shown")
+    rows = [
+        (
+            table.name, str(table.environment["time"])[:10], str(table.environment["rounds"]),
+            str(table.count("True")), str(table.count("False")), str(table.count("")),
+        )
+        for table in tables
+    ]  # fmt: skip
+    return lines_of(headings, rows)
+
+
+def lost_lines(sources: Sources) -> list[str]:
+    rows = [
+        (
+            row["name"], row["unit"], figure(row["ours"]), figure(row["peer"]), row["peer_name"],
+            row["bar"], sources.notes.get(row["name"], UNKNOWN_CAUSE),
+        )
+        for table in sources.tables.values()
+        for row in table.missed()
+    ]  # fmt: skip
+    headings = ("row", "unit", "ours", "best peer", "", "bar", "cause")
+    return ["## What is lost", "", *(lines_of(headings, rows) if rows else ["Every bar is met."])]
+
+
+def anchor_cells(anchor: Anchor, rows: dict[str, Row]) -> list[str]:
+    """Ours, the measured peer, then the claims."""
+    row = rows.get(anchor.row)
+    ours = "not measured yet" if row is None else figure(row["ours"])
+    claims = (
+        anchor.zns_slab, anchor.temporal_slab, anchor.glibc, anchor.hakmem, anchor.mimalloc,
+    )  # fmt: skip
+    return [anchor.figure, anchor.unit, anchor.row, ours, *(claim or "-" for claim in claims)]
+
+
+def founding_lines(sources: Sources) -> list[str]:
+    rows = {row["name"]: row for table in sources.tables.values() for row in table.rows}
+    headings = (
+        "figure", "unit", "row", "ours", "ZNS-Slab 1.5", "temporal-slab", "glibc there", "HAKMEM",
+        "mimalloc there",
+    )  # fmt: skip
+    return [
+        "## Beside the founding figures", "",
+        "The founding documents' figures are claims, from other machines and other programs; ours"
+        " are of the row named.", "",
+        *lines_of(headings, [anchor_cells(anchor, rows) for anchor in ANCHORS]),
+    ]  # fmt: skip
+
+
+def chart_lines(images: Sequence[str]) -> list[str]:
+    """Whatever bench/plot_bench.py drew."""
+    shown = [f"![{Path(name).stem.replace('_', ' ')}](images/{name})" for name in images]
+    return ["## Charts", "", *("\n\n".join(shown).split("\n") if shown else ["None drawn."])]
+
+
+def page(sources: Sources) -> str:
+    tables = list(sources.tables.values())
+    lines = [
+        "<!-- written by bench/results_page.py from bench/results; do not edit -->",
+        "# Results", "",
+        "Medians of all rounds. A ratio above one: we are ahead, whatever the unit; the interval is"
+        " of the median of the paired ratios of the rounds.", "",
+        *counts_lines(tables), "",
+        *lost_lines(sources), "",
+        *founding_lines(sources), "",
+        *chart_lines(sources.images), "",
+    ]  # fmt: skip
+    for table in tables:
+        lines += section_lines(table)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def figures_named(sources: Sources, name: str) -> list[str]:
+    if name == "counts":
+        return counts_lines(list(sources.tables.values()))
+    if name not in sources.tables:
+        known = ", ".join(["counts", *sources.tables])
+        raise PageError(f"no figures {name}; there are: {known}")
+    return table_lines(sources.tables[name])
+
+
+def with_figures(document: str, sources: Sources) -> str:
+    """The document with the figures between its marks."""
+
+    def filled(match: re.Match[str]) -> str:
+        return f"{match[1]}\n{chr(10).join(figures_named(sources, match[2]))}\n\n{match[3]}"
+
+    if document.count("<!-- figures:") != len(MARKS.findall(document)):
+        raise PageError("a mark <!-- figures:NAME --> lacks its <!-- /figures -->")
+    return MARKS.sub(filled, document)
+
+
+def write_or_check(path: Path, wanted: str, check: bool) -> bool:
+    """Whether the document is as it has to be."""
+    if path.exists() and path.read_text() == wanted:
+        return True
+    if check:
+        click.echo(f"{path.name} is not what the result files say; run: bench/results_page.py")
+        return False
+    path.write_text(wanted)
+    return True
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; fail when a document differs.")
+@click.option(
+    "--input",
+    "folder",
+    default=ROOT / "bench" / "results",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option(
+    "--docs",
+    default=ROOT / "docs",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option(
+    "--readme", default=ROOT / "README.md", metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)  # fmt: skip
+def main(check: bool, folder: Path, docs: Path, readme: Path) -> None:
+    """Writes docs/results.md, and the figures between the marks of README.md."""
+    try:
+        sources = load(folder, docs / "images")
+        wanted = {
+            docs / "results.md": page(sources),
+            readme: with_figures(readme.read_text(), sources),
+        }
+        right = [write_or_check(path, text, check) for path, text in wanted.items()]
+    except (PageError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    sys.exit(0 if all(right) else 1)
+
+
+if __name__ == "__main__":
+    main()

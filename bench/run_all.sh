@@ -1,0 +1,68 @@
+#!/bin/bash
+# run_all.sh [--baseline NAME | --quick] [OPTIONS of run.py core]: measures every table.
+#   without either     all allocators, into bench/results/; then the charts and docs/results.md
+#   --baseline NAME    one of malloc jemalloc tcmalloc mimalloc snmalloc rpmalloc, alone, into
+#                      bench/baseline/NAME/
+#   --quick            small runs, one round, into build/bench-quick/ with charts beside them
+# Status 1 when a bar is missed or a run failed; what comes behind is measured all the same.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The runner's names; malloc is the C library's own.
+declare -A allocators=(
+  [malloc]=glibc [jemalloc]=jemalloc [tcmalloc]=tcmalloc-debian [mimalloc]=mimalloc
+  [snmalloc]=snmalloc [rpmalloc]=rpmalloc
+)
+
+refuse() {
+  printf 'run_all.sh: %s\n' "$1" >&2
+  printf 'usage: bench/run_all.sh [--baseline NAME | --quick] [OPTION of run.py core...]\n' >&2
+  exit 2
+}
+
+for option in "$@"; do
+  case $option in
+  --resume | --output | --output=*)
+    refuse "$option is of one table: bench/run TABLE $option"
+    ;;
+  esac
+done
+
+output=bench/results
+images=docs/images
+options=()
+case ${1-} in
+--baseline)
+  name=${2-}
+  [[ -n $name && -v allocators[$name] ]] ||
+    refuse "no baseline '$name'; there are: malloc jemalloc tcmalloc mimalloc snmalloc rpmalloc"
+  output=bench/baseline/$name
+  images=
+  options=(--allocator "${allocators[$name]}")
+  shift 2
+  ;;
+--quick)
+  output=build/bench-quick
+  images=$output/images
+  options=(--quick --rounds 1)
+  shift
+  ;;
+esac
+
+# A table whose bars are not all met does not keep the next from being measured; an interruption or
+# a wrong option does.
+status=0
+for table in core epochs suite; do
+  printf '\n== %s\n' "$table"
+  code=0
+  bench/run "$table" --output "$output" "${options[@]}" "$@" || code=$?
+  ((code <= 1)) || exit "$code"
+  ((code == 0)) || status=1
+done
+if [[ -n $images ]]; then
+  .venv/bin/python bench/plot_bench.py --input "$output" --output "$images"
+fi
+if [[ $output == bench/results ]]; then
+  .venv/bin/python bench/results_page.py
+fi
+exit "$status"

@@ -1,0 +1,178 @@
+"""The third table: the founding programs, and the patterns of whole programs."""
+
+from work import Bar, Metric, Work
+from written import CSV_WRITES, HISTOGRAM_WRITES
+
+WASTE_WRITES = ("--fragmentation", "{folder}/waste.csv")
+
+
+def shown(unit: str, *keys: str) -> tuple[Metric, ...]:
+    """Figures without a requirement."""
+    return tuple(Metric(key, unit, Bar.SHOWN) for key in keys)
+
+
+def shown_rates(unit: str, *keys: str) -> tuple[Metric, ...]:
+    return tuple(Metric(key, unit, Bar.SHOWN, higher_is_better=True) for key in keys)
+
+
+def founding(
+    command: tuple[str, ...],
+    quick: tuple[str, ...],
+    metrics: tuple[Metric, ...],
+    writes: tuple[str, ...] = (),
+) -> Work:
+    """Three rounds: most of these programs take long, and their own samples are many."""
+    return Work(
+        command[0], command, (command[0], *quick), metrics, "founding programs",
+        most_rounds=3, writes=writes,
+    )  # fmt: skip
+
+
+FOUNDING = (
+    founding(
+        ("benchmark_accurate",),
+        ("--blocks", "100000", "--operations", "100000"),
+        (
+            *shown("%", "overhead_pct"),
+            *shown("ns", "malloc_p50_ns", "malloc_p99_ns", "malloc_p999_ns"),
+            *shown("ns", "free_batch_p50_ns", "free_p99_ns", "free_p999_ns"),
+            *shown_rates("%", "efficiency_mean_pct", "efficiency_least_pct"),
+        ),
+        (*CSV_WRITES, *WASTE_WRITES, *HISTOGRAM_WRITES),
+    ),
+    founding(
+        ("churn_test",),
+        ("--live", "10000", "--cycles", "200"),
+        (Metric("growth_pct", "%", Bar.AT_MOST, 5.0), *shown("%", "settled_growth_pct")),
+        CSV_WRITES,
+    ),
+    founding(
+        ("churn_fixed",),
+        ("--live", "10000", "--cycles", "100"),
+        shown("ns", "p50_ns", "p99_ns", "p999_ns", "p9999_ns", "p99999_ns", "max_ns"),
+        HISTOGRAM_WRITES,
+    ),
+    founding(("smoke_tests",), ("20000",), shown_rates("M allocations/s", "rate")),
+    founding(
+        ("benchmark_threads",),
+        ("--blocks", "10000", "--rounds", "2"),
+        (
+            *shown_rates("M ops/s", *(f"t{count}_rate" for count in (1, 2, 4, 8, 16))),
+            *shown("ns", *(f"t{count}_malloc_p99_ns" for count in (1, 2, 4, 8, 16))),
+        ),
+        (*CSV_WRITES, *HISTOGRAM_WRITES),
+    ),
+)
+
+
+def threads(mode: str, quick: tuple[str, ...], metrics: tuple[Metric, ...]) -> Work:
+    command = ("thread_shapes", mode)
+    return Work(f"threads_{mode}", command, (*command, *quick), metrics, "threads", most_rounds=3)
+
+
+THREADS = (
+    threads("free_only", ("2", "200000"), shown_rates("M blocks/s", "rate")),
+    threads("producer_consumer", ("2", "200000"), shown_rates("M blocks/s", "rate")),
+    threads("churn", ("2", "500"), shown_rates("k threads/s", "rate")),
+    threads("sharing", ("2", "1000", "1000"), shown_rates("M writes/s", "rate")),
+    threads(
+        "sleeping", ("4", "1000", "100"), shown("B", "asleep_bytes", "waited_bytes", "ended_bytes")
+    ),
+)
+
+SLOTS = tuple(256 * 4**step for step in range(8))
+
+
+def idle(name: str, *flags: str) -> Work:
+    """One round, as it waits a minute. A glance waits for the first moment alone."""
+    command = ("idle_return", *flags)
+    moments = tuple(f"returned_{ms}ms_pct" for ms in (0, 1000, 10_000, 60_000))
+    return Work(
+        name, command, (*command, "40000", "1000", "1001", "1002"), shown_rates("%", *moments),
+        "memory over time", most_rounds=1,
+    )  # fmt: skip
+
+
+MEMORY = (
+    idle("idle_return"),
+    idle("idle_return_pinned", "--pinned"),
+    Work(
+        "realloc_growth",
+        ("realloc_growth",),
+        ("realloc_growth", "4", "1000000", "2"),
+        tuple(
+            metric
+            for way in ("double", "half", "step")
+            for metric in (*shown("ms", f"{way}_ms"), *shown("%", f"{way}_overhead_pct"))
+        ),
+        "memory over time",
+        most_rounds=3,
+    ),
+    Work(
+        "ws_sweep",
+        ("ws_sweep",),
+        ("ws_sweep", "200000", "65536"),
+        (
+            *shown_rates("M ops/s", *(f"rate_{slots}" for slots in SLOTS)),
+            *shown("x", "degradation"),
+        ),
+        "working sets",
+        most_rounds=3,
+    ),
+)
+
+
+def server(pattern: str, name: str, mode: str) -> Work:
+    """Ours with an epoch for each request, or as any malloc; peers as any malloc."""
+    command = ("synthetic_bench", f"--allocator={mode}", f"--pattern={pattern}")
+    metrics = (
+        *shown("ns", "p50_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns"),
+        *shown("B", "rss_peak_bytes"),
+        *shown("x", "rss_growth"),
+    )
+    return Work(
+        name, (*command, "--duration_s=5"), (*command, "--duration_s=1"), metrics,
+        "servers", most_rounds=3, peer_mode="--allocator=malloc", ours_alone=mode == "malloc",
+        writes=("--hgrm={folder}/values.hgrm",),
+    )  # fmt: skip
+
+
+PATTERNS = ("burst", "steady", "leak", "hotspot", "kernel")
+SERVERS = (
+    *(server(pattern, f"synthetic_{pattern}", "tslab") for pattern in PATTERNS),
+    *(server(pattern, f"synthetic_{pattern}_plain", "malloc") for pattern in PATTERNS),
+)
+
+
+def arena(mode: str, ours_alone: bool = False) -> Work:
+    command = ("arena_request", mode)
+    return Work(
+        f"arena_{mode}", command, (*command, "5000"), shown("ns", "request_ns"),
+        "requests and arenas", most_rounds=3, ours_alone=ours_alone,
+    )  # fmt: skip
+
+
+ARENAS = (
+    *(arena(mode) for mode in ("malloc", "monotonic", "pool", "talloc", "apr", "obstack")),
+    *(arena(mode, ours_alone=True) for mode in ("epoch_free", "epoch_release")),
+)
+
+CURVE = Work(
+    "epoch_curve",
+    ("epoch_curve",),
+    ("epoch_curve", "1000", "20000", "2"),
+    tuple(
+        Metric(f"{key}_{10**power}", unit, Bar.SHOWN)
+        for key, unit in (("alloc_ns", "ns"), ("enter_leave_ns", "ns"), ("filled_kib", "KiB"))
+        for power in range(6)
+    ),
+    "epochs",
+    most_rounds=3,
+    ours_alone=True,
+)
+
+SUITE = (*FOUNDING, *THREADS, *MEMORY, *SERVERS, *ARENAS, CURVE)
+SUITE_KEYS = (
+    "floor_ns", "faults", "switches", "resident_bytes", "first_bytes", "last_bytes", "top_bytes",
+    "live_bytes", "requests", "late", "overslept", "unserved", "leaked", "survivors",
+)  # fmt: skip

@@ -1,0 +1,27 @@
+"""The tables by name, and what else their raw files keep of the programs."""
+
+from collections.abc import Sequence
+
+from suite import SUITE, SUITE_KEYS
+from work import CORE, EPOCHS, Work
+
+TABLES = {"core": CORE, "epochs": EPOCHS, "suite": SUITE}
+KERNEL_KEYS = (
+    "wall_s", "user_s", "sys_s", "peak_kib", "minor_faults", "voluntary", "involuntary",
+    "others_s", "steal_s",
+)  # fmt: skip
+EXTRA_KEYS: dict[str, tuple[str, ...]] = {
+    "core": (
+        "floor_ns", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns", "pair_ns",
+    ),
+    "epochs": (
+        "near_ns", "all_ns", "fresh_ns", "epoch_kib", "early_bytes", "late_bytes", "before_bytes",
+        "full_bytes", "after_bytes", "live_bytes",
+    ),
+    "suite": SUITE_KEYS,
+}  # fmt: skip
+
+
+def keys_of(table: str, works: Sequence[Work]) -> list[str]:
+    keys = [metric.key for work in works for metric in work.metrics]
+    return list(dict.fromkeys([*KERNEL_KEYS, *keys, *EXTRA_KEYS.get(table, ())]))

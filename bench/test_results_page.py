@@ -1,0 +1,219 @@
+"""The results page, and that docs/results.md and README.md say what the result files say."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+import results_page
+from click.testing import CliRunner, Result
+from founding import ANCHORS
+
+SUMMARY = """section,name,unit,bar,ours,peer_name,peer,ratio,low,high,met
+s,won rate,M/s,> best,12.5,glibc,10.0,1.25,1.2,1.3,True
+s,lost rate,M/s,> best,1234.5,jemalloc,2469.0,0.5,0.4,0.6,False
+s,alone ns,ns,<= 5,4.5,,,,,,True
+"""
+NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
+# The words of the page that are no figures: percentiles' names, sizes and the like stand in these.
+TEXT_COLUMNS = ("work", "row", "figure", "bar", "what", "value", "cause", "unit", "", "table")
+
+
+class Place:
+    """A folder with results and documents."""
+
+    def __init__(self, folder: Path) -> None:
+        self.results, self.docs = folder / "results", folder / "docs"
+        self.readme = folder / "README.md"
+        self.results.mkdir()
+        (self.docs / "images").mkdir(parents=True)
+        self.readme.write_text("# x\n\n<!-- figures:counts -->\n<!-- /figures -->\nend\n")
+        (self.results / "core_summary.csv").write_text(SUMMARY)
+        about = {"time": "2026-11-21T06:52:27+00:00", "rounds": 7, "versions": {"glibc": "2.36"}}
+        (self.results / "core_environment.json").write_text(json.dumps(about))
+
+    def run(self, *arguments: str) -> Result:
+        return CliRunner().invoke(
+            results_page.main,
+            [
+                "--input", str(self.results), "--docs", str(self.docs),
+                "--readme", str(self.readme), *arguments,
+            ],
+            catch_exceptions=False,
+        )  # fmt: skip
+
+    def page(self) -> str:
+        return (self.docs / "results.md").read_text()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_what_is_lost_is_named_with_its_cause(place: Place) -> None:
+    place.run()
+    lost = "| lost rate | M/s | 1,234 | 2,469 | jemalloc | > best | {} |"
+    assert lost.format("cause not written down") in place.page()
+    (place.results / "notes.toml").write_text('"lost rate" = "the reason"\n')
+    place.run()
+    assert lost.format("the reason") in place.page()
+
+
+def test_a_note_to_a_row_that_is_not_there_is_an_error(place: Place) -> None:
+    (place.results / "notes.toml").write_text('"no such row" = "x"\n')
+    done = place.run()
+    assert done.exit_code == 1
+    assert "no such row" in done.output
+
+
+def test_check_fails_when_a_document_differs(place: Place) -> None:
+    assert place.run("--check").exit_code == 1
+    assert place.run().exit_code == 0
+    assert place.run("--check").exit_code == 0
+    (place.docs / "results.md").write_text(place.page().replace("1,234", "9,234"))
+    changed = place.run("--check")
+    assert changed.exit_code == 1
+    assert "results.md is not what the result files say" in changed.output
+    place.run()
+    place.readme.write_text(place.readme.read_text().replace("| 2 | 1 |", "| 3 | 0 |"))
+    assert "README.md is not" in place.run("--check").output
+
+
+def test_marks_are_filled_and_the_rest_stays(place: Place) -> None:
+    place.run()
+    text = place.readme.read_text()
+    assert "| core | 2026-11-21 | 7 | 2 | 1 | 0 |" in text
+    assert text.startswith("# x\n\n")
+    assert text.endswith("<!-- /figures -->\nend\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<!-- figures:nonsense -->\n<!-- /figures -->\n", "no figures nonsense"),
+        ("<!-- figures:core -->\n", "lacks its"),
+    ],
+)
+def test_wrong_marks_are_errors(place: Place, text: str, words: str) -> None:
+    place.readme.write_text(text)
+    done = place.run()
+    assert done.exit_code == 1
+    assert words in done.output
+
+
+def test_missing_inputs_name_the_command(place: Place) -> None:
+    (place.results / "core_environment.json").unlink()
+    assert "bench/run core" in place.run().output
+    (place.results / "core_summary.csv").unlink()
+    assert "bench/run core" in place.run().output
+
+
+def test_charts_are_shown_as_far_as_they_are_there(place: Place) -> None:
+    (place.docs / "images" / "scaling.png").write_text("")
+    place.run()
+    assert "![scaling](images/scaling.png)" in place.page()
+
+
+def tables_of(page: str) -> list[list[list[str]]]:
+    """The cells of each table, its headings first."""
+    found: list[list[list[str]]] = [[]]
+    for line in page.splitlines():
+        if not line.startswith("|"):
+            found.append([])
+        elif not line.startswith("| ---"):
+            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+    return [table for table in found if table]
+
+
+def figures_of_files(results: Path) -> dict[str, list[str]]:
+    """The figures of each row; two tables may have one of the same name."""
+    found: dict[str, list[str]] = {}
+    for path in results.glob("*_summary.csv"):
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                texts = [row[key] for key in ("ours", "peer", "ratio", "low", "high")]
+                found.setdefault(row["name"], []).extend(texts)
+    return found
+
+
+def is_from(shown: str, texts: list[str]) -> bool:
+    """Whether a file's figure, to as many digits as are shown, is this one."""
+    digits = len(shown.partition(".")[2])
+    value = float(shown.replace(",", ""))
+    slack = 0.5 * 10**-digits
+    return any(abs(float(text) - value) <= slack * 1.001 for text in texts if text)
+
+
+def invented(page: str, results: Path) -> list[str]:
+    """Figures of rows that the row's file does not have."""
+    figures = figures_of_files(results)
+    claims = {
+        claim
+        for one in ANCHORS
+        for claim in (one.zns_slab, one.temporal_slab, one.glibc, one.hakmem, one.mimalloc)
+    }
+    found = []
+    for headings, *lines in tables_of(page):
+        key = next((headings.index(name) for name in ("row", "work") if name in headings), None)
+        if key is None:
+            continue
+        for cells in lines:
+            texts = figures.get(cells[key], [])
+            for heading, cell in zip(headings, cells, strict=True):
+                is_claim = headings[0] == "figure" and heading != "ours" and cell in claims
+                if heading in TEXT_COLUMNS or is_claim:
+                    continue
+                found += [
+                    f"{cells[key]}: {shown}"
+                    for shown in NUMBER.findall(cell)
+                    if not is_from(shown, texts)
+                ]
+    return found
+
+
+def loose(page: str) -> list[str]:
+    """Figures outside of tables."""
+    lines = [line for line in page.splitlines() if not line.startswith("|")]
+    return [shown for line in lines for shown in NUMBER.findall(line)]
+
+
+def counts_are_true(page: str, results: Path) -> bool:
+    counts = next(table for table in tables_of(page) if table[0][0] == "table")
+    for name, date, rounds, met, missed, shown in counts[1:]:
+        with (results / f"{name}_summary.csv").open(newline="") as file:
+            verdicts = [row["met"] for row in csv.DictReader(file)]
+        about = json.loads((results / f"{name}_environment.json").read_text())
+        wanted = [verdicts.count(word) for word in ("True", "False", "")]
+        if [int(met), int(missed), int(shown)] != wanted:
+            return False
+        if (date, int(rounds)) != (about["time"][:10], about["rounds"]):
+            return False
+    return True
+
+
+def test_no_number_of_docs_results_is_from_elsewhere() -> None:
+    page = (results_page.ROOT / "docs" / "results.md").read_text()
+    results = results_page.ROOT / "bench" / "results"
+    assert invented(page, results) == []
+    assert loose(page) == []
+    assert counts_are_true(page, results)
+
+
+def test_a_number_from_elsewhere_is_found(place: Place) -> None:
+    place.run()
+    page = place.page()
+    assert invented(page, place.results) == []
+    assert counts_are_true(page, place.results)
+    assert invented(page.replace("1,234", "1,334"), place.results) == ["lost rate: 1,334"] * 2
+    assert invented(page.replace("1.20 to 1.30", "1.20 to 1.40"), place.results) == [
+        "won rate: 1.40"
+    ]
+    assert loose(page + "\nIt is 3.5 times ahead.\n") == ["3.5"]
+    assert not counts_are_true(page.replace("| 7 | 2 | 1 |", "| 7 | 3 | 0 |"), place.results)
+
+
+def test_the_documents_say_what_the_result_files_say() -> None:
+    done = CliRunner().invoke(results_page.main, ["--check"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
