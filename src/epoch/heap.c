@@ -539,8 +539,9 @@ void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
 }
 
 bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void *block) {
-  if (class < TSL_CLASS_OF_1280 || home->bins[class].room <= 0) return false;
-  if (owner >= TSL_HEAP_NOBODY || tsl_heap_at(owner)->epoch != 0) return false;
+  if (class < TSL_CLASS_OF_1280 || owner >= TSL_HEAP_NOBODY) return false;
+  bool is_of_epoch = tsl_heap_at(owner)->home != tsl_heap_at(owner);
+  if (is_of_epoch || home->bins[class].room <= 0) return false;
   if (tsl_slab_place(class, block).index < 0) return false;
   tsl_heap_push(home, class, block);
   return true;
