@@ -21,11 +21,8 @@ def founding(
     metrics: tuple[Metric, ...],
     writes: tuple[str, ...] = (),
 ) -> Work:
-    """Three rounds: most of these programs take long, and their own samples are many."""
-    return Work(
-        command[0], command, (command[0], *quick), metrics, "founding programs",
-        most_rounds=3, writes=writes,
-    )  # fmt: skip
+    quick = (command[0], *quick)
+    return Work(command[0], command, quick, metrics, "founding programs", writes=writes)
 
 
 FOUNDING = (
@@ -34,9 +31,10 @@ FOUNDING = (
         ("--blocks", "100000", "--operations", "100000"),
         (
             *shown("%", "overhead_pct"),
-            *shown("ns", "malloc_p50_ns", "malloc_p99_ns", "malloc_p999_ns"),
+            *shown("ns", "malloc_batch_p50_ns", "malloc_p99_ns", "malloc_p999_ns"),
             *shown("ns", "free_batch_p50_ns", "free_p99_ns", "free_p999_ns"),
-            *shown_rates("%", "efficiency_mean_pct", "efficiency_least_pct"),
+            Metric("efficiency_mean_pct", "%", Bar.AT_LEAST, 92.0, higher_is_better=True),
+            Metric("efficiency_least_pct", "%", Bar.AT_LEAST, 80.0, higher_is_better=True),
         ),
         (*CSV_WRITES, *WASTE_WRITES, *HISTOGRAM_WRITES),
     ),
@@ -49,7 +47,13 @@ FOUNDING = (
     founding(
         ("churn_fixed",),
         ("--live", "10000", "--cycles", "100"),
-        shown("ns", "p50_ns", "p99_ns", "p999_ns", "p9999_ns", "p99999_ns", "max_ns"),
+        (
+            Metric("p50_ns", "ns", Bar.OVER_GLIBC),
+            *shown("ns", "p99_ns"),
+            Metric("p999_ns", "ns", Bar.AT_OR_BELOW),
+            Metric("p9999_ns", "ns", Bar.AT_OR_BELOW),
+            *shown("ns", "p99999_ns", "max_ns"),
+        ),
         HISTOGRAM_WRITES,
     ),
     founding(("smoke_tests",), ("20000",), shown_rates("M allocations/s", "rate")),
@@ -58,7 +62,10 @@ FOUNDING = (
         ("--blocks", "10000", "--rounds", "2"),
         (
             *shown_rates("M ops/s", *(f"t{count}_rate" for count in (1, 2, 4, 8, 16))),
-            *shown("ns", *(f"t{count}_malloc_p99_ns" for count in (1, 2, 4, 8, 16))),
+            *(
+                Metric(f"t{count}_malloc_p99_ns", "ns", Bar.AT_MOST, 1000.0)
+                for count in (1, 2, 4, 8, 16)
+            ),
         ),
         (*CSV_WRITES, *HISTOGRAM_WRITES),
     ),
@@ -67,7 +74,7 @@ FOUNDING = (
 
 def threads(mode: str, quick: tuple[str, ...], metrics: tuple[Metric, ...]) -> Work:
     command = ("thread_shapes", mode)
-    return Work(f"threads_{mode}", command, (*command, *quick), metrics, "threads", most_rounds=3)
+    return Work(f"threads_{mode}", command, (*command, *quick), metrics, "threads")
 
 
 THREADS = (
@@ -106,7 +113,6 @@ MEMORY = (
             for metric in (*shown("ms", f"{way}_ms"), *shown("%", f"{way}_overhead_pct"))
         ),
         "memory over time",
-        most_rounds=3,
     ),
     Work(
         "ws_sweep",
@@ -117,30 +123,56 @@ MEMORY = (
             *shown("x", "degradation"),
         ),
         "working sets",
-        most_rounds=3,
     ),
 )
 
 
-def server(pattern: str, name: str, mode: str) -> Work:
+def server(name: str, mode: str, metrics: tuple[Metric, ...], *options: str) -> Work:
     """Ours with an epoch for each request, or as any malloc; peers as any malloc."""
-    command = ("synthetic_bench", f"--allocator={mode}", f"--pattern={pattern}")
-    metrics = (
-        *shown("ns", "p50_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns"),
-        *shown("B", "rss_peak_bytes"),
-        *shown("x", "rss_growth"),
-    )
+    command = ("synthetic_bench", f"--allocator={mode}", *options)
     return Work(
-        name, (*command, "--duration_s=5"), (*command, "--duration_s=1"), metrics,
-        "servers", most_rounds=3, peer_mode="--allocator=malloc", ours_alone=mode == "malloc",
+        name, (*command, "--duration_s=2"), (*command, "--duration_s=1"), metrics,
+        "servers", peer_mode="--allocator=malloc", ours_alone=mode == "malloc",
         writes=("--hgrm={folder}/values.hgrm",),
     )  # fmt: skip
 
 
+def at_preset(pattern: str, name: str, mode: str) -> Work:
+    growth = (
+        shown("x", "rss_growth")
+        if pattern == "leak"
+        else (Metric("rss_growth", "x", Bar.AT_MOST, 1.01),)
+    )
+    metrics = (
+        *shown("ns", "p50_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns"),
+        *shown("B", "rss_peak_bytes"),
+        *growth,
+    )
+    return server(name, mode, metrics, f"--pattern={pattern}")
+
+
+def beyond_preset(pattern: str, factor: str) -> Work:
+    """At a multiple of the preset rate, or as fast as it goes."""
+    metrics = (
+        *shown("ns", "p50_ns", "p99_ns"),
+        Metric("p999_ns", "ns", Bar.AT_OR_BELOW),
+        *shown("ns", "p9999_ns"),
+        *shown_rates("requests/s", "rate"),
+    )
+    options = (f"--pattern={pattern}", f"--rate_factor={factor}")
+    return server(f"synthetic_{pattern}_x{factor}", "tslab", metrics, *options)
+
+
 PATTERNS = ("burst", "steady", "leak", "hotspot", "kernel")
 SERVERS = (
-    *(server(pattern, f"synthetic_{pattern}", "tslab") for pattern in PATTERNS),
-    *(server(pattern, f"synthetic_{pattern}_plain", "malloc") for pattern in PATTERNS),
+    *(at_preset(pattern, f"synthetic_{pattern}", "tslab") for pattern in PATTERNS),
+    *(at_preset(pattern, f"synthetic_{pattern}_plain", "malloc") for pattern in PATTERNS),
+    *(
+        beyond_preset(pattern, factor)
+        for pattern in PATTERNS
+        if pattern != "leak"
+        for factor in ("2", "10", "max")
+    ),
 )
 
 
@@ -148,7 +180,7 @@ def arena(mode: str, ours_alone: bool = False) -> Work:
     command = ("arena_request", mode)
     return Work(
         f"arena_{mode}", command, (*command, "5000"), shown("ns", "request_ns"),
-        "requests and arenas", most_rounds=3, ours_alone=ours_alone,
+        "requests and arenas", ours_alone=ours_alone,
     )  # fmt: skip
 
 
@@ -167,7 +199,6 @@ CURVE = Work(
         for power in range(6)
     ),
     "epochs",
-    most_rounds=3,
     ours_alone=True,
 )
 
