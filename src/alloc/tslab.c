@@ -4,9 +4,9 @@
 #include "alloc/entry.h"
 #include "base/options.h"
 
-void *tslab_malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
+TSL_FAST void *tslab_malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
 
-void tslab_free(void *block) { tsl_fast_free(block); }
+TSL_FAST void tslab_free(void *block) { tsl_fast_free(block); }
 
 void *tslab_calloc(size_t count, size_t bytes) { return tsl_calloc(count, bytes); }
 

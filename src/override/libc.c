@@ -8,9 +8,9 @@
 #include "os/os.h"
 #include "override/override.h"
 
-FACE void *malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
+FACE TSL_FAST void *malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
 
-FACE void free(void *block) { tsl_fast_free(block); }
+FACE TSL_FAST void free(void *block) { tsl_fast_free(block); }
 
 FACE void *calloc(size_t count, size_t bytes) { return tsl_calloc(count, bytes); }
 
