@@ -204,7 +204,7 @@ def test_files_of_programs_are_collected_also_behind_an_interruption(machine: Ma
     machine.stop_at = -1
     assert machine.bench("--resume", table="suite").exit_code in (0, 1)
     lines = (machine.output / "rss_churn.csv").read_text().splitlines()
-    assert lines == [written.HEADERS["rss_churn.csv"], *["glibc,0,1.5,,,"] * 3]
+    assert lines == [written.HEADERS["rss_churn.csv"], *["glibc,0,1.5,,,"] * ROUNDS]
 
 
 def test_resume_refuses_when_files_of_runs_are_gone(machine: Machine) -> None:

@@ -8,8 +8,8 @@
 #define TSL_NOINLINE __attribute__((noinline))
 #define TSL_COLD __attribute__((cold, noinline))
 #define TSL_HIDDEN __attribute__((visibility("hidden")))
-// Where a fast path begins does not depend on what the linker put before it: half a line further on,
-// the pair of malloc and free takes 6 % longer.
+// Where a fast path begins must not depend on what is linked before it: half a cache line further
+// on, the pair of malloc and free takes 6 % longer.
 #define TSL_FAST __attribute__((aligned(64)))
 #define TSL_EXPORT __attribute__((visibility("default")))
 #define TSL_PRINTF(text, first) __attribute__((format(printf, text, first)))

@@ -1,6 +1,5 @@
 // os_linux: the Linux behind os.h. Owns nothing but what it learnt about the system at first use.
 #include <errno.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,14 +153,17 @@ uint64_t tsl_os_now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+// linux/futex.h, which musl lacks.
+enum { FUTEX_WAIT_HERE = 0 | 128, FUTEX_WAKE_HERE = 1 | 128 };
+
 void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) {
   struct timespec rest = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, &rest);
+  syscall(SYS_futex, word, FUTEX_WAIT_HERE, 0, &rest);
 }
 
 void tsl_os_wake(const uint32_t *word) {
   int saved = errno;
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1);
+  syscall(SYS_futex, word, FUTEX_WAKE_HERE, 1);
   errno = saved;
 }
 
