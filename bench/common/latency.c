@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static void latency_report_one(const char *prefix, const char *name, double ns) {
+void latency_report_one(const char *prefix, const char *name, double ns) {
   char key[64];
   snprintf(key, sizeof key, "%s_%s_ns", prefix, name);
   report_real(key, ns);

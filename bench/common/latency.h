@@ -13,4 +13,7 @@ static inline double latency_ns(const histogram *h, double share, double ns_per_
 // mean tells neighbours apart.
 void latency_report(const char *prefix, const histogram *h, double ns_per_tick);
 
+// Adds PREFIX_NAME_ns to the open report.
+void latency_report_one(const char *prefix, const char *name, double ns);
+
 #endif

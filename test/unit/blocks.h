@@ -2,6 +2,8 @@
 #pragma once
 
 #include "alloc/fast.h"
+#include "base/options.h"
+#include "capture.h"
 #include "epoch/epoch.h"
 #include "epoch/pool.h"
 #include "os_fake.h"
@@ -45,4 +47,17 @@ static inline void free_as(struct tsl_heap *freer, void *block) {
   tsl_heap_current = freer;
   tsl_fast_free(block);
   tsl_heap_current = before;
+}
+
+// What the free of a block that is none says.
+static inline const char *blocks_free_and_hear(void *block) {
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  tsl_fast_free(block);
+  return capture_end();
+}
+
+static inline bool blocks_is_reported(void *block, const char *what) {
+  const char *said = blocks_free_and_hear(block);
+  return capture_lines(said) == 1 && strstr(said, what) != NULL;
 }

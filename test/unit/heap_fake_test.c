@@ -2,7 +2,6 @@
 
 #include "base/options.h"
 #include "blocks.h"
-#include "capture.h"
 #include "memory/purge.h"
 #include "state.h"
 
@@ -437,32 +436,20 @@ static void last_block_is_counted(void) {
   CHECK_EQ(allocations(class), count);
 }
 
-static const char *free_and_hear(void *block) {
-  tsl_options.on_error = TSL_ON_ERROR_REPORT;
-  capture_start();
-  tsl_fast_free(block);
-  return capture_end();
-}
-
-static bool is_reported(void *block, const char *what) {
-  const char *said = free_and_hear(block);
-  return capture_lines(said) == 1 && strstr(said, what) != NULL;
-}
-
 // Every other block stays live, so that no slab goes back.
 static void double_frees_are_reported(void) {
   open_heaps();
   unsigned class = tsl_sizeclass_of(512);
   alloc_many(512, 400);
   tsl_fast_free(blocks[0]);
-  CHECK(is_reported(blocks[0], "is free already"));
+  CHECK(blocks_is_reported(blocks[0], "is free already"));
   for (unsigned i = 2; i < 400; i += 2) tsl_fast_free(blocks[i]);
   CHECK_EQ(heap->bins[class].room, 0);
-  CHECK(is_reported(blocks[398], "is free already"));
+  CHECK(blocks_is_reported(blocks[398], "is free already"));
   state_check();
   tsl_heap_current = other;
   tsl_fast_free(blocks[1]);
-  CHECK(is_reported(blocks[1], "is free already"));
+  CHECK(blocks_is_reported(blocks[1], "is free already"));
   tsl_heap_current = heap;
   state_check();
 }
@@ -471,13 +458,13 @@ static void interior_pointers_are_reported(void) {
   open_heaps();
   alloc_many(512, 400);
   for (unsigned i = 0; i < 400; i += 2) tsl_fast_free(blocks[i]);
-  CHECK(is_reported((char *)blocks[1] + 16, "not the beginning of a block"));
+  CHECK(blocks_is_reported((char *)blocks[1] + 16, "not the beginning of a block"));
   tsl_heap_current = other;
-  CHECK(is_reported((char *)blocks[1] + 256, "not the beginning of a block"));
+  CHECK(blocks_is_reported((char *)blocks[1] + 256, "not the beginning of a block"));
   tsl_heap_current = heap;
   void *medium = alloc(3000);
   tsl_heap_current = other;
-  CHECK(is_reported((char *)medium + 256, "not the beginning of a block"));
+  CHECK(blocks_is_reported((char *)medium + 256, "not the beginning of a block"));
   state_check();
 }
 

@@ -1,25 +1,12 @@
 // What heap_fake_test.c is to home heaps, for those of declared epochs.
 #include "base/options.h"
 #include "blocks.h"
-#include "capture.h"
 #include "epoch/heap.h"
 #include "state.h"
 
 static struct tsl_heap *heap, *other;
 
 static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
-
-static const char *free_and_hear(void *block) {
-  tsl_options.on_error = TSL_ON_ERROR_REPORT;
-  capture_start();
-  tsl_fast_free(block);
-  return capture_end();
-}
-
-static bool is_reported(void *block, const char *what) {
-  const char *said = free_and_hear(block);
-  return capture_lines(said) == 1 && strstr(said, what) != NULL;
-}
 
 // A part of `home` in an epoch that was just opened; in slabs, so that it works in every build.
 static struct tsl_heap *open_part(struct tsl_heap *home) {
@@ -190,7 +177,7 @@ static void frees_of_the_home_from_a_part(void) {
   tsl_fast_free(blocks[5]);
   if (!TSL_SECURE) CHECK(heap->bins[class].head == blocks[5]);
   CHECK_EQ((uint32_t)heap->ready, 0);
-  CHECK(is_reported(blocks[5], "is free already"));
+  CHECK(blocks_is_reported(blocks[5], "is free already"));
   state_check();
 }
 
