@@ -71,6 +71,10 @@ static bool step_drain(void) {
   return drained != 0;
 }
 
+static bool surplus_left(void) {
+  return (tsl_load_relaxed(&dirty_surplus) | tsl_load_relaxed(&cached_surplus)) != 0;
+}
+
 bool tsl_purge_waits(void) {
   return tsl_units_dirty() + tsl_unit_cache_units() > tsl_load_relaxed(&keep_units);
 }
@@ -94,7 +98,7 @@ bool tsl_purge_tick(void) {
     window_turn(now);
     if (!step_drain()) step_purge(most);
   }
-  return tsl_purge_waits();
+  return surplus_left();
 }
 
 size_t tsl_purge_all(size_t keep_bytes) {

@@ -169,19 +169,21 @@ static void a_long_surplus_goes_back_by_halves(void) {
   }
 }
 
-static void there_is_more_to_do_while_memory_may_go_back(void) {
+// A heap stays awake for a surplus alone, and wakes where memory is free at all.
+static void a_surplus_is_more_to_do(void) {
   open_region();
-  CHECK(!tsl_purge_tick());
-  make_dirty(20);
-  for (unsigned ms = 0; tsl_units_dirty() != 0; ms++) {
-    CHECK(tsl_purge_tick());
+  CHECK(!tsl_purge_tick() && !tsl_purge_waits());
+  make_dirty(40);
+  CHECK(!tsl_purge_tick() && tsl_purge_waits());
+  for (unsigned ms = 0; purged_units() == 0; ms++) {
     pass_ms(1);
     CHECK(ms < 4 * DELAY_MS);
   }
-  CHECK(!tsl_purge_tick());
+  for (; tsl_units_dirty() != 0; pass_ms(1)) CHECK(tsl_purge_tick() && tsl_purge_waits());
+  CHECK(!tsl_purge_tick() && !tsl_purge_waits());
   make_dirty(20);
   tsl_purge_keep(20 * TSL_UNIT_BYTES);
-  CHECK(!tsl_purge_tick());
+  CHECK(!tsl_purge_tick() && !tsl_purge_waits());
 }
 
 static void no_delay(void) {
@@ -374,7 +376,7 @@ int main(void) {
   RUN(cached_units_in_demand_stay);
   RUN(cached_units_beyond_demand_go_back);
   RUN(a_long_surplus_goes_back_by_halves);
-  RUN(there_is_more_to_do_while_memory_may_go_back);
+  RUN(a_surplus_is_more_to_do);
   RUN(no_delay);
   RUN(refused_purge_is_tried_again_later);
   RUN(taken_meanwhile);
