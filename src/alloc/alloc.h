@@ -14,8 +14,6 @@ TSL_HIDDEN void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place);
 TSL_HIDDEN void tsl_free_outside(void *block);
 // `entry` is the map entry of the block's unit, with the current heap's tag taken away.
 TSL_HIDDEN void tsl_free_slow(void *block, uint32_t entry);
-// The bin of `code` has no room: `room` is one too small.
-TSL_HIDDEN void tsl_free_full(struct tsl_heap *heap, void *block, size_t code);
 // The block is the one that was freed last: `room` is one too small.
 TSL_HIDDEN void tsl_free_twice(struct tsl_heap *heap, void *block, size_t code);
 

@@ -49,7 +49,7 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
   size_t code = entry;
   if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, code * 8)->room))) {
-    return tsl_free_full(heap, block, code);
+    return tsl_heap_put_full(heap, block, code);
   }
   TSL_OPAQUE(code);
   uintptr_t link = (uintptr_t)TSL_BIN(heap, code * 8)->head;

@@ -13,6 +13,7 @@
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
+#include "epoch/remote.h"
 #include "memory/large.h"
 #include "memory/unit_cache.h"
 
@@ -107,20 +108,14 @@ void *tsl_calloc_large(size_t bytes) {
   return memset(block, 0, bytes);
 }
 
-void tsl_free_full(struct tsl_heap *heap, void *block, size_t code) {
-  unsigned class = (unsigned)code / 2;
-  heap->bins[class].room++;
-  tsl_heap_put(heap, class, block);
-}
-
 void tsl_free_twice(struct tsl_heap *heap, void *block, size_t code) {
   heap->bins[code / 2].room++;
-  tsl_misuse("free(%p): the block is free already", block);
+  tsl_slab_report_twice(block);
 }
 
 static void free_large(void *block) {
   if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) {
-    tsl_misuse("free(%p): not the beginning of a block", block);
+    tsl_slab_report_interior(block);
     return;
   }
   tsl_large_list_free(block);
@@ -129,6 +124,19 @@ static void free_large(void *block) {
 void tsl_free_outside(void *block) {
   if (block == NULL) return;
   tsl_misuse("free(%p): not a block of this allocator", block);
+}
+
+// A thread that only frees needs a heap for nothing else than to gather.
+TSL_NOINLINE static bool free_join(uint32_t owner, unsigned class) {
+  return class < TSL_GATHERS && tsl_heap_is_home(owner) && tsl_thread_join();
+}
+
+static void free_foreign(uint32_t owner, unsigned class, void *block) {
+  if (tsl_unlikely(tsl_heap_current == &tsl_heap_empty) && !free_join(owner, class))
+    return tsl_remote_put(owner, class, block);
+  struct tsl_heap *home = tsl_heap_current->home;
+  if (tsl_likely(class < TSL_GATHERS)) return tsl_remote_gather(home, owner, class, block);
+  if (!tsl_heap_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
 void tsl_free_slow(void *block, uint32_t entry) {
@@ -143,7 +151,7 @@ void tsl_free_slow(void *block, uint32_t entry) {
     tsl_heap_push(home, place / 2, block);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
-  } else if (!tsl_heap_adopt(home, entry >> TSL_CODE_BITS, code / 2, block)) {
-    tsl_heap_put_remote(entry >> TSL_CODE_BITS, code / 2, block);
+  } else {
+    free_foreign(entry >> TSL_CODE_BITS, code / 2, block);
   }
 }

@@ -18,7 +18,7 @@ static pthread_key_t exit_key;
 static TSL_TLS bool exiting;
 
 // Later destructors may still allocate and free: allocations then borrow a heap for one call, and
-// frees are those of any other thread.
+// frees are those of a thread without a heap.
 static void thread_exit(void *heap) {
   exiting = true;
   if (tsl_heap_current != heap || tsl_heap_current->depth != 0) tsl_scope_leave_all(heap);
@@ -56,6 +56,11 @@ bool tsl_thread_enter(struct tsl_lease *lease) {
   if (!exiting) pthread_setspecific(exit_key, heap);
   errno = saved;
   return true;
+}
+
+bool tsl_thread_join(void) {
+  struct tsl_lease lease;
+  return !exiting && tsl_thread_enter(&lease);
 }
 
 void tsl_thread_leave(struct tsl_lease *lease) {

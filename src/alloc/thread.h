@@ -15,7 +15,10 @@ struct tsl_lease {
 TSL_HIDDEN bool tsl_thread_enter(struct tsl_lease *lease);
 TSL_HIDDEN void tsl_thread_leave(struct tsl_lease *lease);
 
-// The same for a thread that may have a heap.
+// Gives the calling thread, which has no heap, one for good. False when it cannot keep it.
+TSL_HIDDEN bool tsl_thread_join(void);
+
+// The same as tsl_thread_enter for a thread that may have a heap.
 TSL_ALWAYS_INLINE bool tsl_thread_ensure(struct tsl_lease *lease) {
   return tsl_likely(tsl_heap_current != &tsl_heap_empty) || tsl_thread_enter(lease);
 }

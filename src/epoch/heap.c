@@ -6,7 +6,7 @@
 #include "epoch/epoch.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
-#include "epoch/seal.h"
+#include "epoch/remote.h"
 #include "epoch/sparse.h"
 #include "memory/purge.h"
 #include "memory/record.h"
@@ -289,14 +289,6 @@ void tsl_heap_close_ready(struct tsl_heap *heap) {
   }
 }
 
-TSL_COLD static void report_twice(const void *block) {
-  tsl_misuse("free(%p): the block is free already", block);
-}
-
-TSL_COLD static void report_interior(const void *block) {
-  tsl_misuse("free(%p): not the beginning of a block", block);
-}
-
 // A bin whose first link leads neither inside the region nor to its end was written to by somebody
 // else. Its blocks are given up.
 static void bin_check(struct tsl_heap *heap, unsigned class) {
@@ -337,14 +329,15 @@ TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_pla
   bool done = tsl_slab_put(place.slab, (unsigned)place.index);
   if (done) heap_settle_slab(heap, place.slab);
   tsl_store_relaxed(&heap->home->inside, inside);
-  if (!done) report_twice(block);
+  if (!done) tsl_slab_report_twice(block);
 }
 
 TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
-  if (tsl_unlikely(place.index < 0)) return report_interior(block);
-  if (tsl_unlikely(!place.slab->listed)) return heap_put_unlisted(heap, place, block);
-  if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index))) return report_twice(block);
+  if (tsl_unlikely(place.index < 0)) return tsl_slab_report_interior(block);
+  if (tsl_unlikely(place.slab->summary == 0)) return heap_put_unlisted(heap, place, block);
+  if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index)))
+    return tsl_slab_report_twice(block);
   if (tsl_unlikely(place.slab->out == 0)) heap_settle(heap, place.slab);
 }
 
@@ -364,8 +357,8 @@ static bool heap_holds(const struct tsl_heap *heap, struct tsl_place place, cons
 // The block takes the place of the oldest one in the quarantine, which becomes free.
 static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return report_interior(block);
-  if (heap_holds(heap, place, block)) return report_twice(block);
+  if (place.index < 0) return tsl_slab_report_interior(block);
+  if (heap_holds(heap, place, block)) return tsl_slab_report_twice(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
   void **slot = &heap->store->quarantine[heap->store->quarantine_next++ % TSL_QUARANTINE_BLOCKS];
   void *oldest = *slot;
@@ -386,6 +379,12 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   heap_put(heap, class, block);
 }
 
+void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code) {
+  TSL_INCREMENT(((struct tsl_bin *)((char *)heap + code * 8))->room);
+  if (TSL_SECURE) return heap_quarantine(heap, (unsigned)(code / 2), block);
+  heap_put(heap, (unsigned)(code / 2), block);
+}
+
 // Puts up to `most` hot blocks of a class back into their slabs.
 static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
   struct tsl_bin *bin = &heap->bins[class];
@@ -399,7 +398,7 @@ static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
     if (tsl_likely(owner == heap->number)) {
       heap_put(heap, class, block);
     } else {
-      tsl_heap_put_remote(owner, class, block);
+      tsl_remote_put(owner, class, block);
     }
   }
 }
@@ -429,6 +428,7 @@ void tsl_heap_rest(struct tsl_heap *heap) {
     uint32_t total = (uint32_t)(heap->store->allocations[class] - heap->bins[class].until);
     bool idle = total == heap->store->rest_total[class];
     heap->store->rest_total[class] = total;
+    if (class < TSL_GATHERS) tsl_remote_send(heap, class);
     if (idle && (heap->bins[class].head != &tsl_bin_end || heap->store->stocks[class].run != 0)) {
       bin_drain(heap, class, REST_BLOCKS);
       stock_drain(heap, class);
@@ -504,34 +504,9 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   return heap_refill_from_slab(heap, class);
 }
 
-// False when the heap was sealed meanwhile: nobody will look at its stack.
-TSL_NOINLINE static bool heap_push_ready(uint32_t number, struct tsl_slab *slab) {
-  if (number == TSL_HEAP_SEALED) return false;
-  struct tsl_heap *heap = tsl_heap_at(number);
-  uint64_t head = tsl_load_relaxed(&heap->ready), next;
-  do {
-    if ((uint32_t)(head >> 32) != slab->life) return false;
-    slab->ready_next = (tsl_unit)head;
-    next = (uint64_t)slab->life << 32 | tsl_slab_unit(slab);
-  } while (!tsl_cas_release(&heap->ready, &head, next));  // pairs: ready
-  return true;
-}
-
-void tsl_heap_put_remote(uint32_t number, unsigned class, void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (tsl_unlikely(place.index < 0)) return report_interior(block);
-  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
-  enum tsl_remote result = tsl_slab_put_remote(place.slab, (unsigned)place.index);
-  if (tsl_likely(result == TSL_REMOTE_DONE)) return;
-  if (result == TSL_REMOTE_TWICE) return report_twice(block);
-  if (result == TSL_REMOTE_PUSH && !heap_push_ready(number, place.slab))
-    result = tsl_slab_count_down(place.slab);
-  if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(place.slab);
-}
-
 void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_bin *bin = &heap->bins[class];
-  if (bin->head == block) return report_twice(block);
+  if (bin->head == block) return tsl_slab_report_twice(block);
   if (bin->room == 0) return tsl_heap_put(heap, class, block);
   bin->room--;
   *(uintptr_t *)block = (uintptr_t)block ^ (uintptr_t)bin->head;
@@ -539,9 +514,7 @@ void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
 }
 
 bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void *block) {
-  if (class < TSL_CLASS_OF_1280 || owner >= TSL_HEAP_NOBODY) return false;
-  bool is_of_epoch = tsl_heap_at(owner)->home != tsl_heap_at(owner);
-  if (is_of_epoch || home->bins[class].room <= 0) return false;
+  if (class < TSL_GATHERS || !tsl_heap_is_home(owner) || home->bins[class].room <= 0) return false;
   if (tsl_slab_place(class, block).index < 0) return false;
   tsl_heap_push(home, class, block);
   return true;
@@ -565,15 +538,15 @@ void tsl_heap_put_any(uint32_t entry, void *block) {
   struct tsl_heap *home = tsl_heap_current->home;
   unsigned class = tsl_entry_code(entry) / 2;
   if (entry >> TSL_CODE_BITS != home->number)
-    return tsl_heap_put_remote(entry >> TSL_CODE_BITS, class, block);
+    return tsl_remote_put(entry >> TSL_CODE_BITS, class, block);
   tsl_heap_push(home, class, block);
 }
 
 // The slab counts its block, and does not go back even if it is empty.
 static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return report_interior(block);
-  if (!tsl_slab_put(place.slab, (unsigned)place.index)) report_twice(block);
+  if (place.index < 0) return tsl_slab_report_interior(block);
+  if (!tsl_slab_put(place.slab, (unsigned)place.index)) tsl_slab_report_twice(block);
   if (!place.slab->listed) stock_list(&heap->store->stocks[class], place.slab);
 }
 
@@ -605,6 +578,7 @@ static void heap_close_empty(struct tsl_heap *heap) {
 
 void tsl_heap_rest_all(struct tsl_heap *heap) {
   heap_empty_quarantine(heap);
+  tsl_remote_send_all(heap);
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     bin_drain(heap, class, UINT32_MAX);
     stock_drain(heap, class);

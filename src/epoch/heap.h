@@ -91,6 +91,16 @@ static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
   return stock->run + tsl_bit_count(stock->rest);
 }
 
+// Freed blocks of one word of another home heap's slab, which wait to be sent together (remote.h).
+struct tsl_gather {
+  uintptr_t start;  // [owner] of the word's first block; 0: no word
+  uint64_t opened;  // [owner] bit i: the block i places behind was to be waited for,
+  uint64_t out;     // [owner] and still is; the others wait
+  uint32_t owner;   // [owner] whose slab it is
+};
+
+enum { TSL_GATHERS = TSL_CLASS_OF_1280 };
+
 // What only heaps with slabs need.
 struct tsl_store {
   // First, so that a bin's place times 2 is its stock's.
@@ -106,6 +116,7 @@ struct tsl_store {
   tsl_unit units[TSL_HEAP_UNITS];  // [owner] a home heap's cache of empty units
   uint32_t slots[TSL_HEAP_SLOTS];  // [owner] and of slots of retired epochs
   uint32_t parts[TSL_HEAP_PARTS];  // [owner] heaps of the thread's last epochs, by their slots
+  struct tsl_gather gathers[TSL_GATHERS];   // by class
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
 };
 
@@ -186,6 +197,11 @@ TSL_ALWAYS_INLINE bool tsl_heap_has_store(const struct tsl_heap *heap) {
   return heap->store != &tsl_store_empty;
 }
 
+// Of any owner in the map.
+static inline bool tsl_heap_is_home(uint32_t owner) {
+  return owner < TSL_HEAP_NOBODY && tsl_heap_at(owner)->home == tsl_heap_at(owner);
+}
+
 // A new heap that belongs to `home`, or is a home heap itself when that is NULL. NULL when memory
 // is out. Any thread.
 TSL_HIDDEN struct tsl_heap *tsl_heap_add(struct tsl_heap *home);
@@ -203,13 +219,12 @@ TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 // Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
+// The same for a block whose bin was found full by taking one from its `room`.
+TSL_HIDDEN void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code);
+
 // Puts a block of another home heap on this one's bin: one of many cache lines, so that nobody has
 // to share lines with a stranger. False when it has to go home instead. Owner only.
 TSL_HIDDEN bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void *block);
-
-// Puts back a block of another thread's heap, or of one of this thread's that is neither current
-// nor home.
-TSL_HIDDEN void tsl_heap_put_remote(uint32_t number, unsigned class, void *block);
 
 // A block of the class that lies in a slab, at a multiple of the class's size; NULL when memory is
 // out. Owner only.

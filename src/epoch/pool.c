@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/stack.h"
 #include "epoch/epoch.h"
+#include "epoch/remote.h"
 #include "epoch/sparse.h"
 
 enum { LOOK_BUDGET = 4 };  // slabs of a pooled heap that one look collects
@@ -86,6 +87,7 @@ void tsl_heap_let_go(struct tsl_heap *heap) {
 }
 
 void tsl_heap_pool(struct tsl_heap *heap) {
+  tsl_remote_send_all(heap);
   tsl_heap_give_caches(heap);
   pool_give(heap);
 }

@@ -2,6 +2,7 @@
 // up to 128, a fifth of the block above.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,13 +36,26 @@ enum {
 
 struct tsl_sizeclass {
   uint32_t bytes;       // of a block
-  uint32_t reciprocal;  // ceil(2^32 / bytes): index of a block = offset * reciprocal >> 32
   uint32_t slab_bytes;  // a power of two, and what its slabs are aligned to
+  uint32_t slab_mask;   // slab_bytes - 1
   uint16_t capacity;    // blocks in a slab
   uint16_t units;       // of a slab
 };
 
 TSL_HIDDEN extern const struct tsl_sizeclass tsl_sizeclasses[TSL_BINS];
+
+// By class: ceil(2^64 / bytes).
+TSL_HIDDEN extern const uint64_t tsl_reciprocals[TSL_BINS];
+
+// How many blocks of the class fit into `offset` bytes, and whether nothing remains. One
+// multiplication says both: the product's lower half is the remainder's share (Lemire, Kaser, Kurz,
+// "Faster remainder by direct computation", 2019).
+TSL_ALWAYS_INLINE size_t tsl_sizeclass_divide(unsigned class, size_t offset, bool *exact) {
+  uint64_t reciprocal = tsl_reciprocals[class];
+  unsigned __int128 product = (unsigned __int128)offset * reciprocal;
+  *exact = (uint64_t)product < reciprocal;
+  return (size_t)(product >> 64);
+}
 
 // By size, up to TSL_TINY_LIMIT: the place of the class's bin, class * TSL_BIN_BYTES.
 TSL_HIDDEN extern const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1];

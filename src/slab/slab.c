@@ -86,11 +86,22 @@ size_t tsl_slab_purge(struct tsl_slab *slab) {
   return purged;
 }
 
-static void slab_report_twice(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
+TSL_COLD void tsl_slab_report_twice(const void *block) {
+  tsl_misuse("free(%p): the block is free already", block);
+}
+
+TSL_COLD void tsl_slab_report_interior(const void *block) {
+  tsl_misuse("free(%p): not the beginning of a block", block);
+}
+
+const void *tsl_slab_first(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
   size_t index = word * 64 + tsl_lowest_bit(blocks);
-  uintptr_t block =
-      tsl_unit_address(tsl_slab_unit(slab)) + index * tsl_sizeclasses[slab->class].bytes;
-  tsl_misuse("free(%p): the block was freed by two threads", (void *)block);
+  size_t bytes = tsl_sizeclasses[slab->class].bytes;
+  return (void *)(tsl_unit_address(tsl_slab_unit(slab)) + index * bytes);
+}
+
+static void slab_report_both(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
+  tsl_misuse("free(%p): the block was freed by two threads", tsl_slab_first(slab, word, blocks));
 }
 
 enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab) {
@@ -98,17 +109,16 @@ enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab) {
   return left == 1 ? TSL_REMOTE_EMPTY : TSL_REMOTE_DONE;
 }
 
-enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned index) {
+enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned word, uint64_t bit) {
   if (tsl_load_relaxed(&slab->sealed) == 0) return TSL_REMOTE_TWICE;
-  uint64_t bit = UINT64_C(1) << (index % 64);
-  if ((tsl_or_relaxed(&slab->free[index / 64], bit) & bit) != 0) return TSL_REMOTE_TWICE;
+  if ((tsl_or_relaxed(&slab->free[word], bit) & bit) != 0) return TSL_REMOTE_TWICE;
   return tsl_slab_count_down(slab);
 }
 
 static void slab_collect_word(struct tsl_slab *slab, unsigned word) {
   uint64_t blocks = tsl_exchange_acquire(&slab->remote[word], 0);  // pairs: remote-free
   uint64_t twice = slab->free[word] & blocks;
-  if (tsl_unlikely(twice != 0)) slab_report_twice(slab, word, twice);
+  if (tsl_unlikely(twice != 0)) slab_report_both(slab, word, twice);
   slab->out -= tsl_bit_count(blocks & ~twice);
   tsl_store_relaxed(&slab->free[word], slab->free[word] | blocks);
   slab->summary |= UINT64_C(1) << word;
@@ -134,7 +144,7 @@ void tsl_slab_recount(struct tsl_slab *slab) {
 static bool slab_seal_word(struct tsl_slab *slab, unsigned word, uint64_t summary) {
   uint64_t blocks = tsl_exchange_acq_rel(&slab->remote[word], ~UINT64_C(0));  // pairs: seal
   uint64_t twice = tsl_or_relaxed(&slab->free[word], blocks) & blocks;
-  if (tsl_unlikely(twice != 0)) slab_report_twice(slab, word, twice);
+  if (tsl_unlikely(twice != 0)) slab_report_both(slab, word, twice);
   slab->out -= tsl_bit_count(blocks & ~twice);
   return blocks != 0 && (summary >> word & 1) == 0;
 }

@@ -77,11 +77,12 @@ struct tsl_place {
 // that the owner writes.
 TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *block) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
-  uintptr_t offset = (uintptr_t)block & (sizeclass->slab_bytes - 1);
-  uint32_t index = (uint32_t)(offset * sizeclass->reciprocal >> 32);
+  uintptr_t offset = (uintptr_t)block & sizeclass->slab_mask;
+  bool exact;
+  uint32_t index = (uint32_t)tsl_sizeclass_divide(class, offset, &exact);
   size_t unit = tsl_unit_of((void *)((uintptr_t)block - offset));
-  bool exact = index * sizeclass->bytes == offset && index < sizeclass->capacity;
-  return (struct tsl_place){tsl_slab_at(unit), exact ? (int)index : -1};
+  return (struct tsl_place){tsl_slab_at(unit),
+                            exact && index < sizeclass->capacity ? (int)index : -1};
 }
 
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
@@ -98,9 +99,9 @@ TSL_HIDDEN struct tsl_handful tsl_slab_take(struct tsl_slab *slab);
 // block that another thread freed meanwhile is found when the slab is collected.)
 TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   unsigned word = index / 64;
-  uint64_t bit = UINT64_C(1) << (index % 64), before = slab->free[word];
-  if (tsl_unlikely((before & bit) != 0)) return false;
-  tsl_store_relaxed(&slab->free[word], before | bit);
+  uint64_t before = slab->free[word];
+  if (tsl_unlikely((before >> index % 64 & 1) != 0)) return false;
+  tsl_store_relaxed(&slab->free[word], before | UINT64_C(1) << index % 64);
   slab->summary |= UINT64_C(1) << (word % TSL_SLAB_WORDS);
   slab->out--;
   return true;
@@ -108,20 +109,23 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
 
 enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_EMPTY, TSL_REMOTE_TWICE };
 
-// The rest of a free that found the slab sealed, or being sealed: see tsl_slab_put_remote.
-TSL_HIDDEN enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned index);
+// The rest of a free of one block that found its bit set: see tsl_slab_put_remote.
+TSL_HIDDEN enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned word, uint64_t bit);
 
 // Counts one of the frees that a sealed slab waits for. EMPTY or DONE.
 TSL_HIDDEN enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab);
 
-// Puts a block back from any thread. PUSH: the caller must push the slab on its heap's ready stack.
-// EMPTY: the slab is sealed and this was its last block; the caller gives it back. TWICE: it was
-// free.
-TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned index) {
-  unsigned word = index / 64;
-  uint64_t bit = UINT64_C(1) << (index % 64);
-  uint64_t before = tsl_or_acq_rel(&slab->remote[word], bit);  // pairs: remote-free, seal
-  if (tsl_unlikely((before & bit) != 0)) return tsl_slab_put_sealed(slab, index);
+// Puts blocks of one word back from any thread; several only where the slab cannot be sealed. PUSH:
+// the caller must push the slab on its heap's ready stack. EMPTY: the slab is sealed and this was
+// its last block; the caller gives it back. TWICE: `*blocks`, now, were free before.
+TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned word,
+                                                      uint64_t *blocks) {
+  uint64_t before = tsl_or_acq_rel(&slab->remote[word], *blocks);  // pairs: remote-free, seal
+  uint64_t twice = before & *blocks;
+  if (tsl_unlikely(twice != 0)) {
+    *blocks = twice;
+    return tsl_slab_put_sealed(slab, word, twice);
+  }
   if (tsl_likely(before != 0)) return TSL_REMOTE_DONE;
   uint64_t word_bit = UINT64_C(1) << word;
   uint64_t words = tsl_or_acq_rel(&slab->remote_summary, word_bit);  // pairs: remote-summary, seal
@@ -149,5 +153,12 @@ TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);
 
 // Moves the remote bits to the free ones; only after the slab was popped from the ready stack.
 TSL_HIDDEN void tsl_slab_collect(struct tsl_slab *slab);
+
+// What becomes of a free of something else than a live block.
+TSL_HIDDEN void tsl_slab_report_interior(const void *block);
+TSL_HIDDEN void tsl_slab_report_twice(const void *block);
+
+// The block of the word that the lowest bit stands for.
+TSL_HIDDEN const void *tsl_slab_first(const struct tsl_slab *slab, unsigned word, uint64_t blocks);
 
 TSL_HIDDEN bool tsl_slab_valid(const struct tsl_slab *slab);

@@ -13,10 +13,17 @@ enum { MOST_UNITS = 1024, MOST_SLOTS = 64, MOST_HEAPS = 64 };
 
 static bool is_home(const struct tsl_heap *heap) { return heap->home == heap; }
 
-static void collect_homes(void) {
+static void each_home(void (*visit)(struct tsl_heap *)) {
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
-    if (is_home(tsl_heap_at(number))) tsl_heap_collect(tsl_heap_at(number));
+    if (is_home(tsl_heap_at(number))) visit(tsl_heap_at(number));
   }
+}
+
+// What one has of another's goes there first.
+static void collect_homes(void) {
+  each_home(tsl_heap_rest_all);
+  each_home(tsl_heap_collect);
+  each_home(tsl_heap_give_caches);
 }
 
 static bool is_free(size_t unit) {

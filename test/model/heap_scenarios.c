@@ -3,6 +3,7 @@
 
 #include "epoch/heap.h"
 #include "epoch/pool.h"
+#include "epoch/remote.h"
 #include "scenario.h"
 
 // Small blocks go home to their slab when others free them. One of the 64 of A's lies in its bin.
@@ -12,9 +13,19 @@ static uint32_t flag;
 static tslab_epoch parent, second, third;
 
 static void free_0(void) { free_block(0); }
-static void free_1(void) { free_block(1); }
+static void send(void) { tsl_remote_send_all(tsl_heap_current->home); }
+static void free_1(void) {
+  free_block(1);
+  send();
+}
 static void free_all_but_0_1(void) {
   for (unsigned i = 2; i < REST_OF_SLAB; i++) free_block(i);
+  send();
+}
+static void free_together(void) {
+  free_block(0);
+  free_block(1);
+  send();
 }
 
 static void fill_slab(unsigned count, size_t bytes) {
@@ -30,8 +41,12 @@ static void free_all_but_two(void) {
   for (unsigned i = 0; i < 128; i++) {
     if (i != 0 && i != 64) free_block(i);
   }
+  send();
 }
-static void free_64(void) { free_block(64); }
+static void free_64(void) {
+  free_block(64);
+  send();
+}
 
 // A slab of A's, with nothing but two blocks in use; the rest is on its way back by C.
 static void nearly_empty(void) {
@@ -185,6 +200,7 @@ static void count_deferred(void) { EXPECT(deferred_runs == deferred_taken); }
 const struct model_scenario heap_scenarios[] = {
     {SCENARIO("ready-collect", nearly_empty, collect_twice, free_0, free_1)},
     {SCENARIO("ready-collect-words", nearly_empty_words, collect_twice, free_0, free_64)},
+    {SCENARIO("ready-gather", nearly_empty, collect_twice, free_together)},
     {SCENARIO("ready-refill", nearly_empty, refill, free_0, free_1)},
     {SCENARIO("pool-take", a_and_c, exit_thread, allocate_first, free_0)},
     {SCENARIO("pool-look", pooled, look, allocate_first, free_0)},

@@ -243,6 +243,7 @@ static void remote_frees_come_back(void) {
   }
   CHECK_LE(state_owned_units(), owned + 4);
   free_many_remotely();
+  tsl_heap_collect(other);
   tsl_heap_collect(heap);
   CHECK_EQ(state_owned_units(), 0);
   state_check();
@@ -555,7 +556,7 @@ static void owned_heaps_are_not_looked_at(void) {
 static void empty_heap_stays_empty(void) {
   static struct tsl_heap before;
   open_heaps();
-  void *block = alloc(64), *large = tsl_malloc_large(100000, 1, NULL);
+  void *block = alloc(3000), *large = tsl_malloc_large(100000, 1, NULL);
   memcpy(&before, &tsl_heap_empty, sizeof before);
   tsl_heap_current = &tsl_heap_empty;
   tsl_fast_free(block);

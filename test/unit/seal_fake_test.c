@@ -4,6 +4,7 @@
 #include "blocks.h"
 #include "capture.h"
 #include "epoch/mixed.h"
+#include "epoch/remote.h"
 #include "state.h"
 #include "threads.h"
 
@@ -374,7 +375,7 @@ static void put_late(uint32_t number, unsigned others) {
   tsl_heap_close_ready(heap);
   CHECK_EQ(slab->life, heap->life - 1);
   tsl_heap_current = other;
-  tsl_heap_put_remote(number == 0 ? heap->number : number, class, blocks[0]);
+  tsl_remote_put(number == 0 ? heap->number : number, class, blocks[0]);
   CHECK_EQ((uint32_t)heap->ready, 0);
   CHECK_EQ(slab->left, -1);
   check_survivors(seal_as(home), others, (size_t)others * 512, others == 0 ? 0 : 16);
@@ -402,7 +403,8 @@ static void push_of_an_earlier_life(void) {
   alloc_many(512, 2);
   struct tsl_place place = tsl_slab_place(tsl_sizeclass_of(512), blocks[0]);
   CHECK(place.index >= 0 && place.index < 64);
-  CHECK_EQ(tsl_slab_put_remote(place.slab, (unsigned)place.index & 63), TSL_REMOTE_PUSH);
+  uint64_t block = UINT64_C(1) << place.index;
+  CHECK_EQ(tsl_slab_put_remote(place.slab, 0, &block), TSL_REMOTE_PUSH);
   end_epoch(TSL_EPOCH_CLOSED);
   CHECK(tsl_heap_claim_seal(heap));
   struct tsl_survivors left = {0};

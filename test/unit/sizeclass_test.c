@@ -48,15 +48,27 @@ static void slabs_are_powers_of_two(void) {
   }
 }
 
-static void reciprocal_is_exact(void) {
+static void division_is_exact(void) {
   for (unsigned class = 0; class < TSL_CLASSES; class ++) {
     const struct tsl_sizeclass *c = &tsl_sizeclasses[class];
-    for (uint64_t offset = 0; offset < c->slab_bytes; offset++) {
-      uint64_t index = offset * c->reciprocal >> 32;
+    for (size_t offset = 0; offset < c->slab_bytes; offset++) {
+      bool exact, whole = offset % c->bytes == 0;
+      size_t index = tsl_sizeclass_divide(class, offset, &exact);
       if (index != offset / c->bytes) CHECK_EQ(index, offset / c->bytes);
+      if (exact != whole) CHECK_EQ(exact, whole);
     }
   }
-  CHECK_EQ(tsl_sizeclasses[0].reciprocal, 1u << 28);
+  CHECK(tsl_reciprocals[0] == UINT64_C(1) << 60);
+}
+
+// What lies far away, or before the beginning, is far away.
+static void division_does_not_wrap(void) {
+  const size_t far[] = {(size_t)1 << 40, SIZE_MAX / 2, SIZE_MAX - 15, SIZE_MAX};
+  for (unsigned class = 0; class < TSL_CLASSES; class ++) {
+    bool exact;
+    for (unsigned i = 0; i < 4; i++)
+      CHECK_GE(tsl_sizeclass_divide(class, far[i], &exact), 1u << 20);
+  }
 }
 
 static void codes_fit_into_map_entries(void) {
@@ -73,7 +85,8 @@ int main(void) {
   RUN(sizes_rise);
   RUN(waste_is_bounded);
   RUN(slabs_are_powers_of_two);
-  RUN(reciprocal_is_exact);
+  RUN(division_is_exact);
+  RUN(division_does_not_wrap);
   RUN(codes_fit_into_map_entries);
   return test_status();
 }

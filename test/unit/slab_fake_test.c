@@ -84,8 +84,13 @@ static void put(unsigned index) {
   shadow_move(index, OUT, FREE);
 }
 
+static enum tsl_remote put_remote_block(struct tsl_slab *of, unsigned index) {
+  uint64_t block = UINT64_C(1) << index % 64;
+  return tsl_slab_put_remote(of, index / 64, &block);
+}
+
 static void put_remote(unsigned index) {
-  enum tsl_remote result = tsl_slab_put_remote(slab, index);
+  enum tsl_remote result = put_remote_block(slab, index);
   CHECK_EQ(result, pushed ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH);
   pushed = true;
   shadow_move(index, OUT, REMOTE);
@@ -162,7 +167,7 @@ static void double_remote_put_is_told(void) {
   open_slab(tsl_sizeclass_of(100));
   take();
   put_remote(5);
-  CHECK_EQ(tsl_slab_put_remote(slab, 5), TSL_REMOTE_TWICE);
+  CHECK_EQ(put_remote_block(slab, 5), TSL_REMOTE_TWICE);
   check_slab();
   collect();
   check_slab();
@@ -175,7 +180,7 @@ static void put_by_two_is_told_later(void) {
   open_slab(tsl_sizeclass_of(100));
   take();
   put(7);
-  CHECK_EQ(tsl_slab_put_remote(slab, 7), TSL_REMOTE_PUSH);
+  CHECK_EQ(put_remote_block(slab, 7), TSL_REMOTE_PUSH);
   pushed = true;
   put_remote(8);
   capture_start();
@@ -207,7 +212,7 @@ static void random_operation(uint64_t *seed) {
   } else if (shadow[index] == FREE) {
     CHECK(!tsl_slab_put(slab, index));
   } else if (shadow[index] == REMOTE) {
-    CHECK_EQ(tsl_slab_put_remote(slab, index), TSL_REMOTE_TWICE);
+    CHECK_EQ(put_remote_block(slab, index), TSL_REMOTE_TWICE);
   } else if (what % 2 == 0) {
     put(index);
   } else {
@@ -236,7 +241,7 @@ static uint32_t pushes, joined;
 static void *put_share(void *unused) {
   unsigned share = tsl_add_relaxed(&joined, 1);
   for (unsigned i = share; i < capacity; i += THREADS) {
-    enum tsl_remote result = tsl_slab_put_remote(slab, i);
+    enum tsl_remote result = put_remote_block(slab, i);
     CHECK(result != TSL_REMOTE_TWICE);
     if (result == TSL_REMOTE_PUSH) __atomic_fetch_add(&pushes, 1, __ATOMIC_RELEASE);
   }
@@ -284,7 +289,7 @@ static uint32_t seal(void) {
 }
 
 static void put_sealed(unsigned index) {
-  count_answer(tsl_slab_put_remote(slab, index));
+  count_answer(put_remote_block(slab, index));
   CHECK_EQ(slab->free[index / 64] >> (index % 64) & 1, 1);
 }
 
@@ -337,7 +342,7 @@ static void whole_slab_is_sealed(void) {
   }
   close_sealed_slab();
   open_slab_with(16, 9);
-  CHECK_EQ(tsl_slab_put_remote(slab, 3), TSL_REMOTE_PUSH);
+  CHECK_EQ(put_remote_block(slab, 3), TSL_REMOTE_PUSH);
   pushed = true;
   shadow_move(3, OUT, REMOTE);
   collect();
@@ -422,8 +427,8 @@ static void several_freers_in_the_middle(void) {
   stop_freer_at(BIT_SET, 5);
   stop_freer_at(SUMMARY_SET, 70);
   stop_freer_at(BIT_SET, 130);
-  CHECK_EQ(tsl_slab_put_remote(slab, 71), TSL_REMOTE_DONE);
-  CHECK_EQ(tsl_slab_put_remote(slab, 200), TSL_REMOTE_DONE);
+  CHECK_EQ(put_remote_block(slab, 71), TSL_REMOTE_DONE);
+  CHECK_EQ(put_remote_block(slab, 200), TSL_REMOTE_DONE);
   CHECK_EQ(seal(), 300 - 5);
   resume_freer(BIT_SET, 130);
   for (unsigned i = 0; i < 300; i++) {
@@ -442,14 +447,14 @@ static void double_frees_in_a_sealed_slab(void) {
   collect();
   put_remote(1);
   CHECK_EQ(seal(), 4);
-  CHECK_EQ(tsl_slab_put_remote(slab, 0), TSL_REMOTE_TWICE);
-  CHECK_EQ(tsl_slab_put_remote(slab, 1), TSL_REMOTE_TWICE);
-  CHECK_EQ(tsl_slab_put_remote(slab, capacity - 1), TSL_REMOTE_TWICE);
+  CHECK_EQ(put_remote_block(slab, 0), TSL_REMOTE_TWICE);
+  CHECK_EQ(put_remote_block(slab, 1), TSL_REMOTE_TWICE);
+  CHECK_EQ(put_remote_block(slab, capacity - 1), TSL_REMOTE_TWICE);
   count_answer(tsl_slab_count_down(slab));
   for (unsigned i = 2; i < 5; i++) {
     put_sealed(i);
     int32_t left = slab->left;
-    CHECK_EQ(tsl_slab_put_remote(slab, i), TSL_REMOTE_TWICE);
+    CHECK_EQ(put_remote_block(slab, i), TSL_REMOTE_TWICE);
     CHECK_EQ(slab->left, left);
   }
   put_sealed(5);
@@ -462,7 +467,7 @@ static void put_by_two_is_told_by_the_seal(void) {
   open_region();
   open_slab_with(100, 3);
   put(1);
-  CHECK_EQ(tsl_slab_put_remote(slab, 1), TSL_REMOTE_PUSH);
+  CHECK_EQ(put_remote_block(slab, 1), TSL_REMOTE_PUSH);
   capture_start();
   struct tsl_sealed sealed = tsl_slab_seal(slab);
   const char *said = capture_end();
@@ -479,7 +484,7 @@ static void put_by_two_is_told_by_the_seal(void) {
 static void *put_share_and_count(void *unused) {
   unsigned share = tsl_add_relaxed(&joined, 1);
   for (unsigned i = share; i < capacity; i += THREADS) {
-    enum tsl_remote result = tsl_slab_put_remote(slab, i);
+    enum tsl_remote result = put_remote_block(slab, i);
     CHECK(result != TSL_REMOTE_TWICE);
     if (result == TSL_REMOTE_PUSH) result = tsl_slab_count_down(slab);  // the stack is closed
     if (result == TSL_REMOTE_EMPTY) __atomic_fetch_add(&pushes, 1, __ATOMIC_RELAXED);

@@ -89,7 +89,7 @@ static void free_without_a_heap(void) {
   threads_run_one(alloc_for_others, blocks);
   CHECK(tsl_heap_current == &tsl_heap_empty);
   for (int i = 0; i < SLOTS; i++) tsl_fast_free(blocks[i]);
-  CHECK(tsl_heap_current == &tsl_heap_empty);
+  CHECK(tsl_heap_current != &tsl_heap_empty);
   state_check();
 }
 

@@ -1,0 +1,85 @@
+#include "epoch/remote.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/check.h"
+#include "epoch/seal.h"
+
+// False when the heap was sealed meanwhile: nobody will look at its stack.
+TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
+  if (owner == TSL_HEAP_SEALED) return false;
+  struct tsl_heap *heap = tsl_heap_at(owner);
+  uint64_t head = tsl_load_relaxed(&heap->ready), next;
+  do {
+    if ((uint32_t)(head >> 32) != slab->life) return false;
+    slab->ready_next = (tsl_unit)head;
+    next = (uint64_t)slab->life << 32 | tsl_slab_unit(slab);
+  } while (!tsl_cas_release(&heap->ready, &head, next));  // pairs: ready
+  return true;
+}
+
+static void put_blocks(uint32_t owner, struct tsl_slab *slab, unsigned index, uint64_t blocks) {
+  blocks <<= index % 64;
+  enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
+  if (tsl_likely(result == TSL_REMOTE_DONE)) return;
+  if (result == TSL_REMOTE_TWICE)
+    return tsl_slab_report_twice(tsl_slab_first(slab, index / 64, blocks));
+  if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
+  if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
+}
+
+void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (tsl_unlikely(place.index < 0)) return tsl_slab_report_interior(block);
+  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
+  put_blocks(owner, place.slab, (unsigned)place.index, 1);
+}
+
+// Who is interrupted by a fork between the two gives the blocks up in the child.
+void tsl_remote_send(struct tsl_heap *home, unsigned class) {
+  struct tsl_gather *gather = &home->store->gathers[class];
+  uint64_t blocks = gather->opened & ~gather->out;
+  if (blocks == 0) return;
+  gather->opened = gather->out;
+  struct tsl_place place = tsl_slab_place(class, (void *)gather->start);
+  put_blocks(gather->owner, place.slab, (unsigned)place.index, blocks);
+}
+
+void tsl_remote_send_all(struct tsl_heap *home) {
+  for (unsigned class = 0; class < TSL_GATHERS; class += 1) tsl_remote_send(home, class);
+}
+
+uint32_t tsl_remote_waiting(const struct tsl_heap *home, unsigned class) {
+  const struct tsl_gather *gather = &home->store->gathers[class];
+  return tsl_bit_count(tsl_load_relaxed(&gather->opened) & ~tsl_load_relaxed(&gather->out));
+}
+
+// The block's word is the one to gather from now on. The block itself does not wait: a thread that
+// frees here and there keeps nothing back.
+TSL_NOINLINE static void gather_open(struct tsl_heap *home, uint32_t owner, unsigned class,
+                                     void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (place.index < 0) return tsl_slab_report_interior(block);
+  if (!tsl_heap_is_home(owner)) return tsl_remote_put(owner, class, block);
+  struct tsl_gather *gather = &home->store->gathers[class];
+  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
+  uintptr_t start = (uintptr_t)block - (size_t)bit * tsl_sizeclasses[class].bytes;
+  if (start == gather->start && owner == gather->owner && (gather->opened >> bit & 1) != 0)
+    return tsl_slab_report_twice(block);
+  tsl_remote_send(home, class);
+  uint64_t others =
+      tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
+  *gather = (struct tsl_gather){start, others, others, owner};
+  put_blocks(owner, place.slab, (unsigned)place.index, 1);
+}
+
+void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class, void *block) {
+  if (TSL_SECURE) return tsl_remote_put(owner, class, block);
+  struct tsl_gather *gather = &home->store->gathers[class];
+  bool exact;
+  size_t index = tsl_sizeclass_divide(class, (uintptr_t)block - gather->start, &exact);
+  bool is_there = exact && index < 64 && gather->owner == owner;
+  if (tsl_unlikely(!is_there || (gather->out >> index & 1) == 0))
+    return gather_open(home, owner, class, block);
+  gather->out ^= UINT64_C(1) << index;
+}

@@ -1,0 +1,23 @@
+// remote: frees by threads that the block's heap does not belong to. Each is one atomic operation
+// on the slab's word; blocks that come home in a row share one.
+#pragma once
+
+#include "epoch/heap.h"
+
+// Puts back a block of another thread's heap, or of one of this thread's that is neither current
+// nor home.
+TSL_HIDDEN void tsl_remote_put(uint32_t owner, unsigned class, void *block);
+
+// The same for a block up to TSL_TINY_LIMIT. A second block of the same word of a home heap's slab
+// waits in the gather, and with it all that follow, until a block of another word comes: 63 of a
+// class at most. Blocks of declared epochs never wait. The owner of `home`, which is not the empty
+// heap.
+TSL_HIDDEN void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class,
+                                  void *block);
+
+// Sends what waits in a class's gather, or in all of them. Owner only.
+TSL_HIDDEN void tsl_remote_send(struct tsl_heap *home, unsigned class);
+TSL_HIDDEN void tsl_remote_send_all(struct tsl_heap *home);
+
+// Blocks that wait in a class's gather. A moment's value.
+TSL_HIDDEN uint32_t tsl_remote_waiting(const struct tsl_heap *home, unsigned class);

@@ -1,0 +1,183 @@
+#include "epoch/remote.h"
+
+#include "blocks.h"
+#include "state.h"
+
+enum { CLASS_BYTES = 64, CLASS = TSL_CLASS_OF_64, WORD = 64 };
+
+static struct tsl_heap *owner, *freer;
+
+// A slab's blocks in the order of their addresses, so that a word's are 64 in a row.
+static void open_blocks(unsigned words) {
+  blocks_open((size_t)1 << 27, &owner, &freer);
+  alloc_many(CLASS_BYTES, words * WORD);
+}
+
+static uint64_t *word_of(unsigned index) {
+  struct tsl_place place = tsl_slab_place(CLASS, blocks[index]);
+  CHECK(place.index >= 0 && place.index % WORD == (int)index % WORD);
+  return &place.slab->remote[place.index / WORD];
+}
+
+static void free_from(unsigned first, unsigned count) {
+  for (unsigned i = first; i < first + count; i++) free_as(freer, blocks[i]);
+}
+
+static void a_first_block_does_not_wait(void) {
+  open_blocks(2);
+  free_from(5, 1);
+  CHECK_EQ(*word_of(5), UINT64_C(1) << 5);
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  free_from(WORD + 7, 1);
+  CHECK_EQ(*word_of(WORD + 7), UINT64_C(1) << 7);
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+}
+
+static void those_of_its_word_wait_for_another_word(void) {
+  open_blocks(2);
+  free_from(0, WORD);
+  CHECK_EQ(*word_of(0), 1);
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), WORD - 1);
+  free_from(WORD, 1);
+  CHECK(*word_of(0) == ~UINT64_C(0));
+  CHECK_EQ(*word_of(WORD), 1);
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  state_check();
+}
+
+static void owners_get_them_all_back(void) {
+  open_blocks(2);
+  free_from(0, WORD + 1);
+  CHECK_EQ(tsl_slab_place(CLASS, blocks[0]).slab->out, 2 * WORD);
+  tsl_heap_look_at_ready(owner, UINT32_MAX);
+  CHECK_EQ(tsl_slab_place(CLASS, blocks[0]).slab->out, WORD - 1);
+  state_check();
+}
+
+static void classes_gather_apart(void) {
+  open_blocks(1);
+  void *others[3];
+  for (unsigned i = 0; i < 3; i++) others[i] = alloc(128);
+  for (unsigned i = 0; i < 3; i++) {
+    free_from(i, 1);
+    free_as(freer, others[i]);
+  }
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 2);
+  CHECK_EQ(tsl_remote_waiting(freer, TSL_CLASS_OF_128), 2);
+}
+
+// The thread's next look, its trim, and its end.
+static void whatever_ends_the_wait_sends_all(void) {
+  open_blocks(3);
+  free_from(0, 3);
+  tsl_remote_send(freer, CLASS);
+  CHECK_EQ(*word_of(0), 7);
+  free_from(WORD, 3);
+  for (unsigned looks = 0; looks < TSL_BINS; looks++) tsl_heap_rest(freer);
+  CHECK_EQ(*word_of(WORD), 7);
+  free_from(2 * WORD, 3);
+  tsl_heap_rest_all(freer);
+  CHECK_EQ(*word_of(2 * WORD), 7);
+  free_from(3, 3);
+  tsl_heap_pool(freer);
+  CHECK_EQ(*word_of(0), 0x3f);
+  for (unsigned class = 0; class < TSL_GATHERS; class ++)
+    CHECK_EQ(tsl_remote_waiting(freer, class), 0);
+}
+
+// What was sent from a word may be allocated, and freed, again.
+static void a_word_is_gathered_more_than_once(void) {
+  open_blocks(1);
+  for (unsigned round = 0; round < 5; round++) {
+    free_from(0, WORD);
+    tsl_remote_send_all(freer);
+    CHECK(*word_of(0) == ~UINT64_C(0));
+    tsl_heap_look_at_ready(owner, UINT32_MAX);
+    CHECK_EQ(*word_of(0), 0);
+    alloc_many(CLASS_BYTES, WORD);
+    block_count -= WORD;
+    CHECK(*word_of(0) == 0 && *word_of(WORD - 1) == 0);
+  }
+  state_check();
+}
+
+static void said(void *block, const char *what) {
+  struct tsl_heap *before = tsl_heap_current;
+  tsl_heap_current = freer;
+  CHECK(blocks_is_reported(block, what));
+  tsl_heap_current = before;
+}
+
+static void a_block_that_waits_is_not_freed_again(void) {
+  open_blocks(2);
+  free_from(0, 4);
+  said(blocks[2], "free already");
+  said(blocks[0], "free already");
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  CHECK_EQ(*word_of(0), 0xf);
+}
+
+static void a_block_freed_by_two_threads_is_named(void) {
+  open_blocks(2);
+  struct tsl_heap *third = tsl_heap_take();
+  free_from(0, 4);
+  free_as(third, blocks[2]);
+  char name[32];
+  snprintf(name, sizeof name, "free(%p)", blocks[2]);
+  said(blocks[WORD], name);
+}
+
+static void what_is_no_block_is_refused(void) {
+  open_blocks(1);
+  free_from(0, 2);
+  said((char *)blocks[3] + 16, "not the beginning");
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 1);
+  // Behind the last block of a slab there may be room for none.
+  void *block = alloc(48);
+  struct tsl_place place = tsl_slab_place(TSL_CLASS_OF_48, block);
+  uintptr_t start = (uintptr_t)block - (unsigned)place.index * UINT64_C(48);
+  unsigned capacity = tsl_sizeclasses[TSL_CLASS_OF_48].capacity;
+  CHECK((start & (TSL_UNIT_BYTES - 1)) == 0 && capacity % WORD != 0);
+  said((void *)(start + capacity * UINT64_C(48)), "not the beginning");
+}
+
+// A closed epoch's memory goes back when it drains: nothing of it is kept waiting.
+static void blocks_of_epochs_do_not_wait(void) {
+  open_blocks(1);
+  tslab_epoch id;
+  tslab_epoch_options options = {.first_cell_bytes = TSLAB_NO_CELLS};
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  tsl_heap_current = tsl_heap_take_part(owner, tsl_epoch_slot(id));
+  block_count = 0;
+  alloc_many(CLASS_BYTES, 4);
+  free_from(0, 4);
+  CHECK_EQ(*word_of(0), 0xf);
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+}
+
+// There a free is looked at in the quarantine of its own thread, or at once.
+static void nothing_waits_in_the_secure_build(void) {
+  open_blocks(2);
+  for (unsigned i = 0; i < WORD; i++) free_as(freer, blocks[i]);
+  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  tsl_heap_look_at_ready(owner, UINT32_MAX);
+  state_check();
+}
+
+int main(void) {
+  if (TSL_SECURE) {
+    RUN(nothing_waits_in_the_secure_build);
+    return test_status();
+  }
+  RUN(a_first_block_does_not_wait);
+  RUN(those_of_its_word_wait_for_another_word);
+  RUN(owners_get_them_all_back);
+  RUN(classes_gather_apart);
+  RUN(whatever_ends_the_wait_sends_all);
+  RUN(a_word_is_gathered_more_than_once);
+  RUN(a_block_that_waits_is_not_freed_again);
+  RUN(a_block_freed_by_two_threads_is_named);
+  RUN(what_is_no_block_is_refused);
+  RUN(blocks_of_epochs_do_not_wait);
+  return test_status();
+}
