@@ -12,7 +12,8 @@ KERNEL_KEYS = (
 )  # fmt: skip
 EXTRA_KEYS: dict[str, tuple[str, ...]] = {
     "core": (
-        "floor_ns", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns", "pair_ns",
+        "floor_ns", "floor_ratio", "malloc_mean_ns", "free_mean_ns", "malloc_max_ns", "free_max_ns",
+        "pair_ns",
     ),
     "epochs": (
         "near_ns", "all_ns", "fresh_ns", "epoch_kib", "early_bytes", "late_bytes", "before_bytes",

@@ -127,7 +127,7 @@ TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, uns
     return tsl_slab_put_sealed(slab, word, twice);
   }
   if (tsl_likely(before != 0)) return TSL_REMOTE_DONE;
-  uint64_t word_bit = UINT64_C(1) << word;
+  uint64_t word_bit = UINT64_C(1) << (word % TSL_SLAB_WORDS);
   uint64_t words = tsl_or_acq_rel(&slab->remote_summary, word_bit);  // pairs: remote-summary, seal
   if (tsl_unlikely((words & word_bit) != 0)) return tsl_slab_count_down(slab);
   return words != 0 ? TSL_REMOTE_DONE : TSL_REMOTE_PUSH;

@@ -403,7 +403,7 @@ static void push_of_an_earlier_life(void) {
   alloc_many(512, 2);
   struct tsl_place place = tsl_slab_place(tsl_sizeclass_of(512), blocks[0]);
   CHECK(place.index >= 0 && place.index < 64);
-  uint64_t block = UINT64_C(1) << place.index;
+  uint64_t block = UINT64_C(1) << (unsigned)place.index % 64;
   CHECK_EQ(tsl_slab_put_remote(place.slab, 0, &block), TSL_REMOTE_PUSH);
   end_epoch(TSL_EPOCH_CLOSED);
   CHECK(tsl_heap_claim_seal(heap));
