@@ -79,3 +79,18 @@ TSL_HIDDEN void tsl_os_yield(void);
 // Value of an environment variable; NULL when it is not set or the program runs with raised
 // privileges.
 TSL_HIDDEN const char *tsl_os_environment(const char *name);
+
+// The calling process, and when it began: field 22 of /proc/self/stat, 0 when that cannot be read.
+TSL_HIDDEN uint32_t tsl_os_process(void);
+TSL_HIDDEN uint64_t tsl_os_process_start(void);
+
+// Makes a file in memory that other processes of the same user may map by its name (without a
+// slash), and maps it: so many bytes, which read as zero and must not be touched before
+// tsl_os_share_more. An older file of that name goes. NULL, and no file, when the system refuses.
+TSL_HIDDEN void *tsl_os_share(const char *name, size_t bytes);
+
+// Puts memory behind a part of such a file. False when the system has none.
+TSL_HIDDEN bool tsl_os_share_more(const char *name, size_t offset, size_t bytes);
+
+// The file's name goes; who has it mapped keeps it.
+TSL_HIDDEN void tsl_os_unshare(const char *name);

@@ -1,5 +1,6 @@
 // os_linux: the Linux behind os.h. Owns nothing but what it learnt about the system at first use.
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/format.h"
 #include "os/os.h"
 
 #ifndef MREMAP_DONTUNMAP
@@ -202,3 +205,71 @@ bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
 }
 
 void tsl_os_discard(void *address, size_t bytes) { tsl_os_purge(address, bytes); }
+
+uint32_t tsl_os_process(void) { return (uint32_t)getpid(); }
+
+// The 22nd field, counted from the process's name, which is the second and ends with the last ')'.
+static uint64_t start_in(const char *stat) {
+  const char *at = strrchr(stat, ')');
+  for (unsigned field = 2; at != NULL && field < 22; field++) at = strchr(at + 1, ' ');
+  return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+}
+
+uint64_t tsl_os_process_start(void) {
+  char stat[1024];
+  int saved = errno, file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  ssize_t length = file < 0 ? 0 : read(file, stat, sizeof stat - 1);
+  if (file >= 0) close(file);
+  stat[length < 0 ? 0 : length] = 0;
+  uint64_t start = start_in(stat);
+  errno = saved;
+  return start;
+}
+
+enum { SHARED_PATH_BYTES = 128 };
+
+static const char *shared_path(char *path, const char *name) {
+  tsl_format(path, SHARED_PATH_BYTES, "/dev/shm/%s", name);
+  return path;
+}
+
+// A file that may not grow so large would stop the program with a signal.
+static bool may_be_so_large(size_t bytes) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
+static void *map_shared(int file, size_t bytes) {
+  if (ftruncate(file, (off_t)bytes) != 0) return NULL;
+  void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  return address == MAP_FAILED ? NULL : address;
+}
+
+void *tsl_os_share(const char *name, size_t bytes) {
+  char path[SHARED_PATH_BYTES];
+  int saved = errno;
+  unlink(shared_path(path, name));
+  int file = may_be_so_large(bytes) ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  void *address = file < 0 ? NULL : map_shared(file, bytes);
+  if (file >= 0) close(file);
+  if (file >= 0 && address == NULL) unlink(path);
+  errno = saved;
+  return address;
+}
+
+// The file is opened anew: programs close descriptors that they do not know.
+bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
+  char path[SHARED_PATH_BYTES];
+  int saved = errno, file = open(shared_path(path, name), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  bool done = file >= 0 && fallocate(file, 0, (off_t)offset, (off_t)bytes) == 0;
+  if (file >= 0) close(file);
+  errno = saved;
+  return done;
+}
+
+void tsl_os_unshare(const char *name) {
+  char path[SHARED_PATH_BYTES];
+  int saved = errno;
+  unlink(shared_path(path, name));
+  errno = saved;
+}

@@ -1,6 +1,7 @@
 #include "os_fake.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -136,6 +137,13 @@ void *tsl_os_reserve(size_t bytes, size_t alignment) {
 void tsl_os_unreserve(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   os_fake.calls[OS_FAKE_UNRESERVE]++;
+  if (address == os_fake.shared) {
+    expect(bytes == os_fake.shared_bytes, "the whole file goes back");
+    munmap(address, bytes);
+    os_fake.shared = NULL;
+    pthread_mutex_unlock(&lock);
+    return;
+  }
   expect(address == arena && bytes == arena_bytes, "the whole reservation goes back");
   munmap(arena, arena_bytes);
   arena = NULL;
@@ -274,5 +282,42 @@ void tsl_os_discard(void *address, size_t bytes) {
   expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED),
          "discard: of committed pages");
   expect(madvise(address, bytes, MADV_DONTNEED) == 0, "discard: zero pages");
+  pthread_mutex_unlock(&lock);
+}
+
+uint32_t tsl_os_process(void) { return 4711; }
+uint64_t tsl_os_process_start(void) { return 1000; }
+
+// Touching what has no memory yet stops the program.
+static void *share_locked(const char *name, size_t bytes) {
+  expect(os_fake.shared == NULL, "one file at a time");
+  if (refuses(OS_FAKE_SHARE)) return NULL;
+  os_fake.shared = map_aligned(bytes, OS_FAKE_PAGE_BYTES);
+  os_fake.shared_bytes = bytes;
+  snprintf(os_fake.shared_name, sizeof os_fake.shared_name, "%s", name);
+  return os_fake.shared;
+}
+
+void *tsl_os_share(const char *name, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  void *address = share_locked(name, bytes);
+  pthread_mutex_unlock(&lock);
+  return address;
+}
+
+bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  expect(strcmp(name, os_fake.shared_name) == 0, "the file's name");
+  expect(bytes <= os_fake.shared_bytes && offset <= os_fake.shared_bytes - bytes, "in the file");
+  bool done = !refuses(OS_FAKE_SHARE_MORE);
+  if (done) expect(mprotect(os_fake.shared + offset, bytes, PROT_READ | PROT_WRITE) == 0, "memory");
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+void tsl_os_unshare(const char *name) {
+  pthread_mutex_lock(&lock);
+  expect(strcmp(name, os_fake.shared_name) == 0, "the file's name");
+  os_fake.shared_name[0] = '\0';
   pthread_mutex_unlock(&lock);
 }

@@ -15,6 +15,8 @@ enum os_fake_call {
   OS_FAKE_PURGE,
   OS_FAKE_MOVE,
   OS_FAKE_GUARD,
+  OS_FAKE_SHARE,
+  OS_FAKE_SHARE_MORE,
   // those above may be refused; as a number of calls or a failure it means any of them
   OS_FAKE_FALLIBLE,
   OS_FAKE_UNRESERVE,
@@ -44,6 +46,9 @@ struct os_fake {
   bool huge_wanted;        // by the last advice
   int use_advised;         // by the last advice
   size_t use_bytes;        // advised on so far
+  char *shared;            // the one file, NULL while there is none
+  size_t shared_bytes;     // of it
+  char shared_name[64];    // empty once the name has gone
 };
 
 enum { OS_FAKE_PAGE_BYTES = 4096 };

@@ -1,7 +1,10 @@
+#include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -338,6 +341,59 @@ static void refused_advice_on_use(void) {
   CHECK_EQ(errno, EDOM);
 }
 
+static void process_is_known(void) {
+  CHECK_EQ(tsl_os_process(), (uint32_t)getpid());
+  CHECK(tsl_os_process_start() != 0);
+}
+
+// Not even the process's name misleads.
+static void process_start_ignores_names(void) {
+  uint64_t mine = tsl_os_process_start();
+  prctl(PR_SET_NAME, "a) S 1 2 (3");
+  CHECK_EQ(tsl_os_process_start(), mine);
+}
+
+static void shared_memory_is_seen_by_name(void) {
+  enum { CHUNK = 65536 };
+  char *mine = tsl_os_share("tslab.test.1", 16 * CHUNK);
+  CHECK(mine != NULL);
+  CHECK(tsl_os_share_more("tslab.test.1", CHUNK, CHUNK));
+  mine[CHUNK] = 42;
+  int file = open("/dev/shm/tslab.test.1", O_RDONLY);
+  struct stat status;
+  CHECK(file >= 0 && fstat(file, &status) == 0);
+  CHECK_EQ(status.st_size, 16 * CHUNK);
+  CHECK_EQ(status.st_mode & 0777, 0600);
+  CHECK_EQ(status.st_blocks * 512, CHUNK);
+  char *theirs = mmap(NULL, 2 * CHUNK, PROT_READ, MAP_SHARED, file, 0);
+  CHECK(theirs != MAP_FAILED && theirs[CHUNK] == 42);
+  close(file);
+  tsl_os_unshare("tslab.test.1");
+  CHECK(access("/dev/shm/tslab.test.1", F_OK) != 0);
+  mine[CHUNK] = 43;
+  CHECK_EQ(theirs[CHUNK], 43);
+  CHECK(!tsl_os_share_more("tslab.test.1", 0, CHUNK));
+}
+
+static void an_older_file_goes(void) {
+  char *older = tsl_os_share("tslab.test.2", 65536);
+  CHECK(older != NULL && tsl_os_share_more("tslab.test.2", 0, 65536));
+  older[0] = 1;
+  char *newer = tsl_os_share("tslab.test.2", 65536);
+  CHECK(newer != NULL && tsl_os_share_more("tslab.test.2", 0, 65536));
+  CHECK_EQ(newer[0], 0);
+  tsl_os_unshare("tslab.test.2");
+}
+
+// The system would stop the program with a signal.
+static void too_large_a_file_is_refused(void) {
+  struct rlimit limit = {65536, 65536};
+  CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  CHECK(tsl_os_share("tslab.test.3", 65537) == NULL);
+  CHECK(access("/dev/shm/tslab.test.3", F_OK) != 0);
+  CHECK(tsl_os_share("no/such/folder", 65536) == NULL);
+}
+
 int main(void) {
   RUN(page_size);
   RUN(reserved_is_aligned_and_closed);
@@ -362,5 +418,10 @@ int main(void) {
   RUN(barrier_works_after_fork);
   RUN(advice_on_use_changes_no_content);
   RUN(refused_advice_on_use);
+  RUN(process_is_known);
+  RUN(process_start_ignores_names);
+  RUN(shared_memory_is_seen_by_name);
+  RUN(an_older_file_goes);
+  RUN(too_large_a_file_is_refused);
   return test_status();
 }

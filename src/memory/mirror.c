@@ -1,0 +1,172 @@
+#include "memory/mirror.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/format.h"
+#include "base/lock.h"
+#include "os/os.h"
+#include "tslab.h"
+
+enum { CHUNK_BYTES = 1 << 16, NAME_BYTES = 48 };
+
+enum mirror_state { NOT_TRIED, OPEN, REFUSED };
+
+static struct tsl_lock lock;
+static uint32_t state;                     // [lock:mirror, read by any] enum mirror_state
+static struct tslab_stats_header *header;  // [lock:mirror] the file's first bytes
+static size_t mapped_bytes;                // [lock:mirror]
+static char name[NAME_BYTES];              // [lock:mirror]
+
+struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
+
+static struct tslab_stats_table *file_table(unsigned table) {
+  return (struct tslab_stats_table *)(header + 1) + table;
+}
+
+static size_t align_chunk(size_t bytes) { return tsl_round_up(bytes, CHUNK_BYTES); }
+
+// FNV-1a (Fowler, Noll, Vo).
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
+  return hash;
+}
+
+static size_t head_bytes(const struct tsl_mirror_layout *layout) {
+  return align_chunk(sizeof *header + layout->table_count * sizeof *layout->tables +
+                     layout->field_count * sizeof *layout->fields);
+}
+
+static size_t table_bytes(const struct tslab_stats_table *table) {
+  return align_chunk((size_t)table->row_bytes * table->most_rows);
+}
+
+static size_t file_bytes(const struct tsl_mirror_layout *layout) {
+  size_t bytes = head_bytes(layout);
+  for (unsigned i = 0; i < layout->table_count; i++) bytes += table_bytes(&layout->tables[i]);
+  return bytes;
+}
+
+static void write_tables(const struct tsl_mirror_layout *layout) {
+  size_t at = head_bytes(layout);
+  for (unsigned i = 0; i < layout->table_count; i++) {
+    *file_table(i) = layout->tables[i];
+    file_table(i)->at = at;
+    tsl_mirror_tables[i] = (struct tsl_mirror_table){
+        .rows = (uintptr_t)header + at,
+        .row_bytes = layout->tables[i].row_bytes,
+        .most_rows = layout->tables[i].most_rows,
+    };
+    at += table_bytes(&layout->tables[i]);
+  }
+  memcpy(file_table(layout->table_count), layout->fields,
+         layout->field_count * sizeof *layout->fields);
+}
+
+static uint64_t layout_hash(const struct tsl_mirror_layout *layout) {
+  uint64_t hash = UINT64_C(14695981039346656037);
+  hash = hash_bytes(hash, layout->tables, layout->table_count * sizeof *layout->tables);
+  return hash_bytes(hash, layout->fields, layout->field_count * sizeof *layout->fields);
+}
+
+// The magic comes last: a file without it is not ready.
+static void write_head(const struct tsl_mirror_layout *layout) {
+  uint64_t now_ms = tsl_os_now_ms();
+  *header = (struct tslab_stats_header){
+      .abi = TSLAB_STATS_ABI,
+      .header_bytes = sizeof *header,
+      .file_bytes = mapped_bytes,
+      .tables_at = sizeof *header,
+      .tables = layout->table_count,
+      .table_bytes = sizeof *layout->tables,
+      .fields_at = sizeof *header + layout->table_count * sizeof *layout->tables,
+      .fields = layout->field_count,
+      .field_bytes = sizeof *layout->fields,
+      .pid = tsl_os_process(),
+      .page_bytes = (uint32_t)tsl_os_page_bytes(),
+      .start_ticks = tsl_os_process_start(),
+      .made_ms = now_ms,
+      .told_ms = now_ms,
+      .layout_hash = layout_hash(layout),
+      .version = TSLAB_VERSION,
+  };
+  write_tables(layout);
+  uint64_t magic;
+  memcpy(&magic, TSLAB_STATS_MAGIC, sizeof magic);
+  tsl_store_release((uint64_t *)(void *)header->magic, magic);  // pairs: mirror
+}
+
+static bool open_locked(const struct tsl_mirror_layout *layout) {
+  tsl_format(name, sizeof name, "tslab.%u.%zu", tsl_os_process(), (size_t)tsl_os_process_start());
+  mapped_bytes = file_bytes(layout);
+  header = tsl_os_share(name, mapped_bytes);
+  if (header == NULL) return false;
+  if (!tsl_os_share_more(name, 0, head_bytes(layout))) {
+    tsl_os_unshare(name);
+    tsl_os_unreserve(header, mapped_bytes);
+    return false;
+  }
+  write_head(layout);
+  return true;
+}
+
+bool tsl_mirror_open(const struct tsl_mirror_layout *layout) {
+  tsl_lock_acquire(&lock);
+  if (state == NOT_TRIED) tsl_store_relaxed(&state, open_locked(layout) ? OPEN : REFUSED);
+  bool is_open = state == OPEN;
+  tsl_lock_release(&lock);
+  return is_open;
+}
+
+bool tsl_mirror_is_open(void) { return tsl_load_relaxed(&state) == OPEN; }
+
+static bool extend_locked(unsigned number, uint32_t row) {
+  struct tsl_mirror_table *table = &tsl_mirror_tables[number];
+  if (row < table->ready) return true;
+  if (row >= table->most_rows || table->is_full) return false;
+  size_t end = align_chunk(((size_t)row + 1) * table->row_bytes), rows = end / table->row_bytes;
+  if (!tsl_os_share_more(name, table->rows - (uintptr_t)header, end)) {
+    table->is_full = true;
+    tsl_store_relaxed(&file_table(number)->is_full, 1);
+    return false;
+  }
+  uint32_t ready = (uint32_t)(rows < table->most_rows ? rows : table->most_rows);
+  tsl_store_release(&file_table(number)->rows, ready);  // pairs: mirror
+  tsl_store_release(&table->ready, ready);              // pairs: mirror
+  return true;
+}
+
+// Nobody waits: who finds the lock taken writes this row another time.
+bool tsl_mirror_extend(unsigned number, uint32_t row) {
+  if (!tsl_mirror_is_open() || !tsl_lock_try(&lock)) return false;
+  bool done = state == OPEN && extend_locked(number, row);
+  tsl_lock_release(&lock);
+  return done;
+}
+
+void tsl_mirror_beat(uint64_t now_ms) {
+  if (tsl_mirror_is_open()) tsl_store_relaxed(&header->told_ms, now_ms);
+}
+
+static void forget(void) {
+  for (unsigned i = 0; i < TSL_MIRROR_TABLES; i++)
+    tsl_store_relaxed(&tsl_mirror_tables[i].ready, 0);
+}
+
+void tsl_mirror_close(void) {
+  tsl_lock_acquire(&lock);
+  if (state == OPEN) tsl_os_unshare(name);
+  tsl_store_relaxed(&state, REFUSED);
+  forget();
+  tsl_lock_release(&lock);
+}
+
+void tsl_mirror_after_fork(void) {
+  if (state == OPEN) tsl_os_unreserve(header, mapped_bytes);
+  tsl_store_relaxed(&state, NOT_TRIED);
+  forget();
+}
+
+void tsl_mirror_lock(void) { tsl_lock_acquire(&lock); }
+void tsl_mirror_unlock(void) { tsl_lock_release(&lock); }

@@ -1,0 +1,67 @@
+// mirror: the statistics file (tslab_stats.h), which other processes map. Here is how it is made
+// and where its rows lie; who knows something writes it there, and nobody in the process reads it.
+//
+//  M1  what the allocator decides by lies elsewhere: whatever the mirror says, nothing breaks
+//  M2  a row that was handed out has memory behind it: a full file system costs rows, not the
+//      program's life
+//  M3  a row has one writer at a time, but for fields marked [remote], which anyone adds to
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "tslab_stats.h"
+
+enum { TSL_MIRROR_TABLES = 8 };
+
+// Tables without their places, and their fields.
+struct tsl_mirror_layout {
+  const struct tslab_stats_table *tables;
+  const struct tslab_stats_field *fields;
+  unsigned table_count;  // at most TSL_MIRROR_TABLES
+  unsigned field_count;
+};
+
+// Where a table's rows lie, and how many of them have memory.
+struct tsl_mirror_table {
+  uintptr_t rows;      // [lock:mirror, read by any] address of row 0
+  uint32_t row_bytes;  // [lock:mirror, read by any]
+  uint32_t ready;      // [lock:mirror, read by any] 0 while there is no file
+  uint32_t most_rows;  // [lock:mirror]
+  bool is_full;        // [lock:mirror] the system refused memory for more rows
+};
+
+TSL_HIDDEN extern struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
+
+// Makes the file. False, and no file, when the system refuses; then it is not tried again.
+TSL_HIDDEN bool tsl_mirror_open(const struct tsl_mirror_layout *layout);
+
+// Whether there is a file. A moment's value.
+TSL_HIDDEN bool tsl_mirror_is_open(void);
+
+// Gives a table memory for one more row, when there is a file and the system has some.
+TSL_HIDDEN bool tsl_mirror_extend(unsigned number, uint32_t row);
+
+// The row of a table; NULL when there is none.
+TSL_ALWAYS_INLINE void *tsl_mirror_row(unsigned number, uint32_t row) {
+  const struct tsl_mirror_table *table = &tsl_mirror_tables[number];
+  uint32_t ready = tsl_load_acquire(&table->ready);  // pairs: mirror
+  if (tsl_unlikely(row >= ready) && !tsl_mirror_extend(number, row)) return NULL;
+  return (void *)(table->rows + (uintptr_t)row * table->row_bytes);
+}
+
+// Says in the file that the process was here.
+TSL_HIDDEN void tsl_mirror_beat(uint64_t now_ms);
+
+// The file goes; what is written later is seen by nobody.
+TSL_HIDDEN void tsl_mirror_close(void);
+
+// A child has no file of its own yet, and must not write to its parent's.
+TSL_HIDDEN void tsl_mirror_after_fork(void);
+
+// For fork: nobody makes or extends the file between the two.
+TSL_HIDDEN void tsl_mirror_lock(void);
+TSL_HIDDEN void tsl_mirror_unlock(void);

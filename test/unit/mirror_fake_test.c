@@ -1,0 +1,191 @@
+#include "memory/mirror.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "os_fake.h"
+#include "test.h"
+#include "threads.h"
+
+enum { SMALL, LARGE, ROW_BYTES = 192, MOST_ROWS = 5000, CHUNK_ROWS = 65536 / ROW_BYTES };
+
+static const struct tslab_stats_table tables[] = {
+    [SMALL] = {.name = "small", .row_bytes = 64, .most_rows = 3},
+    [LARGE] = {.name = "large", .row_bytes = ROW_BYTES, .most_rows = MOST_ROWS},
+};
+static const struct tslab_stats_field fields[] = {
+    {"colour", SMALL, TSLAB_STATS_ID, TSLAB_STATS_NONE, 8, 4, 1, 0},
+    {"weight", LARGE, TSLAB_STATS_GAUGE, TSLAB_STATS_BYTES, 16, 8, 20, 0},
+    {"text", LARGE, TSLAB_STATS_TEXT, TSLAB_STATS_NONE, 0, 1, 16, 0},
+};
+static const struct tsl_mirror_layout layout = {tables, fields, 2, 3};
+
+static const struct tslab_stats_header *head(void) {
+  return (const struct tslab_stats_header *)(const void *)os_fake.shared;
+}
+
+// As a reader finds them: by what the header says.
+static const struct tslab_stats_table *table_at(unsigned i) {
+  const char *file = os_fake.shared;
+  return (const struct tslab_stats_table *)(const void *)(file + head()->tables_at +
+                                                          (size_t)i * head()->table_bytes);
+}
+static const struct tslab_stats_field *field_at(unsigned i) {
+  const char *file = os_fake.shared;
+  return (const struct tslab_stats_field *)(const void *)(file + head()->fields_at +
+                                                          (size_t)i * head()->field_bytes);
+}
+
+static void open_mirror(void) {
+  os_fake.now_ms = 77;
+  CHECK(!tsl_mirror_is_open());
+  CHECK(tsl_mirror_row(SMALL, 0) == NULL);
+  CHECK(tsl_mirror_open(&layout));
+  CHECK(tsl_mirror_is_open());
+}
+
+static void the_file_describes_itself(void) {
+  open_mirror();
+  CHECK(memcmp(head()->magic, TSLAB_STATS_MAGIC, 8) == 0);
+  CHECK_EQ(head()->abi, TSLAB_STATS_ABI);
+  CHECK_EQ(head()->header_bytes, sizeof *head());
+  CHECK_EQ(head()->file_bytes, os_fake.shared_bytes);
+  CHECK_EQ(head()->pid, 4711);
+  CHECK_EQ(head()->start_ticks, 1000);
+  CHECK_EQ(head()->page_bytes, 4096);
+  CHECK_EQ(head()->made_ms, 77);
+  CHECK(strcmp(os_fake.shared_name, "tslab.4711.1000") == 0);
+  CHECK_EQ(head()->tables, 2);
+  CHECK_EQ(head()->fields, 3);
+  for (unsigned i = 0; i < 2; i++) {
+    CHECK(strcmp(table_at(i)->name, tables[i].name) == 0);
+    CHECK_EQ(table_at(i)->row_bytes, tables[i].row_bytes);
+    CHECK_EQ(table_at(i)->most_rows, tables[i].most_rows);
+    CHECK_EQ(table_at(i)->rows, 0);
+  }
+  for (unsigned i = 0; i < 3; i++) CHECK(memcmp(field_at(i), &fields[i], sizeof fields[i]) == 0);
+}
+
+static void tables_do_not_overlap(void) {
+  open_mirror();
+  uint64_t first = table_at(SMALL)->at, second = table_at(LARGE)->at;
+  CHECK_GE(first, head()->fields_at + head()->fields * (uint64_t)head()->field_bytes);
+  CHECK_GE(second, first + 3 * 64);
+  CHECK_LE(second + (uint64_t)MOST_ROWS * ROW_BYTES, head()->file_bytes);
+}
+
+static void rows_get_memory_as_they_are_wanted(void) {
+  open_mirror();
+  char *row = tsl_mirror_row(LARGE, 0);
+  CHECK(row == os_fake.shared + table_at(LARGE)->at);
+  CHECK_EQ(table_at(LARGE)->rows, CHUNK_ROWS);
+  uint64_t calls = os_fake.calls[OS_FAKE_SHARE_MORE];
+  for (uint32_t i = 0; i < CHUNK_ROWS; i++) {
+    row = tsl_mirror_row(LARGE, i);
+    memset(row, (int)i, ROW_BYTES);
+  }
+  CHECK_EQ(os_fake.calls[OS_FAKE_SHARE_MORE], calls);
+  memset(tsl_mirror_row(LARGE, MOST_ROWS - 1), 1, ROW_BYTES);
+  CHECK_EQ(table_at(LARGE)->rows, MOST_ROWS);
+  memset(tsl_mirror_row(LARGE, MOST_ROWS / 2), 1, ROW_BYTES);
+  CHECK(tsl_mirror_row(LARGE, MOST_ROWS) == NULL);
+  CHECK(tsl_mirror_row(SMALL, 2) != NULL);
+  CHECK(tsl_mirror_row(SMALL, 3) == NULL);
+  CHECK_EQ(table_at(SMALL)->rows, 3);
+}
+
+static void a_full_system_costs_rows(void) {
+  open_mirror();
+  CHECK(tsl_mirror_row(LARGE, 0) != NULL);
+  os_fake_fail_all(OS_FAKE_SHARE_MORE);
+  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS) == NULL);
+  CHECK_EQ(table_at(LARGE)->is_full, 1);
+  CHECK_EQ(table_at(LARGE)->rows, CHUNK_ROWS);
+  os_fake_recover();
+  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS) == NULL);
+  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS - 1) != NULL);
+  CHECK(tsl_mirror_row(SMALL, 0) != NULL);
+  CHECK_EQ(table_at(SMALL)->is_full, 0);
+}
+
+static void refused(enum os_fake_call call) {
+  os_fake_fail_next(call);
+  CHECK(!tsl_mirror_open(&layout));
+  CHECK(!tsl_mirror_is_open());
+  CHECK(os_fake.shared == NULL);
+  CHECK(os_fake.shared_name[0] == '\0');
+  CHECK(tsl_mirror_row(SMALL, 0) == NULL);
+  tsl_mirror_beat(5);
+  CHECK(!tsl_mirror_open(&layout));
+}
+static void without_a_file_there_are_no_rows(void) { refused(OS_FAKE_SHARE); }
+static void without_memory_there_is_no_file(void) { refused(OS_FAKE_SHARE_MORE); }
+
+static void the_process_says_when_it_was_here(void) {
+  open_mirror();
+  tsl_mirror_beat(1234);
+  CHECK_EQ(head()->told_ms, 1234);
+}
+
+static void a_closed_mirror_leaves_no_name(void) {
+  open_mirror();
+  char *row = tsl_mirror_row(SMALL, 1);
+  tsl_mirror_close();
+  CHECK(os_fake.shared_name[0] == '\0');
+  row[0] = 1;  // who was just writing may end
+  CHECK(tsl_mirror_row(SMALL, 1) == NULL);
+  CHECK(!tsl_mirror_open(&layout));
+}
+
+static void a_child_makes_its_own(void) {
+  open_mirror();
+  tsl_mirror_after_fork();
+  CHECK(os_fake.shared == NULL);
+  open_mirror();
+  CHECK(tsl_mirror_row(LARGE, 0) != NULL);
+}
+
+// The magic and the version of what a file holds are told by equal hashes.
+static void other_layouts_have_other_hashes(void) {
+  open_mirror();
+  uint64_t hash = head()->layout_hash;
+  tsl_mirror_after_fork();
+  struct tslab_stats_field changed[3];
+  memcpy(changed, fields, sizeof changed);
+  changed[1].at += 8;
+  CHECK(tsl_mirror_open(&(struct tsl_mirror_layout){tables, changed, 2, 3}));
+  CHECK(head()->layout_hash != hash);
+}
+
+// Who finds another one extending the table passes.
+static void *write_rows(void *unused) {
+  for (uint32_t i = 0; i < MOST_ROWS; i++) {
+    uint32_t *row = tsl_mirror_row(LARGE, i);
+    if (row != NULL) tsl_add_relaxed(row, 1);
+  }
+  return unused;
+}
+
+static void threads_share_the_growth(void) {
+  open_mirror();
+  threads_run(write_rows, NULL);
+  for (uint32_t i = 0; i < MOST_ROWS; i++) {
+    const uint32_t *row = tsl_mirror_row(LARGE, i);
+    CHECK(row != NULL && *row <= THREADS);
+  }
+}
+
+int main(void) {
+  RUN(the_file_describes_itself);
+  RUN(tables_do_not_overlap);
+  RUN(rows_get_memory_as_they_are_wanted);
+  RUN(a_full_system_costs_rows);
+  RUN(without_a_file_there_are_no_rows);
+  RUN(without_memory_there_is_no_file);
+  RUN(the_process_says_when_it_was_here);
+  RUN(a_closed_mirror_leaves_no_name);
+  RUN(a_child_makes_its_own);
+  RUN(other_layouts_have_other_hashes);
+  RUN(threads_share_the_growth);
+  return test_status();
+}
