@@ -2,7 +2,10 @@
 
 import os
 import re
+import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +13,8 @@ from peers import OURS, Allocator, true_version
 from work import Work
 
 TIMEOUT_S = 300.0
+
+_children: set[subprocess.Popen[str]] = set()
 
 
 class RunError(Exception):
@@ -71,15 +76,44 @@ def command_line(build: Path, work: Work, allocator: Allocator, folder: Path | N
     return [str(build / "bin" / "measure"), allocator.preload, program, *arguments, *writes]
 
 
+def end(child: subprocess.Popen[str]) -> None:
+    """And all that it started: its process group bears its id."""
+    if child.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def end_children() -> None:
+    """For an interruption, which does not reach the other threads that wait for programs."""
+    for child in tuple(_children):
+        end(child)
+
+
+@contextmanager
+def ended(child: subprocess.Popen[str]) -> Iterator[None]:
+    """However the wait for a program ends, it runs no longer."""
+    _children.add(child)
+    try:
+        yield
+    finally:
+        end(child)
+        _children.discard(child)
+
+
 def start(command: list[str], work: Work) -> subprocess.CompletedProcess[str]:
     """A nearly empty environment, so that no allocator finds settings left by the user."""
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C"}
     try:
-        with (work.input or Path(os.devnull)).open() as source:
-            return subprocess.run(
-                command, env=environment, cwd=work.place, stdin=source, capture_output=True,
-                text=True, errors="replace", timeout=TIMEOUT_S, check=False,
-            )  # fmt: skip
+        with (
+            (work.input or Path(os.devnull)).open() as source,
+            subprocess.Popen(
+                command, env=environment, cwd=work.place, stdin=source, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True, errors="replace", process_group=0,
+            ) as child,
+            ended(child),
+        ):  # fmt: skip
+            stdout, stderr = child.communicate(timeout=TIMEOUT_S)
+            return subprocess.CompletedProcess(command, child.returncode, stdout, stderr)
     except subprocess.TimeoutExpired as error:
         raise RunError(f"no end within {TIMEOUT_S:.0f} s") from error
     except OSError as error:

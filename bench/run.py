@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,20 @@ import against
 import click
 import external
 import written
+from asleep import Batch, how_many_at_once
 from environment import environment
 from measure import Run, RunError, measure
 from peers import OURS, Allocator, all_allocators
 from record import Plan, Record, RecordError
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from show import console, print_bars, print_changes, print_medians, warn_when_disturbed
+from rich.progress import Progress, TaskID
+from show import (
+    console,
+    print_bars,
+    print_changes,
+    print_medians,
+    progress_bars,
+    warn_when_disturbed,
+)
 from summary import Results, Row, summarise
 from tables import TABLES, keys_of
 from work import Work
@@ -94,7 +103,7 @@ def remaining(steps: Sequence[Step], runs: Sequence[Run]) -> list[Step]:
     return [step for step in steps if (step[0], step[1].name, step[2].name) not in done]
 
 
-def run_step(build: Path, step: Step, base: Path) -> Run:
+def run_step(build: Path, base: Path, step: Step) -> Run:
     number, work, allocator = step
     if not work.writes:
         return measure(build, number, work, allocator)
@@ -106,29 +115,48 @@ def run_step(build: Path, step: Step, base: Path) -> Run:
     return run
 
 
+class Tally:
+    """What came of the steps so far: runs, each in the record too, and a line for each failure."""
+
+    def __init__(self, record: Record, bars: Progress) -> None:
+        self.record, self.bars = record, bars
+        self.runs: list[Run] = []
+        self.failures: list[str] = []
+
+    def settle(self, bar: TaskID, step: Step, result: Callable[[], Run]) -> None:
+        _, work, allocator = step
+        try:
+            run = result()
+            self.record.add(work, run)
+            self.runs.append(run)
+        except RunError as error:
+            self.failures.append(f"{work.name} on {allocator.name}: {error}")
+        self.bars.advance(bar)
+
+
 def run_all(
     build: Path, steps: Sequence[Step], record: Record, base: Path
 ) -> tuple[list[Run], list[str]]:
-    """All runs, and a line for each that failed."""
-    runs: list[Run] = []
-    failures: list[str] = []
-    columns = (
-        TextColumn("{task.description:<36}"), BarColumn(), MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=len(steps))
-        for step in steps:
+    """All runs, and a line for each that failed. Those that sleep come first, side by side."""
+    run_one = partial(run_step, build, base)
+    asleep = [step for step in steps if step[1].sleeps]
+    awake = [step for step in steps if not step[1].sleeps]
+    batch = Batch(asleep, run_one, how_many_at_once(work for _, work, _ in asleep))
+    with progress_bars() as bars:
+        tally = Tally(record, bars)
+        side_by_side = bars.add_task(
+            "asleep, side by side", total=len(asleep), visible=bool(asleep), batch=batch
+        )
+        in_turn = bars.add_task(
+            "then one after the other", total=len(awake), visible=bool(awake), start=False
+        )
+        batch.run(partial(tally.settle, side_by_side))
+        bars.start_task(in_turn)
+        for step in awake:
             _, work, allocator = step
-            progress.update(task, description=f"{work.name} on {allocator.name}")
-            try:
-                run = run_step(build, step, base)
-                record.add(work, run)
-                runs.append(run)
-            except RunError as error:
-                failures.append(f"{work.name} on {allocator.name}: {error}")
-            progress.advance(task)
-    return runs, failures
+            bars.update(in_turn, description=f"{work.name} on {allocator.name}")
+            tally.settle(in_turn, step, partial(run_one, step))
+    return tally.runs, tally.failures
 
 
 def write_summary(path: Path, rows: Sequence[Row]) -> None:
@@ -205,7 +233,7 @@ def measure_table(
         write_summary(wish.output / f"{table}_summary.csv", rows)
         write_environment(wish, table, results.versions())
         record.end(complete=not failures)
-    warn_when_disturbed(runs)
+    warn_when_disturbed(runs, works)
     return results, rows, failures
 
 

@@ -2,11 +2,21 @@
 
 import sys
 from collections.abc import Sequence
+from datetime import timedelta
 
 from against import Change, Spread
 from measure import Run
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 from summary import Results, Row
 from work import Work
 
@@ -14,6 +24,24 @@ DISTURBED_SHARE = 0.2
 
 # Beside a terminal, whole table cells matter more than the width of a page.
 console = Console(width=None if sys.stdout.isatty() else 180)
+
+
+class TimeLeft(TimeRemainingColumn):
+    """Runs side by side have no pace that a bar could go by: their batch knows the time left."""
+
+    def render(self, task: Task) -> Text:
+        if "batch" not in task.fields:
+            return super().render(task)
+        left_s = task.fields["batch"].left_s()
+        text = "-:--:--" if left_s is None else str(timedelta(seconds=int(left_s)))
+        return Text(text, style="progress.remaining")
+
+
+def progress_bars() -> Progress:
+    columns = (
+        TextColumn("{task.description:<36}"), BarColumn(), MofNCompleteColumn(), TimeLeft(),
+    )  # fmt: skip
+    return Progress(*columns, console=console, transient=True)
 
 
 def figure(value: float | None) -> str:
@@ -90,12 +118,15 @@ def is_disturbed(run: Run) -> bool:
     return taken_s > 0.05 + DISTURBED_SHARE * run.values["wall_s"]
 
 
-def warn_when_disturbed(runs: Sequence[Run]) -> None:
-    """Programs of several threads need the whole machine: beside others they measure the others."""
-    disturbed = sum(is_disturbed(run) for run in runs)
+def warn_when_disturbed(runs: Sequence[Run], works: Sequence[Work]) -> None:
+    """Programs of several threads need the whole machine: beside others they measure the others.
+    Those that sleep do so beside each other, and need none of it."""
+    asleep = {work.name for work in works if work.sleeps}
+    awake = [run for run in runs if run.work not in asleep]
+    disturbed = sum(is_disturbed(run) for run in awake)
     if disturbed > 0:
         console.print(
-            f"{disturbed} of {len(runs)} runs shared the processors with others (column others_s):"
+            f"{disturbed} of {len(awake)} runs shared the processors with others (column others_s):"
             " figures may mislead",
             style="yellow",
         )

@@ -3,17 +3,25 @@
 import csv
 import errno
 import shutil
+import signal
 import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import asleep
+import measure
 import pytest
 import run
 import written
 from click.testing import CliRunner, Result
 from measure import Run, RunError
 from peers import Allocator
-from record import Record
+from record import Record, load_runs
+from show import warn_when_disturbed
 from work import Work
 
 ROUNDS = 4
@@ -261,3 +269,211 @@ def test_run_all_refuses_bad_arguments_with_status_2(arguments: list[str]) -> No
     done = subprocess.run([script, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "usage: bench/run_all.sh" in done.stderr
+
+
+LAUNCHER = """#!/bin/sh
+case $1 in -) ALLOCATOR=libc.so.6 ;; *) ALLOCATOR=${1##*/} ;; esac
+export ALLOCATOR
+shift
+"$@"
+status=$?
+echo usage wall_s=1 user_s=0 sys_s=0
+exit $status
+"""
+SLEEPER = """#!/bin/sh
+folder=${0%/*}
+echo $$ >>"$folder/begun"
+. "$folder/nap"
+echo result allocator=$ALLOCATOR version=1 returned_0ms_pct=50
+"""
+# One of three; it fails when there is none left.
+TAKE_A_BED = """
+for bed in 1 2 3; do
+  if mkdir "$folder/$bed" 2>/dev/null; then
+    sleep 0.3
+    rmdir "$folder/$bed"
+    return
+  fi
+done
+exit 3
+"""
+ASLEEP = 6  # two works, three allocators
+
+
+class Bedroom:
+    """A build whose programs run for real: they do what `nap` says, and tell a result."""
+
+    def __init__(self, folder: Path) -> None:
+        self.build, self.output = folder / "build", folder / "results"
+        self.bin = self.build / "bin"
+        for name, text in (("measure", LAUNCHER), ("idle_return", SLEEPER)):
+            self.put(self.bin / name, text).chmod(0o755)
+        for name in ("lib/libtslab-preload.so", "peers/libpeer-jemalloc.so"):
+            self.put(self.build / name, "")
+        self.options = ["--build", str(self.build), "--output", str(self.output)]
+        for name in ("tslab", "glibc", "jemalloc"):
+            self.options += ["--allocator", name]
+        for name in ("idle_return", "idle_return_pinned"):
+            self.options += ["--only", name]
+
+    @staticmethod
+    def put(path: Path, text: str) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def bench(self, nap: str, *arguments: str) -> Result:
+        self.put(self.bin / "nap", nap)
+        return CliRunner().invoke(run.main, ["suite", *self.options, *arguments])
+
+    def start(self, nap: str) -> subprocess.Popen[str]:
+        self.put(self.bin / "nap", nap)
+        return subprocess.Popen(
+            [sys.executable, run.__file__, "suite", *self.options],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def begun(self) -> list[str]:
+        """The id of each process that began."""
+        path = self.bin / "begun"
+        return path.read_text().split() if path.exists() else []
+
+    def rows(self) -> list[tuple[str, ...]]:
+        path = self.output / "suite_runs.csv"
+        if not path.exists():
+            return []
+        with path.open(newline="") as file:
+            return [(row["work"], row["allocator"]) for row in csv.DictReader(file)]
+
+
+@pytest.fixture
+def bedroom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bedroom:
+    monkeypatch.setattr(asleep, "APART_S", 0.01)
+    return Bedroom(tmp_path)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def runs_still(process: str) -> bool:
+    try:
+        state = Path("/proc", process, "stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def test_runs_that_sleep_do_so_side_by_side(bedroom: Bedroom) -> None:
+    start_s = time.monotonic()
+    assert bedroom.bench("sleep 1").exit_code == 0
+    assert time.monotonic() - start_s < 3
+    assert len(set(bedroom.rows())) == len(bedroom.rows()) == ASLEEP
+
+
+def test_the_others_follow_one_after_the_other(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asleep, "APART_S", 0.01)
+    (machine.build / "bin" / "idle_return").write_text("idle_return")
+    assert machine.bench("--only", "idle_return", table="suite").exit_code in (0, 1)
+    runs = load_runs(machine.output / "suite_runs.csv")
+    works = [(one.work, one.number) for one in runs]
+    assert works == [("idle_return", 0), *(("churn_test", number) for number in range(ROUNDS))]
+
+
+def test_who_shares_the_processors_is_told_of_runs_awake_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    works = [Work("awake", ("w",), ("w",), (), "s")]
+    works.append(replace(works[0], name="asleep", asleep_mib=1))
+    values = {"wall_s": 1.0, "others_s": 1.0, "steal_s": 0.0}
+    warn_when_disturbed([Run(0, work.name, "glibc", "1", values) for work in works], works)
+    assert "1 of 1 runs shared the processors" in capsys.readouterr().out
+
+
+def test_no_more_sleep_at_once_than_may(bedroom: Bedroom, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asleep, "MOST_AT_ONCE", 3)
+    assert bedroom.bench(TAKE_A_BED).exit_code == 0
+    assert len(bedroom.rows()) == ASLEEP
+
+
+def test_those_that_may_sleep_at_once_hold_half_of_what_is_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    work = Work("w", ("w",), ("w",), (), "s", asleep_mib=240)
+    for free_mib, most in ((100_000, asleep.MOST_AT_ONCE), (4800, 10), (100, 1)):
+        monkeypatch.setattr(asleep, "available_mib", lambda free_mib=free_mib: free_mib)
+        assert asleep.how_many_at_once([work]) == most
+
+
+def test_a_failed_run_among_those_asleep_is_told_and_resume_tries_it_again(
+    bedroom: Bedroom,
+) -> None:
+    failed = bedroom.bench("[ $ALLOCATOR != libpeer-jemalloc.so ] || exit 3")
+    assert failed.exit_code == 1
+    for work in ("idle_return", "idle_return_pinned"):
+        assert f"{work} on jemalloc: status 3" in failed.output
+    assert len(bedroom.rows()) == ASLEEP - 2
+    assert bedroom.bench(":", "--resume").exit_code == 0
+    assert len(bedroom.begun()) == ASLEEP + 2
+    assert len(set(bedroom.rows())) == len(bedroom.rows()) == ASLEEP
+
+
+def test_an_interruption_ends_those_asleep_and_resume_repeats_none(bedroom: Bedroom) -> None:
+    runner = bedroom.start("[ $ALLOCATOR = libc.so.6 ] || sleep 100")
+    wait_until(lambda: len(bedroom.rows()) == 2 and len(bedroom.begun()) == ASLEEP)
+    runner.send_signal(signal.SIGINT)
+    said, _ = runner.communicate(timeout=10)
+    assert runner.returncode == run.INTERRUPTED
+    assert "--resume goes on" in said
+    wait_until(lambda: not any(map(runs_still, bedroom.begun())))
+    assert [name for _, name in bedroom.rows()] == ["glibc", "glibc"]
+    assert bedroom.bench(":", "--resume").exit_code == 0
+    assert len(bedroom.begun()) == ASLEEP + 4
+    assert len(set(bedroom.rows())) == len(bedroom.rows()) == ASLEEP
+
+
+def test_an_interruption_keeps_runs_that_ended_at_the_same_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asleep, "APART_S", 0.0)
+    ended: list[str] = []
+    kept: list[str] = []
+
+    def end(step: str) -> Run:
+        ended.append(step)
+        return Run(0, step, "", "", {})
+
+    def settle(step: str, result: Callable[[], Run]) -> None:
+        if not kept:
+            wait_until(lambda: len(ended) == 3)
+        kept.append(result().work)
+        if len(kept) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asleep.Batch(["a", "b", "c"], end, 3).run(settle)
+    assert sorted(kept) == ["a", "b", "c"]
+
+
+def test_a_program_without_an_end_is_ended(
+    bedroom: Bedroom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "TIMEOUT_S", 0.5)
+    assert "no end within" in bedroom.bench("sleep 100").output
+    wait_until(lambda: not any(map(runs_still, bedroom.begun())))
+    assert bedroom.rows() == []
+
+
+def test_the_time_left_counts_what_has_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch: asleep.Batch[str] = asleep.Batch(["a"] * 100, lambda _: Run(0, "", "", "", {}), 40)
+    assert batch.left_s() is None
+    monkeypatch.setattr(time, "monotonic", lambda: 70.0)
+    batch.begun, batch.last_begun_s, batch.longest_s = 40, 20.0, 60.0
+    assert batch.left_s() == 60 * 60 / 40 + 10
+    batch.begun, batch.last_begun_s = 100, 0.0
+    assert batch.left_s() == 0

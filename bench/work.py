@@ -34,8 +34,10 @@ class Metric:
 class Work:
     """One program with its arguments; `quick` are those for a glance. Peers may run it in a mode of
     their own, its first argument, or not at all. `writes` are further arguments by which the
-    program writes files into `{folder}`. A foreign program comes from elsewhere: it runs in `place`
-    and prints no result line; `score` finds its figure."""
+    program writes files into `{folder}`. A program that sleeps most of its time, and whose figures
+    are bytes, says what it holds meanwhile, `asleep_mib`: its runs go side by side. A foreign
+    program comes from elsewhere: it runs in `place` and prints no result line; `score` finds its
+    figure."""
 
     name: str
     command: tuple[str, ...]
@@ -48,6 +50,7 @@ class Work:
     peer_mode: str = ""
     ours_alone: bool = False
     writes: tuple[str, ...] = ()
+    asleep_mib: int = 0
     place: Path | None = None
     input: Path | None = None
     score: str = ""
@@ -55,6 +58,10 @@ class Work:
     @property
     def foreign(self) -> bool:
         return self.place is not None
+
+    @property
+    def sleeps(self) -> bool:
+        return self.asleep_mib > 0
 
     def hurried(self) -> "Work":
         return replace(self, command=self.quick)
