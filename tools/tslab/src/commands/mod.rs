@@ -1,0 +1,200 @@
+//! What the user asks for, one file a command.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::Serialize;
+
+use crate::host::{self, Entry, Life};
+use crate::segment::Segment;
+use crate::snapshot::Snapshot;
+
+pub mod epochs;
+pub mod gc;
+pub mod leaks;
+pub mod ps;
+pub mod stats;
+
+#[cfg(test)]
+mod fuzz;
+
+/// How a command is to work, whichever it is.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Where the statistics files lie.
+    pub directory: PathBuf,
+    /// JSON instead of text.
+    pub json: bool,
+}
+
+/// What a command has to say.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// For standard output.
+    pub output: String,
+    /// For standard error: what limits the output's worth.
+    pub notes: Vec<String>,
+    /// What the command looks for is there.
+    pub found: bool,
+    /// The command could not do all that it should.
+    pub failed: bool,
+}
+
+impl Setting {
+    /// Makes the output, in the form that is wanted.
+    fn output<T: Serialize>(&self, report: &T, text: impl FnOnce(&T) -> String) -> Result<String> {
+        Ok(if self.json { crate::text::json(report)? } else { text(report) })
+    }
+}
+
+/// A process whose file was read.
+#[derive(Debug)]
+pub struct Subject {
+    /// Its number here; in its container it may have another.
+    pub pid: u32,
+    /// What the file says.
+    pub snapshot: Snapshot,
+    /// Whether it still changes.
+    pub life: Life,
+    /// The moment that ages count to: now, or the last one that a process told of which tells no
+    /// more.
+    pub as_of_ms: u64,
+    /// Of the process, as the system knows it.
+    pub name: Option<String>,
+    /// Memory of it that is resident.
+    pub rss_bytes: Option<u64>,
+}
+
+/// Which process, in every command's JSON.
+#[derive(Debug, Serialize)]
+pub struct Identity {
+    pid: u32,
+    name: Option<String>,
+    life: Life,
+    version: String,
+    /// Between its last word and now, or None when it is of another boot.
+    last_word_ms: Option<u64>,
+    /// Tables of which rows are missing.
+    full_tables: Vec<String>,
+}
+
+impl Subject {
+    /// `pid`: the process's number here.
+    fn of_entry(entry: &Entry, pid: u32) -> Result<Self> {
+        let subject = Self::read(&entry.path, false, Some(pid))?;
+        let header = &subject.snapshot.header;
+        if (header.pid, header.start_ticks) != (entry.pid, entry.start_ticks) {
+            bail!(
+                "it says that it is of process {}, unlike its name: it is a copy, or damaged; \
+                 name it by its path to read it",
+                header.pid
+            );
+        }
+        Ok(subject)
+    }
+
+    /// Reads a file, of whichever process it is if no `pid` is given.
+    fn read(path: &Path, follow_links: bool, pid: Option<u32>) -> Result<Self> {
+        let segment = Segment::open(host::open(path, follow_links)?)?;
+        let snapshot = Snapshot::read(&segment)?;
+        let pid = pid.unwrap_or(snapshot.header.pid);
+        let life = host::life(pid, snapshot.header.start_ticks, path);
+        let is_alive = life == Life::Alive;
+        Ok(Self {
+            pid,
+            as_of_ms: if is_alive { host::now_ms() } else { snapshot.last_ms() },
+            name: if is_alive { host::name(pid) } else { None },
+            rss_bytes: if is_alive { host::rss_bytes(pid) } else { None },
+            snapshot,
+            life,
+        })
+    }
+
+    /// Finds the file of `target`, a process or a path, and reads it.
+    pub fn find(setting: &Setting, target: &str) -> Result<Self> {
+        let is_number = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number {
+            return Self::read(Path::new(target), true, None).with_context(|| cannot_read(target));
+        }
+        let pid = target.parse().map_err(|_| anyhow!("there is no process {target}"))?;
+        let entry = entry_of(host::entries(&setting.directory)?, pid)
+            .ok_or_else(|| anyhow!("{}", no_file(&setting.directory, pid)))?;
+        Self::of_entry(&entry, pid).with_context(|| cannot_read(&entry.path.to_string_lossy()))
+    }
+
+    /// What every report begins with.
+    pub fn identity(&self) -> Identity {
+        let header = &self.snapshot.header;
+        Identity {
+            pid: self.pid,
+            name: self.name.clone(),
+            life: self.life,
+            version: header.version.clone(),
+            last_word_ms: host::now_ms().checked_sub(header.told_ms),
+            full_tables: self.snapshot.full_tables.clone(),
+        }
+    }
+
+    /// What limits the worth of the figures.
+    pub fn notes(&self) -> Vec<String> {
+        let pid = self.pid;
+        let life = match self.life {
+            Life::Alive => None,
+            Life::Stale => Some(format!(
+                "process {pid} does not use this file any more, or never did: \
+                 ages count to the last moment in it"
+            )),
+            Life::Dead => Some(format!(
+                "process {pid} has ended: ages count to the last moment that it told of"
+            )),
+        };
+        let full = self.snapshot.full_tables.iter().map(|table| {
+            format!(
+                "the system had no memory for all rows of table {table:?}: figures are too low; \
+                 make room in /dev/shm"
+            )
+        });
+        life.into_iter().chain(full).collect()
+    }
+}
+
+fn cannot_read(what: &str) -> String {
+    format!("cannot read {}", crate::text::printable(what))
+}
+
+// A process that died may have had the same number as one that lives; the one that died last comes
+// last.
+fn entry_of(entries: Vec<Entry>, pid: u32) -> Option<Entry> {
+    let newest = entries.into_iter().rfind(|entry| entry.pid == pid);
+    match newest {
+        Some(entry) if host::runs(pid, entry.start_ticks) => Some(entry),
+        dead => host::entry_in_container(pid).or(dead),
+    }
+}
+
+fn no_file(directory: &Path, pid: u32) -> String {
+    if Path::new("/proc").join(pid.to_string()).exists() {
+        format!(
+            "process {pid} has no statistics file in {}: it does not run on tslab, or is younger \
+             than its option stats_delay_ms",
+            directory.display()
+        )
+    } else {
+        format!("there is no process {pid}, and no file of it in {}", directory.display())
+    }
+}
+
+#[cfg(test)]
+impl Subject {
+    /// A process that has ended.
+    fn of_snapshot(snapshot: Snapshot) -> Self {
+        let as_of_ms = snapshot.last_ms();
+        let pid = snapshot.header.pid;
+        Self { pid, snapshot, life: Life::Dead, as_of_ms, name: None, rss_bytes: None }
+    }
+
+    fn of_bytes(bytes: Vec<u8>) -> Self {
+        let segment = Segment::open(bytes).expect("a file without damage");
+        Self::of_snapshot(Snapshot::read(&segment).expect("a file without damage"))
+    }
+}

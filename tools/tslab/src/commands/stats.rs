@@ -1,0 +1,135 @@
+//! stats: what one process holds, by size class, and what it says of itself.
+
+use std::fmt::Write;
+
+use anyhow::Result;
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use super::{Answer, Identity, Setting, Subject};
+use crate::segment::Unit;
+use crate::snapshot::{Class, Figure, Totals};
+use crate::text::{self, Align, Grid};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    #[serde(flatten)]
+    identity: Identity,
+    rss_bytes: Option<u64>,
+    totals: Totals,
+    classes: Vec<Class>,
+    #[serde(serialize_with = "as_object")]
+    process: Vec<Figure>,
+}
+
+/// Shows a process.
+pub fn run(setting: &Setting, target: &str) -> Result<Answer> {
+    let subject = Subject::find(setting, target)?;
+    let report = Report::of(&subject);
+    Ok(Answer {
+        output: setting.output(&report, Report::text)?,
+        notes: subject.notes(),
+        ..Answer::default()
+    })
+}
+
+// The file's fields under their own names, with what this command does not know among them.
+fn as_object<S: serde::Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
+    let entry = |figure: &Figure| (figure.name.clone(), Json::from(figure.value));
+    figures.iter().map(entry).collect::<Map<_, _>>().serialize(serializer)
+}
+
+impl Report {
+    pub(super) fn of(subject: &Subject) -> Self {
+        Self {
+            identity: subject.identity(),
+            rss_bytes: subject.rss_bytes,
+            totals: subject.snapshot.totals(),
+            classes: subject.snapshot.classes.clone(),
+            process: subject.snapshot.process.clone(),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        format!("{}\n{}\n{}", self.summary(), self.class_grid(), self.process_grid())
+    }
+
+    fn summary(&self) -> String {
+        let (identity, totals) = (&self.identity, &self.totals);
+        let name = identity.name.as_deref().map(text::printable).unwrap_or_default();
+        let mut out = format!("process {}  {name}", identity.pid).trim_end().to_owned();
+        // Writing to a String does not fail.
+        let _ = write!(
+            out,
+            "  tslab {}  {}\n\
+             live      {} in {}{}\n\
+             at hand   {} in free objects that threads keep\n\
+             RSS       {}\n\
+             epochs    {} open, {} closed with survivors\n\
+             threads   {}\n",
+            text::printable(&identity.version),
+            identity.life.name(),
+            text::bytes(totals.live_bytes),
+            text::count(totals.live_objects, "object"),
+            if totals.unsettled { " (changing while they were read)" } else { "" },
+            text::bytes(totals.hot_bytes),
+            text::bytes(self.rss_bytes),
+            text::number(totals.epochs_open),
+            text::number(totals.epochs_closed_with_survivors),
+            text::number(totals.threads),
+        );
+        out
+    }
+
+    fn class_grid(&self) -> String {
+        let mut grid = Grid::new(&[
+            ("CLASS", Align::Right),
+            ("LIVE", Align::Right),
+            ("HOT", Align::Right),
+            ("SLABS", Align::Right),
+            ("OPENED", Align::Right),
+            ("ALLOCATIONS", Align::Right),
+            ("SLAB", Align::Right),
+            ("CAPACITY", Align::Right),
+        ]);
+        for class in self.classes.iter().filter(|class| is_used(class)) {
+            grid.row(class_texts(class));
+        }
+        grid.render()
+    }
+
+    fn process_grid(&self) -> String {
+        let mut grid = Grid::new(&[("PROCESS", Align::Left), ("", Align::Right)]);
+        for figure in &self.process {
+            grid.row(vec![text::printable(&figure.name), figure_text(figure)]);
+        }
+        grid.render()
+    }
+}
+
+fn is_used(class: &Class) -> bool {
+    let figures = [class.live, class.hot, class.slabs, class.opened, class.allocations];
+    figures.iter().any(|figure| figure.is_some_and(|figure| figure > 0))
+}
+
+fn class_texts(class: &Class) -> Vec<String> {
+    vec![
+        class.bytes.map_or_else(|| text::NOT_KNOWN.to_owned(), |bytes| format!("{bytes} B")),
+        text::number(class.live),
+        text::number(class.hot),
+        text::number(class.slabs),
+        text::number(class.opened),
+        text::number(class.allocations),
+        text::bytes(class.slab_bytes),
+        text::number(class.capacity),
+    ]
+}
+
+fn figure_text(figure: &Figure) -> String {
+    match figure.unit {
+        Unit::Bytes => text::bytes(figure.value),
+        Unit::Ms => format!("{} ms", text::number(figure.value)),
+        Unit::Ns => format!("{} ns", text::number(figure.value)),
+        Unit::Objects | Unit::Pieces | Unit::Other => text::number(figure.value),
+    }
+}

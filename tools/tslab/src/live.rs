@@ -1,0 +1,269 @@
+//! How much lives: the arithmetic over the rows of heaps and bins.
+//!
+//! No counter says it, since nobody counts at every free: it is what went out less what came back,
+//! and the two are written by different threads. Sums wrap as the counters do; a total that comes
+//! out negative, because its parts are of different moments, is 0 and called unsettled.
+
+use crate::segment::{Column, Rows};
+
+/// The tables that the arithmetic needs.
+#[derive(Clone, Copy)]
+pub struct Tables<'a> {
+    /// Table "epochs".
+    pub epochs: &'a Rows<'a>,
+    /// Table "heaps".
+    pub heaps: &'a Rows<'a>,
+    /// Table "bins".
+    pub bins: &'a Rows<'a>,
+}
+
+/// A total, and whether it had to be mended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// What it comes to.
+    pub value: u64,
+    /// The parts did not fit together: some of them counts as 0.
+    pub unsettled: bool,
+}
+
+impl Total {
+    // A sum modulo 2^64 of which negative values mean that it was read in the middle of a change.
+    fn of(sum: u64) -> Self {
+        let unsettled = sum.cast_signed() < 0;
+        Self { value: if unsettled { 0 } else { sum }, unsettled }
+    }
+
+    fn scaled(self, weight: u64) -> Self {
+        Self { value: self.value.saturating_mul(weight), ..self }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            value: self.value.saturating_add(other.value),
+            unsettled: self.unsettled || other.unsettled,
+        }
+    }
+}
+
+/// What a heap is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A thread's part of the default epoch.
+    Home,
+    /// A thread's part of the epoch in this row.
+    Part(usize),
+}
+
+/// The heaps that are somebody's, with their rows. None when the file does not tell.
+pub fn heaps(heaps: &Rows) -> Option<Vec<(usize, Role)>> {
+    let (state, home) = (heaps.column("state")?, heaps.column("home")?);
+    let epoch = heaps.column("epoch")?;
+    let role = |row: usize| {
+        if state.get(row)? == 0 {
+            None
+        } else if home.get(row)? == row as u64 {
+            Some((row, Role::Home))
+        } else {
+            Some((row, Role::Part(usize::try_from(epoch.get(row)?).ok()?)))
+        }
+    };
+    // Row 0 stands for the threads without a heap.
+    Some((1..heaps.len()).filter_map(role).collect())
+}
+
+/// What is counted: objects, or their bytes.
+pub struct Quantity<'a> {
+    /// What one object of each size class counts.
+    pub weights: &'a [u64],
+    /// Fields of heaps: what was allocated in cells.
+    pub cut: &'static str,
+    /// Of it, freed by the thread.
+    pub freed: &'static str,
+    /// Freed by other threads.
+    pub away: &'static str,
+    /// Field of epochs: blocks of whole units.
+    pub large: &'static str,
+}
+
+impl<'a> Quantity<'a> {
+    /// The number of objects; `ones` has a 1 for each size class.
+    pub fn objects(ones: &'a [u64]) -> Self {
+        Self {
+            weights: ones,
+            cut: "cut_objects",
+            freed: "freed_objects",
+            away: "away_objects",
+            large: "large_objects",
+        }
+    }
+
+    /// Their bytes; `sizes` has the size of each size class.
+    pub fn bytes(sizes: &'a [u64]) -> Self {
+        Self {
+            weights: sizes,
+            cut: "cut_bytes",
+            freed: "freed_bytes",
+            away: "away_bytes",
+            large: "large_bytes",
+        }
+    }
+}
+
+/// What lives in each epoch, by row; in row 0, the default epoch, without slabs. None when the
+/// file does not tell.
+pub fn of_epochs(
+    tables: Tables,
+    heaps: &[(usize, Role)],
+    quantity: &Quantity,
+) -> Option<Vec<Total>> {
+    let mut sums = vec![0; tables.epochs.len()];
+    add_parts(&mut sums, tables, heaps, quantity)?;
+    add_others(&mut sums, tables, quantity)?;
+    Some(sums.into_iter().map(Total::of).collect())
+}
+
+/// What lives in the default epoch: `others`, and in slabs the objects of `in_default`.
+pub fn with_slabs(others: Total, in_default: &[Total], quantity: &Quantity) -> Option<Total> {
+    let weights = known(quantity.weights, in_default.len())?;
+    let slabs = in_default.iter().zip(weights).map(|(live, weight)| live.scaled(*weight));
+    Some(slabs.fold(others, Total::plus))
+}
+
+// The weights of `classes` size classes, when they are known.
+fn known(weights: &[u64], classes: usize) -> Option<&[u64]> {
+    weights.get(..classes)
+}
+
+fn weighted(values: impl Iterator<Item = u64>, weights: &[u64]) -> u64 {
+    values
+        .zip(weights)
+        .fold(0, |sum, (value, weight)| sum.wrapping_add(value.wrapping_mul(*weight)))
+}
+
+fn add_parts(
+    sums: &mut [u64],
+    tables: Tables,
+    heaps: &[(usize, Role)],
+    quantity: &Quantity,
+) -> Option<()> {
+    let heap = |field| tables.heaps.column(field);
+    let (cut, freed, away) = (heap(quantity.cut)?, heap(quantity.freed)?, heap(quantity.away)?);
+    let slabs = Slabs::of(tables.bins)?;
+    let weights = known(quantity.weights, slabs.out.count())?;
+    for &(row, role) in heaps {
+        // A part of the default epoch that is no home is about to become one.
+        let Role::Part(epoch @ 1..) = role else { continue };
+        let Some(sum) = sums.get_mut(epoch) else { continue };
+        let in_cells = cut.get(row)?.wrapping_sub(freed.get(row)?).wrapping_sub(away.get(row)?);
+        *sum = sum.wrapping_add(in_cells).wrapping_add(slabs.of_part(row, weights));
+    }
+    Some(())
+}
+
+// Survivors of threads that left, and large blocks.
+fn add_others(sums: &mut [u64], tables: Tables, quantity: &Quantity) -> Option<()> {
+    let survivors = tables.epochs.column("survivors")?;
+    let large = tables.epochs.column(quantity.large)?;
+    let weights = known(quantity.weights, survivors.count())?;
+    for (row, sum) in sums.iter_mut().enumerate() {
+        let survivors = survivors_of(survivors, row).map(i64::cast_unsigned);
+        let others = weighted(survivors, weights).wrapping_add(large.get(row)?);
+        *sum = sum.wrapping_add(others);
+    }
+    Some(())
+}
+
+/// The survivors of an epoch, by size class. A free may be counted before what it frees.
+pub fn survivors_of(column: Column, row: usize) -> impl Iterator<Item = i64> {
+    column.each(row).map(move |objects| sign_extend(objects, column.bits()))
+}
+
+// Fields of bins. A heap without a row there has never had a slab.
+struct Slabs<'a> {
+    out: Column<'a>,
+    hot: Column<'a>,
+    taken: Column<'a>,
+}
+
+impl<'a> Slabs<'a> {
+    fn of(bins: &'a Rows) -> Option<Self> {
+        Some(Self {
+            out: bins.column("out")?,
+            hot: bins.column("hot")?,
+            taken: bins.column("taken")?,
+        })
+    }
+
+    fn of_part(&self, row: usize, weights: &[u64]) -> u64 {
+        weighted(self.out.each(row), weights)
+            .wrapping_sub(weighted(self.hot.each(row), weights))
+            .wrapping_add(weighted(self.taken.each(row), weights))
+    }
+}
+
+/// Objects that live in slabs of the default epoch, by size class. None when the file does not
+/// tell.
+pub fn in_default(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Total>> {
+    let slabs = Slabs::of(tables.bins)?;
+    let sent = tables.bins.column("sent")?;
+    let homes: Vec<_> = heaps.iter().filter(|(_, role)| *role == Role::Home).collect();
+    let mut classes = vec![InDefault::default(); slabs.out.count()];
+    InDefault::add(&mut classes, sent.each(0), |class| &mut class.sent);
+    for &&(row, _) in &homes {
+        InDefault::add(&mut classes, slabs.out.each(row), |class| &mut class.out);
+        InDefault::add(&mut classes, slabs.hot.each(row), |class| &mut class.hot);
+        InDefault::add(&mut classes, sent.each(row), |class| &mut class.sent);
+        InDefault::add(&mut classes, slabs.taken.each(row), |class| &mut class.taken);
+    }
+    let bits = sent.bits().min(slabs.taken.bits());
+    Some(classes.iter().map(|class| class.live(bits)).collect())
+}
+
+// Sums over all homes, of one size class.
+#[derive(Clone, Copy, Default)]
+struct InDefault {
+    out: u64,
+    hot: u64,
+    sent: u64,
+    taken: u64,
+}
+
+impl InDefault {
+    fn add(
+        classes: &mut [Self],
+        values: impl Iterator<Item = u64>,
+        field: fn(&mut Self) -> &mut u64,
+    ) {
+        for (class, value) in classes.iter_mut().zip(values) {
+            let sum = field(class);
+            *sum = sum.wrapping_add(value);
+        }
+    }
+
+    // Blocks that are out, less those that other threads freed and that are on their way back.
+    // `bits`: of the narrower of the two counters, whose difference is right modulo 2^bits.
+    fn live(self, bits: u32) -> Total {
+        let away = sign_extend(self.sent.wrapping_sub(self.taken), bits);
+        let away = Total::of(away.cast_unsigned());
+        let there = Total::of(self.out.wrapping_sub(self.hot).wrapping_sub(away.value));
+        Total { unsettled: there.unsettled || away.unsettled, ..there }
+    }
+}
+
+fn sign_extend(value: u64, bits: u32) -> i64 {
+    let unused = u64::BITS - bits.clamp(1, u64::BITS);
+    (value << unused).cast_signed() >> unused
+}
+
+/// The sum of a field of bins over all heaps, by size class. None when the file does not tell.
+pub fn of_bins(bins: &Rows, heaps: &[(usize, Role)], field: &str) -> Option<Vec<u64>> {
+    let column = bins.column(field)?;
+    let mut sums = vec![0_u64; column.count()];
+    let rows = heaps.iter().map(|&(row, _)| row);
+    for row in std::iter::once(0).chain(rows) {
+        for (sum, value) in sums.iter_mut().zip(column.each(row)) {
+            *sum = sum.wrapping_add(value);
+        }
+    }
+    Some(sums)
+}

@@ -1,0 +1,142 @@
+//! tslab: shows what processes on the tslab allocator do with their memory.
+//!
+//! It reads the statistics files that these processes write (`include/tslab_stats.h`), and never
+//! writes to them.
+
+mod commands;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod fixture;
+mod host;
+mod live;
+mod segment;
+mod snapshot;
+mod text;
+
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use commands::{Answer, Setting, epochs, gc, leaks, ps, stats};
+
+const EXITS: &str = "\
+Exit status:
+  0  done
+  1  `leaks` found some
+  2  something could not be done: standard error says what, and what to do";
+
+/// Shows what processes on the tslab allocator do with their memory
+#[derive(Debug, Parser)]
+#[command(name = "tslab", version, after_help = EXITS)]
+struct Arguments {
+    /// Write JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// Where the statistics files lie; those of a container lie in /proc/PID/root/dev/shm
+    #[arg(long, global = true, value_name = "DIR", default_value = host::DIRECTORY)]
+    directory: PathBuf,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the processes that have a statistics file
+    #[command(after_help = EXITS)]
+    Ps,
+
+    /// Show one process: totals, size classes, and what it says of itself
+    #[command(after_help = EXITS)]
+    Stats {
+        /// A process, or the path of a statistics file
+        #[arg(value_name = "PID")]
+        target: String,
+    },
+
+    /// Show the epochs of one process as a tree, the larger ones first
+    #[command(after_help = EXITS)]
+    Epochs {
+        /// A process, or the path of a statistics file
+        #[arg(value_name = "PID")]
+        target: String,
+
+        /// Show released epochs too, and closed ones without survivors
+        #[arg(long)]
+        all: bool,
+    },
+
+    /// Show the epochs that were closed long ago and still have objects
+    #[command(after_help = EXITS)]
+    Leaks {
+        /// A process, or the path of a statistics file
+        #[arg(value_name = "PID")]
+        target: String,
+
+        /// How long an epoch must have been closed
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        after: u64,
+
+        /// Show open epochs too, if they were opened longer ago than this
+        #[arg(long, value_name = "SECONDS")]
+        open_after: Option<u64>,
+    },
+
+    /// Remove the files that dead processes left behind
+    #[command(after_help = EXITS)]
+    Gc {
+        /// Only say which ones
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(answer) => tell(&answer),
+        Err(error) => {
+            say(&format!("{error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> Result<Answer> {
+    let setting = Setting { directory: arguments.directory, json: arguments.json };
+    match arguments.command {
+        Command::Ps => ps::run(&setting),
+        Command::Stats { target } => stats::run(&setting, &target),
+        Command::Epochs { target, all } => epochs::run(&setting, &target, all),
+        Command::Leaks { target, after, open_after } => {
+            let ms = |seconds: u64| seconds.saturating_mul(1000);
+            let limits = leaks::Limits { after_ms: ms(after), open_after_ms: open_after.map(ms) };
+            leaks::run(&setting, &target, limits)
+        }
+        Command::Gc { dry_run } => gc::run(&setting, dry_run),
+    }
+}
+
+fn tell(answer: &Answer) -> ExitCode {
+    answer.notes.iter().for_each(|note| say(note));
+    let mut out = io::stdout().lock();
+    let written = out.write_all(answer.output.as_bytes()).and_then(|()| out.flush());
+    match written {
+        // Who reads only the first lines, such as `head`, has what they want.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            say(&format!("cannot write the output: {error}"));
+            ExitCode::from(2)
+        }
+        _ if answer.failed => ExitCode::from(2),
+        _ => ExitCode::from(u8::from(answer.found)),
+    }
+}
+
+// Nobody is left to tell when standard error is closed.
+fn say(what: &str) {
+    let _ = writeln!(io::stderr(), "tslab: {what}");
+}

@@ -1,0 +1,650 @@
+//! The statistics file as it lies there: a header, tables of rows, and the fields of each table.
+//!
+//! A field is found by the names of its table and itself; where it lies is read from the file
+//! (`include/tslab_stats.h`). Nothing in the file is trusted: every place is checked against the
+//! file's size before it is read, and data is copied with `pread`, so that a file that shrinks
+//! meanwhile costs an error and not the reader's life.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+const MAGIC: &[u8; 8] = b"tslabst\0";
+/// The format that this reader understands.
+pub const ABI: u32 = 1;
+
+// The structs of tslab_stats.h, as far as every file of this ABI has them.
+const HEADER_BYTES: usize = 112;
+const TABLE_BYTES: usize = 40;
+const FIELD_BYTES: usize = 48;
+
+// More than any library writes: what is beyond is damage, and must not cost the reader's memory.
+const MOST_DESCRIPTOR_BYTES: u64 = 16 << 20;
+const MOST_ROWS_BYTES: u64 = 2 << 30;
+
+/// Where the bytes come from.
+pub trait Source {
+    /// How many there are now.
+    fn bytes(&self) -> io::Result<u64>;
+    /// Fills `into` from offset `at`.
+    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
+}
+
+impl Source for File {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, into, at)
+    }
+}
+
+/// Why a file cannot be read, and what to do.
+#[derive(Debug)]
+pub enum Error {
+    /// Its beginning is not written yet.
+    NotReady,
+    /// Something else.
+    Foreign,
+    /// Of another format.
+    Abi(u32),
+    /// It ends too early.
+    CutShort {
+        /// Where it should end at least.
+        needed: u64,
+        /// Where it ends.
+        bytes: u64,
+    },
+    /// It contradicts itself.
+    Damaged(String),
+    /// There is no memory for so many bytes.
+    NoMemory(u64),
+    /// The system refused.
+    Io(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::NotReady => write!(
+                out,
+                "its beginning is not written yet: try again in a moment; \
+                 if its process is dead, `tslab gc` removes it"
+            ),
+            Self::Foreign => write!(
+                out,
+                "it is not a statistics file of tslab: name a process, \
+                 or a file such as /dev/shm/tslab.PID.START"
+            ),
+            Self::Abi(abi) => write!(
+                out,
+                "its format is number {abi}, and this command reads number {ABI}: \
+                 use the command that came with the library of that process"
+            ),
+            Self::CutShort { needed, bytes } => write!(
+                out,
+                "it is cut short, with {bytes} bytes of {needed}: copy the whole file again"
+            ),
+            Self::Damaged(what) => write!(
+                out,
+                "it is damaged, {what}: copy it again; if it is the original, \
+                 something else wrote to it, and its figures are lost"
+            ),
+            Self::NoMemory(bytes) => write!(
+                out,
+                "there is no memory for {bytes} bytes of it: read it on a larger machine"
+            ),
+            Self::Io(error) => write!(out, "the system refused to read it: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn damaged(what: impl Into<String>) -> Error {
+    Error::Damaged(what.into())
+}
+
+/// What the file says of its process and itself.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// The process, in its own PID namespace.
+    pub pid: u32,
+    /// Field 22 of /proc/PID/stat.
+    pub start_ticks: u64,
+    /// Of a page; 0: damaged.
+    pub page_bytes: u32,
+    /// `CLOCK_MONOTONIC` when the process last wrote to it, in ms.
+    pub told_ms: u64,
+    /// Of the library.
+    pub version: String,
+}
+
+/// In what a field's values are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// None, or one that this reader does not know.
+    Other,
+    /// Bytes.
+    Bytes,
+    /// Milliseconds of `CLOCK_MONOTONIC`.
+    Ms,
+    /// Nanoseconds.
+    Ns,
+    /// Objects.
+    Objects,
+    /// Slabs, pages, calls: see the field's name.
+    Pieces,
+}
+
+impl Unit {
+    fn of(number: u8) -> Self {
+        match number {
+            1 => Self::Bytes,
+            2 => Self::Ms,
+            3 => Self::Ns,
+            4 => Self::Objects,
+            5 => Self::Pieces,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A field of a table: where its values lie in a row.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Unique in its table.
+    pub name: String,
+    /// Of each value.
+    pub unit: Unit,
+    /// Whether the values are the bytes of a text.
+    pub is_text: bool,
+    at: usize,
+    width: usize,
+    count: usize,
+}
+
+/// A table: rows of one kind, one behind the other.
+#[derive(Debug)]
+pub struct Table {
+    /// Unique in the file.
+    pub name: String,
+    /// The system had no memory for further rows, which are missing.
+    pub is_full: bool,
+    at: u64,
+    row_bytes: u32,
+    rows: u32,
+    fields: Vec<Field>,
+}
+
+impl Table {
+    fn bytes(&self) -> u64 {
+        u64::from(self.row_bytes) * u64::from(self.rows)
+    }
+}
+
+/// A file whose descriptions are read and checked.
+#[derive(Debug)]
+pub struct Segment<S> {
+    /// Of the file.
+    pub header: Header,
+    /// All of them, also those that this reader does not know.
+    pub tables: Vec<Table>,
+    source: S,
+}
+
+impl<S: Source> Segment<S> {
+    /// Reads the header and the descriptions of tables and fields.
+    pub fn open(source: S) -> Result<Self, Error> {
+        let header = read_header(&source)?;
+        let limit = file_end(&source, &header)?;
+        let mut tables = read_tables(&source, &header, limit)?;
+        read_fields(&source, &header, limit, &mut tables)?;
+        Ok(Self { header: understand(&header), tables, source })
+    }
+
+    /// A copy of a table's rows; none when the file has no such table.
+    pub fn rows(&self, table: &str) -> Result<Option<Rows<'_>>, Error> {
+        let Some(table) = self.tables.iter().find(|known| known.name == table) else {
+            return Ok(None);
+        };
+        if table.bytes() > MOST_ROWS_BYTES {
+            return Err(damaged(format!("table {:?} claims {} rows", table.name, table.rows)));
+        }
+        let data = read(&self.source, table.at, table.bytes())?;
+        Ok(Some(Rows { table, data }))
+    }
+}
+
+impl<S> Segment<S> {
+    /// Whether the file has a field.
+    pub fn has(&self, table: &str, field: &str) -> bool {
+        let mut named = self.tables.iter().filter(|known| known.name == table);
+        named.next().is_some_and(|table| table.fields.iter().any(|known| known.name == field))
+    }
+}
+
+/// Rows of a table, as they were when they were read.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    table: &'a Table,
+    data: Vec<u8>,
+}
+
+impl<'a> Rows<'a> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table.rows as usize
+    }
+
+    /// What the table consists of.
+    pub fn fields(&self) -> &'a [Field] {
+        &self.table.fields
+    }
+
+    /// The values of a field in all rows; none when the table has no such field.
+    pub fn column(&self, field: &str) -> Option<Column<'_>> {
+        let field = self.table.fields.iter().find(|known| known.name == field)?;
+        Some(Column {
+            data: &self.data,
+            row_bytes: self.table.row_bytes as usize,
+            at: field.at,
+            width: field.width,
+            count: field.count,
+        })
+    }
+}
+
+/// The values of one field, by row.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    data: &'a [u8],
+    row_bytes: usize,
+    at: usize,
+    width: usize,
+    count: usize,
+}
+
+impl<'a> Column<'a> {
+    /// How many bits a value has.
+    pub fn bits(self) -> u32 {
+        // At most 64: widths are checked when the file is opened.
+        u32::try_from(self.width * 8).unwrap_or(u64::BITS)
+    }
+
+    /// How many values a row has.
+    pub fn count(self) -> usize {
+        self.count
+    }
+
+    /// The first value of a row; none when there is no such row.
+    pub fn get(self, row: usize) -> Option<u64> {
+        self.each(row).next()
+    }
+
+    /// All values of a row, such as one a size class; none when there is no such row.
+    pub fn each(self, row: usize) -> impl Iterator<Item = u64> + 'a {
+        let bytes = self.bytes(row).unwrap_or_default();
+        bytes.chunks_exact(self.width).map(unsigned)
+    }
+
+    /// The row's text, up to its 0; bytes that are not UTF-8 become U+FFFD.
+    pub fn text(self, row: usize) -> Option<String> {
+        self.bytes(row).map(text)
+    }
+
+    fn bytes(self, row: usize) -> Option<&'a [u8]> {
+        let start = row.checked_mul(self.row_bytes)?.checked_add(self.at)?;
+        self.data.get(start..)?.get(..self.width * self.count)
+    }
+}
+
+// A number in the byte order of the machine.
+fn unsigned(bytes: &[u8]) -> u64 {
+    match bytes.len() {
+        1 => byte(bytes, 0).into(),
+        2 => short(bytes, 0).into(),
+        4 => word(bytes, 0).into(),
+        _ => long(bytes, 0),
+    }
+}
+
+fn byte(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or_default()
+}
+
+fn short(bytes: &[u8], at: usize) -> u16 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u16::from_ne_bytes(*bytes))
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+fn long(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn read_into(source: &impl Source, into: &mut [u8], at: u64) -> Result<(), Error> {
+    source.read_exact_at(into, at).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => Error::CutShort {
+            needed: at.saturating_add(into.len() as u64),
+            bytes: source.bytes().unwrap_or_default(),
+        },
+        _ => Error::Io(error),
+    })
+}
+
+// Callers have checked that the file is so large.
+fn read(source: &impl Source, at: u64, bytes: u64) -> Result<Vec<u8>, Error> {
+    let no_memory = |_| Error::NoMemory(bytes);
+    let length = usize::try_from(bytes).map_err(|_| Error::NoMemory(bytes))?;
+    let mut data = Vec::new();
+    data.try_reserve_exact(length).map_err(no_memory)?;
+    data.resize(length, 0);
+    read_into(source, &mut data, at)?;
+    Ok(data)
+}
+
+fn read_header(source: &impl Source) -> Result<[u8; HEADER_BYTES], Error> {
+    let mut header = [0; HEADER_BYTES];
+    let bytes = source.bytes()?;
+    let there = usize::try_from(bytes).unwrap_or(HEADER_BYTES).min(HEADER_BYTES);
+    read_into(source, &mut header[..there], 0)?;
+    let (magic, rest) = header.split_at(MAGIC.len());
+    if magic.iter().all(|&byte| byte == 0) {
+        return Err(Error::NotReady);
+    }
+    if !MAGIC.starts_with(&magic[..there.min(MAGIC.len())]) {
+        return Err(Error::Foreign);
+    }
+    if there < HEADER_BYTES {
+        return Err(Error::CutShort { needed: HEADER_BYTES as u64, bytes });
+    }
+    match word(rest, 0) {
+        ABI => Ok(header),
+        abi => Err(Error::Abi(abi)),
+    }
+}
+
+fn understand(header: &[u8; HEADER_BYTES]) -> Header {
+    Header {
+        pid: word(header, 64),
+        page_bytes: word(header, 68),
+        start_ticks: long(header, 72),
+        told_ms: long(header, 88),
+        version: text(&header[96..112]),
+    }
+}
+
+// Behind the last byte that the file may use.
+fn file_end(source: &impl Source, header: &[u8]) -> Result<u64, Error> {
+    let (needed, bytes) = (long(header, 16), source.bytes()?);
+    if (word(header, 12) as usize) < HEADER_BYTES {
+        return Err(damaged("its header is too small"));
+    }
+    if needed > bytes {
+        return Err(Error::CutShort { needed, bytes });
+    }
+    Ok(needed)
+}
+
+// `count` descriptions of `each` bytes, of which this reader understands the first `least`.
+struct Descriptions {
+    at: u64,
+    count: u32,
+    each: u32,
+    least: usize,
+}
+
+impl Descriptions {
+    fn read(&self, source: &impl Source, limit: u64) -> Result<Vec<u8>, Error> {
+        let bytes = u64::from(self.count) * u64::from(self.each);
+        let ends_inside = self.at.checked_add(bytes).is_some_and(|end| end <= limit);
+        if (self.each as usize) < self.least || bytes > MOST_DESCRIPTOR_BYTES || !ends_inside {
+            return Err(damaged("its descriptions of tables and fields lie outside of it"));
+        }
+        read(source, self.at, bytes)
+    }
+}
+
+fn read_tables(source: &impl Source, header: &[u8], limit: u64) -> Result<Vec<Table>, Error> {
+    let place = Descriptions {
+        at: long(header, 24),
+        count: word(header, 32),
+        each: word(header, 36),
+        least: TABLE_BYTES,
+    };
+    let data = place.read(source, limit)?;
+    data.chunks_exact(place.each as usize).map(|bytes| table_of(bytes, limit)).collect()
+}
+
+fn table_of(bytes: &[u8], limit: u64) -> Result<Table, Error> {
+    let table = Table {
+        name: text(&bytes[..16]),
+        at: long(bytes, 16),
+        row_bytes: word(bytes, 24),
+        rows: word(bytes, 32),
+        is_full: word(bytes, 36) != 0,
+        fields: Vec::new(),
+    };
+    let ends_inside = table.at.checked_add(table.bytes()).is_some_and(|end| end <= limit);
+    let has_bytes = table.row_bytes > 0 || table.rows == 0;
+    if table.rows > word(bytes, 28) || !has_bytes || !ends_inside {
+        return Err(damaged(format!("its table {:?} lies outside of it", table.name)));
+    }
+    Ok(table)
+}
+
+fn read_fields(
+    source: &impl Source,
+    header: &[u8],
+    limit: u64,
+    tables: &mut [Table],
+) -> Result<(), Error> {
+    let place = Descriptions {
+        at: long(header, 40),
+        count: word(header, 48),
+        each: word(header, 52),
+        least: FIELD_BYTES,
+    };
+    let data = place.read(source, limit)?;
+    for bytes in data.chunks_exact(place.each as usize) {
+        add_field(bytes, tables)?;
+    }
+    Ok(())
+}
+
+fn add_field(bytes: &[u8], tables: &mut [Table]) -> Result<(), Error> {
+    let field = Field {
+        name: text(&bytes[..32]),
+        unit: Unit::of(byte(bytes, 35)),
+        is_text: byte(bytes, 34) == 3,
+        at: word(bytes, 36) as usize,
+        width: short(bytes, 40).into(),
+        count: short(bytes, 42).into(),
+    };
+    let Some(table) = tables.get_mut(usize::from(short(bytes, 32))) else {
+        return Err(damaged(format!("its field {:?} is of no table", field.name)));
+    };
+    if field.at + field.width * field.count > table.row_bytes as usize {
+        return Err(damaged(format!("its field {:?} lies outside of its row", field.name)));
+    }
+    // Kinds and widths of libraries to come are passed over.
+    let is_known = byte(bytes, 34) <= 3 && matches!(field.width, 1 | 2 | 4 | 8);
+    if is_known && field.count > 0 {
+        table.fields.push(field);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+impl Source for Vec<u8> {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        let start = usize::try_from(at).unwrap_or(usize::MAX);
+        let there = self.get(start..).and_then(|bytes| bytes.get(..into.len()));
+        into.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Image, sample};
+
+    fn error_of(bytes: Vec<u8>) -> Error {
+        Segment::open(bytes).map(|_| ()).expect_err("it cannot be read")
+    }
+
+    fn sample_bytes() -> Vec<u8> {
+        sample(42, 7).bytes()
+    }
+
+    // The sample with a value of the header or of a description replaced.
+    fn with(at: usize, value: &[u8]) -> Vec<u8> {
+        let mut bytes = sample_bytes();
+        bytes[at..at + value.len()].copy_from_slice(value);
+        bytes
+    }
+
+    fn is_damaged(bytes: Vec<u8>) -> bool {
+        matches!(error_of(bytes), Error::Damaged(_))
+    }
+
+    #[test]
+    fn the_header_and_fields_are_found_by_name() {
+        let segment = Segment::open(sample_bytes()).unwrap();
+        let header = &segment.header;
+        assert_eq!((header.pid, header.start_ticks, header.page_bytes), (42, 7, 4096));
+        assert_eq!((header.told_ms, header.version.as_str()), (1_000_000, "0.1.0"));
+        let epochs = segment.rows("epochs").unwrap().unwrap();
+        let survivors = epochs.column("survivors").unwrap();
+        assert_eq!(survivors.each(7).collect::<Vec<_>>(), [0, 340, 17, 0]);
+        assert_eq!((survivors.bits(), survivors.get(16)), (32, None));
+        let labels = segment.rows("labels").unwrap().unwrap();
+        assert_eq!(labels.column("text").unwrap().text(7).as_deref(), Some("GET /upload"));
+        assert!(epochs.column("nothing").is_none());
+        assert!(segment.rows("nothing").unwrap().is_none());
+    }
+
+    #[test]
+    fn files_that_end_too_early_are_named_so() {
+        let bytes = sample_bytes();
+        for length in 1..bytes.len() {
+            let error = error_of(bytes[..length].to_vec());
+            assert!(matches!(error, Error::CutShort { .. }), "{length}: {error}");
+        }
+        assert!(matches!(error_of(Vec::new()), Error::NotReady));
+    }
+
+    #[test]
+    fn files_that_are_not_ready_foreign_or_of_another_format_are_told_apart() {
+        assert!(matches!(error_of(with(0, &[0; 8])), Error::NotReady));
+        assert!(matches!(error_of(with(0, b"tslabXX\0")), Error::Foreign));
+        assert!(matches!(error_of(b"\x7fELF".to_vec()), Error::Foreign));
+        assert!(matches!(error_of(with(8, &2_u32.to_ne_bytes())), Error::Abi(2)));
+        assert!(matches!(error_of(with(8, &0_u32.to_ne_bytes())), Error::Abi(0)));
+    }
+
+    #[test]
+    fn places_outside_of_the_file_are_damage() {
+        let many = u32::MAX.to_ne_bytes();
+        let far = u64::MAX.to_ne_bytes();
+        let (first_table, first_field) = (112, 112 + 6 * 40);
+        assert!(is_damaged(with(12, &[0; 4])), "a header without bytes");
+        assert!(is_damaged(with(24, &far)), "tables");
+        assert!(is_damaged(with(32, &many)), "as many tables");
+        assert!(is_damaged(with(36, &[0; 4])), "tables without bytes");
+        assert!(is_damaged(with(36, &many)), "such large tables");
+        assert!(is_damaged(with(40, &far)), "fields");
+        assert!(is_damaged(with(48, &many)), "as many fields");
+        assert!(is_damaged(with(first_table + 16, &far)), "rows");
+        assert!(is_damaged(with(first_table + 24, &many)), "such large rows");
+        assert!(is_damaged(with(first_table + 24, &[0; 4])), "rows without bytes");
+        assert!(is_damaged(with(first_table + 32, &many)), "as many rows");
+        assert!(is_damaged(with(first_field + 32, &[99, 99])), "a field of no table");
+        assert!(is_damaged(with(first_field + 36, &many)), "a field outside of its row");
+        assert!(is_damaged(with(first_field + 42, &[255, 255])), "as many values");
+        assert!(matches!(error_of(with(16, &far)), Error::CutShort { .. }));
+    }
+
+    #[test]
+    fn a_table_that_no_memory_holds_is_damage() {
+        struct Endless(Vec<u8>);
+        impl Source for Endless {
+            fn bytes(&self) -> io::Result<u64> {
+                Ok(u64::MAX)
+            }
+            fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+                self.0.read_exact_at(into, at)
+            }
+        }
+        let mut bytes = with(16, &u64::MAX.to_ne_bytes());
+        bytes[112 + 28..112 + 36].fill(0xff);
+        let segment = Segment::open(Endless(bytes)).unwrap();
+        assert!(matches!(segment.rows("process"), Err(Error::Damaged(_))));
+    }
+
+    #[test]
+    fn a_file_that_shrinks_meanwhile_is_cut_short() {
+        struct Shrinking(Vec<u8>);
+        impl Source for Shrinking {
+            fn bytes(&self) -> io::Result<u64> {
+                Ok(self.0.len() as u64 + 1000)
+            }
+            fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+                self.0.read_exact_at(into, at)
+            }
+        }
+        let mut bytes = sample_bytes();
+        bytes.truncate(bytes.len() - 1);
+        let segment = Segment::open(Shrinking(bytes)).unwrap();
+        assert!(segment.rows("process").unwrap().is_some());
+        assert!(matches!(segment.rows("bins"), Err(Error::CutShort { .. })));
+    }
+
+    #[test]
+    fn fields_and_descriptions_of_newer_libraries_are_passed_over() {
+        let mut image = sample(42, 7);
+        image.more_bytes = 24;
+        image.table("epochs").fields[2].kind = 9;
+        image.table("epochs").fields[3].bytes = 3;
+        image.table("process").fields[0].unit = 99;
+        let segment = Segment::open(image.bytes()).unwrap();
+        assert!(!segment.has("epochs", "label") && !segment.has("epochs", "state"));
+        let process = segment.rows("process").unwrap().unwrap();
+        assert_eq!(process.fields()[0].unit, Unit::Other);
+        assert_eq!(process.column("open_bytes").unwrap().get(0), Some(1 << 20));
+    }
+
+    #[test]
+    fn labels_may_hold_any_bytes() {
+        let mut image = Image::new(42, 7);
+        image.text("labels", 2, b"a\xff\xfe\"\n");
+        image.text("labels", 3, &[b'x'; 64]);
+        let segment = Segment::open(image.bytes()).unwrap();
+        let labels = segment.rows("labels").unwrap().unwrap();
+        let texts = labels.column("text").unwrap();
+        assert_eq!(texts.text(2).as_deref(), Some("a\u{fffd}\u{fffd}\"\n"));
+        assert_eq!(texts.text(3), Some("x".repeat(64)));
+        assert_eq!(texts.text(usize::MAX), None);
+    }
+}

@@ -1,0 +1,366 @@
+//! The command as its users run it, on files as processes leave them.
+
+mod common;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::{Image, add_epoch, sample};
+use serde_json::Value;
+
+// Above the largest number that Linux gives to a process.
+const NOBODY: u32 = 4_200_000_000;
+
+/// A place for statistics files that ends with its test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("files-{}-{number}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Writes a file under the name that its process would give it.
+    fn add(&self, image: &Image) -> PathBuf {
+        let path = self.path(&format!("tslab.{}.{}", image.pid, image.start_ticks));
+        fs::write(&path, image.bytes()).unwrap();
+        path
+    }
+
+    fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tslab"));
+        let output = command.arg("--directory").arg(&self.0).args(arguments).output().unwrap();
+        Output {
+            code: output.status.code(),
+            text: String::from_utf8(output.stdout).unwrap(),
+            errors: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(&[arguments, &["--json"]].concat());
+        serde_json::from_str(&output.text).unwrap_or_else(|_| panic!("{}", output.errors))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Output {
+    code: Option<i32>,
+    text: String,
+    errors: String,
+}
+
+// Field 22 of /proc/PID/stat.
+fn own_start() -> u64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let fields = stat.rsplit_once(')').unwrap().1;
+    fields.split_ascii_whitespace().nth(19).unwrap().parse().unwrap()
+}
+
+/// A file in use by this process, as by a library in it.
+#[expect(unsafe_code, reason = "there is no other way to map a file")]
+fn map(path: &Path) {
+    use rustix::mm::{MapFlags, ProtFlags, mmap};
+    let file = fs::File::open(path).unwrap();
+    let flags = MapFlags::SHARED;
+    // SAFETY: nothing lies where the system chooses to map, and nobody uses what is mapped.
+    unsafe { mmap(std::ptr::null_mut(), 4096, ProtFlags::READ, flags, &file, 0) }.unwrap();
+}
+
+#[test]
+fn ps_lists_every_process_and_says_what_it_cannot_read() {
+    let files = Directory::new();
+    for number in 0..100 {
+        files.add(&sample(NOBODY + number, 7));
+    }
+    fs::write(files.path("tslab.5.1"), "something else").unwrap();
+    fs::write(files.path("sem.other"), "not ours").unwrap();
+    let output = files.run(&["ps"]);
+    assert_eq!(output.code, Some(0));
+    assert_eq!(output.text.lines().count(), 102);
+    assert!(output.text.contains("it is not a statistics file of tslab"), "{}", output.text);
+    let json = files.json(&["ps"]);
+    let processes = json["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 101);
+    assert_eq!(processes[1]["life"], "dead");
+    assert_eq!(processes[1]["live_bytes"], 419_520);
+    assert_eq!(processes[1]["epochs_open"], 1);
+    assert_eq!(processes[1]["epochs_closed_with_survivors"], 1);
+    assert_eq!(processes[1]["rss_bytes"], Value::Null);
+}
+
+#[test]
+fn a_process_that_uses_its_file_is_alive() {
+    let files = Directory::new();
+    let path = files.add(&sample(std::process::id(), own_start()));
+    let process = || files.json(&["ps"])["processes"][0].clone();
+    assert_eq!(process()["life"], "stale");
+    map(&path);
+    assert_eq!(process()["life"], "alive");
+    assert!(process()["rss_bytes"].as_u64().unwrap() > 4096);
+    assert!(process()["name"].is_string());
+    let output = files.run(&["stats", &std::process::id().to_string()]);
+    assert_eq!((output.code, output.errors.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_number_that_another_process_has_now_is_no_life() {
+    let files = Directory::new();
+    files.add(&sample(std::process::id(), own_start() - 1));
+    files.add(&sample(1, u64::MAX));
+    let processes = files.json(&["ps"])["processes"].clone();
+    assert_eq!((&processes[0]["life"], &processes[1]["life"]), (&"dead".into(), &"dead".into()));
+}
+
+#[test]
+fn of_two_files_of_a_number_the_newer_one_is_read() {
+    let files = Directory::new();
+    let mut older = sample(NOBODY, 7);
+    older.version = "0.0.9";
+    files.add(&older);
+    files.add(&sample(NOBODY, 70));
+    assert_eq!(files.json(&["stats", &NOBODY.to_string()])["version"], "0.1.0");
+}
+
+#[test]
+fn stats_shows_totals_classes_and_what_the_process_says() {
+    let files = Directory::new();
+    let path = files.add(&sample(NOBODY, 7));
+    let output = files.run(&["stats".as_ref(), path.as_os_str()]);
+    assert_eq!(output.code, Some(0));
+    assert!(output.text.contains("live      409.7 KiB in 809 objects\n"), "{}", output.text);
+    assert!(output.text.contains("128 B   131   15      2       4         1000"));
+    assert!(output.text.contains("open_bytes      1.0 MiB\n"), "{}", output.text);
+    assert!(output.errors.contains("has ended: ages count to the last moment that it told of"));
+    let json = files.json(&["stats", &NOBODY.to_string()]);
+    assert_eq!(json["totals"]["live_objects"], 809);
+    assert_eq!(json["classes"][1]["live"], 131);
+    assert_eq!(json["process"]["purges"], 5);
+    assert_eq!((&json["pid"], &json["full_tables"]), (&NOBODY.into(), &Value::Array(vec![])));
+}
+
+#[test]
+fn rows_that_are_missing_are_spoken_of() {
+    let files = Directory::new();
+    let mut image = sample(NOBODY, 7);
+    image.table("bins").is_full = 1;
+    files.add(&image);
+    let output = files.run(&["stats", &NOBODY.to_string()]);
+    assert!(output.errors.contains("all rows of table \"bins\""), "{}", output.errors);
+    assert_eq!(files.json(&["stats", &NOBODY.to_string()])["full_tables"][0], "bins");
+}
+
+#[test]
+fn epochs_are_a_tree() {
+    let files = Directory::new();
+    let pid = NOBODY.to_string();
+    files.add(&sample(NOBODY, 7));
+    let output = files.run(&["epochs", &pid, "--all"]);
+    let labels: Vec<_> = output.text.lines().map(|line| line.split('"').nth(1)).collect();
+    let expected =
+        [None, Some("batch"), Some("step"), Some("GET /upload"), Some("default"), Some("gone")];
+    assert_eq!(labels, expected, "{}", output.text);
+    assert!(output.text.contains("  \"step\""));
+    let shown = files.json(&["epochs", &pid])["epochs"].clone();
+    let rows: Vec<_> = shown.as_array().unwrap().iter().map(|row| &row["epoch"]).collect();
+    assert_eq!(rows, [3, 7, 0]);
+    assert_eq!(
+        (&shown[1]["closed_for_ms"], &shown[1]["live"]["bytes"]),
+        (&61_000.into(), &47_872.into())
+    );
+}
+
+#[test]
+fn leaks_end_with_status_1_and_their_absence_with_0() {
+    let files = Directory::new();
+    let pid = NOBODY.to_string();
+    files.add(&sample(NOBODY, 7));
+    let output = files.run(&["leaks", &pid]);
+    assert_eq!(output.code, Some(1));
+    assert!(output.text.starts_with("epoch 7  \"GET /upload\"  closed 61 s ago  357 objects"));
+    let json = files.json(&["leaks", &pid]);
+    assert_eq!(json["leaks"][0]["classes"][0]["objects"], 340);
+    assert_eq!(files.run(&["leaks", &pid, "--after", "61"]).code, Some(0));
+    assert_eq!(files.run(&["leaks", &pid, "--after", "61", "--open-after", "9"]).code, Some(1));
+    let forever = u64::MAX.to_string();
+    assert_eq!(files.run(&["leaks", &pid, "--after", &forever]).code, Some(0));
+    assert_eq!(files.run(&["leaks", "4199999999"]).code, Some(2));
+}
+
+#[test]
+fn labels_do_not_reach_the_terminal_as_they_are() {
+    let files = Directory::new();
+    let mut image = sample(NOBODY, 7);
+    add_epoch(&mut image, 2, "a\"\n\x1b[2J\u{202e}b", &[]);
+    image.text("labels", 4, b"\xff\xfe");
+    image.set("epochs", 3, "label", 4);
+    image.set("epochs", 7, "label", 4_000_000_000);
+    files.add(&image);
+    let output = files.run(&["epochs", &NOBODY.to_string()]);
+    assert!(output.text.contains("\"a\\\"\\n\\u{1b}[2J\\u{202e}b\"\n"), "{}", output.text);
+    let rows = files.json(&["epochs", &NOBODY.to_string()])["epochs"].clone();
+    let label = |epoch: u64| {
+        let mut rows = rows.as_array().unwrap().iter();
+        rows.find(|row| row["epoch"] == epoch).unwrap()["label"].clone()
+    };
+    assert_eq!(label(2), "a\"\n\x1b[2J\u{202e}b");
+    assert_eq!(label(3), "\u{fffd}\u{fffd}");
+    assert_eq!(label(7), Value::Null);
+}
+
+#[test]
+fn libraries_that_are_newer_or_older_are_understood() {
+    let files = Directory::new();
+    let mut newer = sample(NOBODY, 7);
+    newer.more_bytes = 16;
+    newer.version = "9.9.9";
+    newer.tables.insert(0, common::Table::new("purges", 3, vec![common::long("at_ns", 0, 3)]));
+    newer.table("process").fields[1].name = "sealed_bytes";
+    files.add(&newer);
+    let json = files.json(&["stats", &NOBODY.to_string()]);
+    assert_eq!(json["process"]["sealed_bytes"], 0);
+    assert_eq!(json["totals"]["live_objects"], 809);
+    let mut older = sample(NOBODY, 8);
+    older.tables.retain(|table| table.name != "bins");
+    files.add(&older);
+    let json = files.json(&["stats", &NOBODY.to_string()]);
+    assert_eq!(json["totals"]["live_objects"], Value::Null);
+    assert!(files.run(&["stats", &NOBODY.to_string()]).text.contains("live      ? in ? objects"));
+    let leaks = files.run(&["leaks", &NOBODY.to_string()]);
+    assert_eq!(leaks.code, Some(2));
+    assert!(leaks.errors.contains("lacks bins.out, bins.hot, bins.taken"), "{}", leaks.errors);
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let files = Directory::new();
+    let path = files.path("file").to_string_lossy().into_owned();
+    let mut other_format = sample(1, 1);
+    other_format.abi = 2;
+    let whole = sample(1, 1).bytes();
+    let cases = [
+        (Vec::new(), "try again in a moment"),
+        (whole[..whole.len() / 2].to_vec(), "copy the whole file again"),
+        (b"#!/bin/sh\n".to_vec(), "name a process, or a file such as"),
+        (other_format.bytes(), "use the command that came with the library"),
+    ];
+    for (bytes, advice) in cases {
+        fs::write(&path, bytes).unwrap();
+        let output = files.run(&["stats", &path]);
+        assert_eq!(output.code, Some(2));
+        assert!(output.errors.contains(advice), "{}", output.errors);
+    }
+    assert!(files.run(&["stats", "4199999999"]).errors.contains("there is no process"));
+    assert!(files.run(&["stats", "99999999999999999999"]).errors.contains("there is no process"));
+    assert!(files.run(&["stats", "1"]).errors.contains("does not run on tslab"));
+    assert!(files.run(&["stats", "./nothing"]).errors.contains("`tslab ps` lists"));
+    assert!(files.run(&["stats", "/"]).errors.contains("not a regular file"));
+    let nowhere = files.run(&["ps", "--directory", "/nowhere"]);
+    assert!(nowhere.code == Some(2) && nowhere.errors.contains("--directory"));
+}
+
+#[test]
+fn a_file_under_the_name_of_another_process_is_refused() {
+    let files = Directory::new();
+    fs::write(files.path("tslab.4200000000.7"), sample(1, 7).bytes()).unwrap();
+    let output = files.run(&["stats", "4200000000"]);
+    assert!(output.errors.contains("it says that it is of process 1"), "{}", output.errors);
+    assert!(files.json(&["ps"])["processes"][0]["error"].is_string());
+}
+
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let files = Directory::new();
+    let target = files.path("target");
+    fs::write(&target, sample(NOBODY, 7).bytes()).unwrap();
+    symlink(&target, files.path("tslab.4200000000.7")).unwrap();
+    fs::create_dir(files.path("tslab.4200000001.7")).unwrap();
+    let pipe = files.path("tslab.4200000002.7");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let processes = files.json(&["ps"])["processes"].clone();
+    for process in processes.as_array().unwrap() {
+        assert!(process["error"].is_string(), "{process}");
+    }
+    assert_eq!(processes.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn gc_removes_the_files_of_the_dead_alone() {
+    let files = Directory::new();
+    let dead = files.add(&sample(NOBODY, 7));
+    let alive = files.add(&sample(std::process::id(), own_start()));
+    // A process of another container: its number means nobody here, and it uses its file.
+    let elsewhere = files.add(&sample(NOBODY + 1, 7));
+    map(&elsewhere);
+    let unreadable = files.path("tslab.4200000002.7");
+    fs::write(&unreadable, "").unwrap();
+    let other = files.path("tslab.txt");
+    fs::write(&other, "").unwrap();
+
+    let output = files.run(&["gc", "--dry-run"]);
+    assert!(output.text.contains("would remove ") && dead.exists(), "{}", output.text);
+    let output = files.run(&["gc"]);
+    assert_eq!(output.code, Some(0), "{}", output.text);
+    assert_eq!(output.text.lines().filter(|line| line.starts_with("removed ")).count(), 2);
+    assert!(output.text.contains("a process of another container uses it"), "{}", output.text);
+    assert!(!dead.exists() && !unreadable.exists());
+    assert!(alive.exists() && elsewhere.exists() && other.exists());
+    let json = files.json(&["gc"]);
+    assert_eq!(
+        (&json["removed"], json["kept"].as_array().unwrap().len()),
+        (&Value::Array(vec![]), 1)
+    );
+}
+
+#[test]
+fn gc_says_what_it_cannot_remove() {
+    let files = Directory::new();
+    fs::create_dir(files.path("tslab.4200000000.7")).unwrap();
+    let output = files.run(&["gc"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.text.starts_with("kept "), "{}", output.text);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let files = Directory::new();
+    (0..2000).for_each(|number| drop(files.add(&Image::new(NOBODY + number, 7))));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tslab"))
+        .args(["ps".as_ref(), "--directory".as_ref(), files.0.as_os_str()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stderr, b"tslab: files of dead processes: 2000; `tslab gc` removes them\n");
+}
+
+#[test]
+fn help_documents_the_exit_status() {
+    let files = Directory::new();
+    for arguments in [vec!["--help"], vec!["leaks", "--help"]] {
+        let output = files.run(&arguments);
+        assert_eq!(output.code, Some(0));
+        assert!(output.text.contains("1  `leaks` found some"), "{}", output.text);
+    }
+    assert_eq!(files.run(&["nonsense"]).code, Some(2));
+}
