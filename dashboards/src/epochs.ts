@@ -1,0 +1,216 @@
+// epochs: which lifetimes hold memory, for how long, and what outlives them.
+import type { Frame, Row } from "./frame.js";
+import { anyIsBad, chart, heatmap, limited, stacked, stat, steps, table } from "./panels.js";
+import { increase, PROCESS, rate, series, sum, top } from "./promql.js";
+
+const open = series("tslab_epochs", 'state="open"');
+const closed = series("tslab_epochs", 'state="closed"');
+const survivorBytes = series("tslab_epoch_survivor_bytes");
+const survivorObjects = series("tslab_epoch_survivor_objects");
+const oldest = series("tslab_epoch_oldest_seconds");
+const ages = sum(series("tslab_epoch_age_seconds_bucket"), "le");
+const age = (quantile: number): string => `histogram_quantile(${quantile}, ${ages})`;
+
+const byLabel = (title: string, description: string, unit: string, expr: string) =>
+  chart({ title, description, unit }, { expr: top(sum(expr, "epoch")), legend: "{{epoch}}" });
+
+const overview: Row = {
+  title: "Overview",
+  panels: [
+    stat(
+      {
+        title: "Open",
+        description: "Epochs in which objects may be allocated, without the default epoch.",
+        unit: "short",
+      },
+      sum(open),
+    ),
+    stat(
+      {
+        title: "Closed with survivors",
+        description: "Epochs that are closed and still hold objects.",
+        unit: "short",
+      },
+      sum(closed),
+    ),
+    stat(
+      {
+        title: "Survivors",
+        description: "Bytes of objects that live in closed epochs.",
+        unit: "bytes",
+      },
+      sum(survivorBytes),
+    ),
+    stat(
+      {
+        title: "Oldest open epoch",
+        description: "An epoch that stands for a request should not be a minute old.",
+        unit: "s",
+      },
+      `max(${oldest})`,
+      steps(60, 600),
+    ),
+    stat(
+      {
+        title: "Held by epochs",
+        description:
+          "Cells, slabs and large blocks. Without the default epoch; nested ones count twice.",
+        unit: "bytes",
+      },
+      sum(series("tslab_epoch_held_bytes", 'epoch!="default"')),
+    ),
+    stat(
+      {
+        title: "New leak candidates",
+        description: "Objects found to outlive their closed epoch, in this time range.",
+        unit: "short",
+      },
+      sum(increase("tslab_objects_leaked_total")),
+      anyIsBad,
+    ),
+  ],
+};
+
+const lifetimes: Row = {
+  title: "Lifetimes",
+  panels: [
+    stacked(
+      chart(
+        {
+          title: "Epochs open and closed",
+          description: "Closed ones are those that survivors keep; they should not pile up.",
+          unit: "short",
+        },
+        { expr: sum(open), legend: "open" },
+        { expr: sum(closed), legend: "closed with survivors" },
+      ),
+    ),
+    byLabel(
+      "Epochs by label",
+      "The ten labels with most epochs.",
+      "short",
+      series("tslab_epoch_count"),
+    ),
+    chart(
+      {
+        title: "Age of open epochs",
+        description: "Half, nine tenths and 99 % of the open epochs are younger.",
+        unit: "s",
+      },
+      { expr: age(0.5), legend: "p50" },
+      { expr: age(0.9), legend: "p90" },
+      { expr: age(0.99), legend: "p99" },
+    ),
+    heatmap(
+      {
+        title: "Ages over time",
+        description: "Open epochs by age. A band that climbs: epochs that nobody closes.",
+        unit: "s",
+      },
+      ages,
+    ),
+    limited(
+      chart(
+        {
+          title: "Oldest open epoch by label",
+          description: "The ten labels with the oldest open epoch. A steady rise: never closed.",
+          unit: "s",
+        },
+        { expr: top(`max by (epoch) (${oldest})`), legend: "{{epoch}}" },
+      ),
+      60,
+    ),
+    chart(
+      {
+        title: "Held against the hard limit",
+        description: "At 100 % the epoch's allocations fail. Labels with limits only.",
+        unit: "percentunit",
+      },
+      {
+        expr:
+          sum(series("tslab_epoch_held_bytes"), "epoch") +
+          ` / (${sum(series("tslab_epoch_hard_limit_bytes"), "epoch")} > 0)`,
+        legend: "{{epoch}}",
+      },
+    ),
+  ],
+};
+
+const memory: Row = {
+  title: "Memory by label",
+  panels: [
+    byLabel(
+      "Labels by live bytes",
+      "The ten labels with most live bytes.",
+      "bytes",
+      series("tslab_epoch_live_bytes"),
+    ),
+    byLabel(
+      "Labels by estimated resident memory",
+      "The ten labels whose epochs cost most memory. Far above live: few objects keep much.",
+      "bytes",
+      series("tslab_epoch_estimated_rss_bytes"),
+    ),
+    table(
+      { title: "All labels", description: "Over the processes chosen." },
+      ["epoch"],
+      {
+        name: "resident (estimated)",
+        unit: "bytes",
+        expr: sum(series("tslab_epoch_estimated_rss_bytes"), "epoch"),
+      },
+      { name: "held", unit: "bytes", expr: sum(series("tslab_epoch_held_bytes"), "epoch") },
+      { name: "live", unit: "bytes", expr: sum(series("tslab_epoch_live_bytes"), "epoch") },
+      { name: "objects", unit: "short", expr: sum(series("tslab_epoch_live_objects"), "epoch") },
+      { name: "epochs", unit: "short", expr: sum(series("tslab_epoch_count"), "epoch") },
+      { name: "oldest", unit: "s", expr: `max by (epoch) (${oldest})` },
+    ),
+  ],
+};
+
+const leaks: Row = {
+  title: "Leak candidates",
+  panels: [
+    byLabel(
+      "Survivors by label",
+      "Bytes of objects that live in closed epochs, the ten labels with most. Should fall to 0.",
+      "bytes",
+      survivorBytes,
+    ),
+    chart(
+      {
+        title: "New leak candidates by handler and class",
+        description: "Objects a second found to outlive their closed epoch.",
+        unit: "cps",
+      },
+      {
+        expr: top(sum(rate("tslab_objects_leaked_total"), "handler", "class")),
+        legend: "{{handler}}, {{class}} B",
+      },
+    ),
+    table(
+      {
+        title: "Survivors by process",
+        description: "Where objects live in closed epochs now.",
+      },
+      ["epoch", ...PROCESS],
+      { name: "bytes", unit: "bytes", expr: `${sum(survivorBytes, "epoch", ...PROCESS)} > 0` },
+      { name: "objects", unit: "short", expr: `${sum(survivorObjects, "epoch", ...PROCESS)} > 0` },
+    ),
+  ],
+};
+
+export const epochs: Frame = {
+  uid: "tslab-epochs",
+  title: "tslab: epochs",
+  description: "Lifetimes: which epochs hold memory, for how long, and what outlives them.",
+  variables: [
+    ["process", 'label_values(tslab_live_bytes{job=~"$job", instance=~"$instance"}, process)'],
+    [
+      "epoch",
+      "label_values(tslab_epoch_count" +
+        '{job=~"$job", instance=~"$instance", process=~"$process"}, epoch)',
+    ],
+  ],
+  rows: [overview, lifetimes, memory, leaks],
+};

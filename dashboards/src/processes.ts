@@ -1,0 +1,252 @@
+// processes: how much memory each process has, what it is for, and what the allocator does.
+import type { Frame, Row } from "./frame.js";
+import { anyIsBad, chart, limited, stacked, stat, steps, table } from "./panels.js";
+import { increase, PROCESS, PROCESS_LEGEND, rate, series, sum, top } from "./promql.js";
+
+const resident = series("tslab_resident_bytes");
+const live = series("tslab_live_bytes");
+const held = `(${series("tslab_open_bytes")} - ${series("tslab_free_bytes")})`;
+
+const overview: Row = {
+  title: "Overview",
+  panels: [
+    stat(
+      {
+        title: "Processes",
+        description: "Processes that run on tslab and can be read.",
+        unit: "none",
+      },
+      sum(series("tslab_processes")),
+    ),
+    stat(
+      {
+        title: "Resident",
+        description: "Memory that the processes have, as the system counts it (RSS).",
+        unit: "bytes",
+      },
+      sum(resident),
+    ),
+    stat(
+      {
+        title: "Live",
+        description: "Bytes of objects that the programs have not freed.",
+        unit: "bytes",
+      },
+      sum(live),
+    ),
+    stat(
+      {
+        title: "Resident per live byte",
+        description: "1 would be perfect. Small programs are far above: code counts as resident.",
+        unit: "none",
+      },
+      `${sum(resident)} / ${sum(live)}`,
+      steps(2, 3),
+    ).decimals(2),
+    stat(
+      { title: "Allocations", description: "Objects allocated a second.", unit: "ops" },
+      sum(rate("tslab_allocations_total")),
+    ),
+    stat(
+      {
+        title: "Refused",
+        description: "Requests for memory refused by a limit or by the system, in this time range.",
+        unit: "short",
+      },
+      sum(`${increase("tslab_limit_refusals_total")} + ${increase("tslab_memory_refusals_total")}`),
+      anyIsBad,
+    ),
+  ],
+};
+
+const memory: Row = {
+  title: "Memory",
+  panels: [
+    chart(
+      {
+        title: "Resident, held and live",
+        description:
+          "Held is what slabs, cells, large blocks and caches occupy. Held far above live: few " +
+          "objects keep many slabs. Resident far above held: free memory is not given back, or " +
+          "the memory is not the allocator's.",
+        unit: "bytes",
+      },
+      { expr: sum(resident), legend: "resident" },
+      { expr: sum(held), legend: "held" },
+      { expr: sum(live), legend: "live" },
+    ),
+    chart(
+      {
+        title: "Resident by process",
+        description: "The ten processes with most resident memory.",
+        unit: "bytes",
+      },
+      { expr: top(sum(resident, ...PROCESS)), legend: PROCESS_LEGEND },
+    ),
+    stacked(
+      chart(
+        {
+          title: "Free memory kept",
+          description:
+            "Dirty: waits for a purge. Cached: empty units at hand for all threads. Hot: free " +
+            "blocks at hand for their thread.",
+          unit: "bytes",
+        },
+        { expr: sum(series("tslab_dirty_bytes")), legend: "dirty" },
+        { expr: sum(series("tslab_cached_bytes")), legend: "cached" },
+        { expr: sum(series("tslab_hot_bytes")), legend: "hot" },
+      ),
+    ),
+    chart(
+      {
+        title: "Net slabs",
+        description: "Slabs opened and not returned yet. Growth without growth of live is a leak.",
+        unit: "short",
+      },
+      { expr: top(sum(series("tslab_class_slabs"), ...PROCESS)), legend: PROCESS_LEGEND },
+    ),
+  ],
+};
+
+const slowPath: Row = {
+  title: "Slow path and purges",
+  panels: [
+    limited(
+      chart(
+        {
+          title: "Slabs opened per allocation",
+          description: "The share of allocations that had to open a slab. Above 5 % is unusual.",
+          unit: "percentunit",
+        },
+        {
+          expr:
+            sum(rate("tslab_class_slabs_opened_total"), ...PROCESS) +
+            ` / ${sum(rate("tslab_class_allocations_total"), ...PROCESS)}`,
+          legend: PROCESS_LEGEND,
+        },
+      ),
+      0.05,
+    ),
+    chart(
+      {
+        title: "Refused requests",
+        description: "Requests for memory refused, by cause.",
+        unit: "reqps",
+      },
+      { expr: sum(rate("tslab_limit_refusals_total")), legend: "hard limit of an epoch" },
+      { expr: sum(rate("tslab_memory_refusals_total")), legend: "system" },
+    ),
+    chart(
+      {
+        title: "Purge throughput",
+        description: "Bytes given back to the system a second.",
+        unit: "binBps",
+      },
+      {
+        expr: top(sum(rate("tslab_purged_bytes_total"), ...PROCESS)),
+        legend: PROCESS_LEGEND,
+      },
+    ),
+    chart(
+      {
+        title: "Purges and failures",
+        description: "Calls that give pages back, and those that the system refused.",
+        unit: "ops",
+      },
+      { expr: sum(rate("tslab_purges_total")), legend: "purges" },
+      { expr: sum(rate("tslab_purge_failures_total")), legend: "failures" },
+    ),
+  ],
+};
+
+const byClass = (title: string, description: string, unit: string, expr: string) =>
+  chart({ title, description, unit }, { expr: top(sum(expr, "class")), legend: "{{class}} B" });
+
+const classes: Row = {
+  title: "Size classes",
+  panels: [
+    byClass(
+      "Classes by live bytes",
+      "The ten size classes with most live bytes.",
+      "bytes",
+      series("tslab_class_live_bytes"),
+    ),
+    byClass(
+      "Classes by slabs",
+      "The ten size classes with most open slabs. Many slabs and few live bytes: survivors.",
+      "short",
+      series("tslab_class_slabs"),
+    ),
+    byClass(
+      "Classes by slabs opened",
+      "The ten size classes that open most slabs a second.",
+      "ops",
+      rate("tslab_class_slabs_opened_total"),
+    ),
+    byClass(
+      "Classes by allocations",
+      "The ten size classes that allocate most objects a second.",
+      "ops",
+      rate("tslab_class_allocations_total"),
+    ),
+    table(
+      { title: "All size classes", description: "Over the processes chosen. Classes in bytes." },
+      ["class"],
+      { name: "live", unit: "bytes", expr: sum(series("tslab_class_live_bytes"), "class") },
+      { name: "hot", unit: "bytes", expr: sum(series("tslab_class_hot_bytes"), "class") },
+      { name: "slabs", unit: "short", expr: sum(series("tslab_class_slabs"), "class") },
+      {
+        name: "allocations",
+        unit: "ops",
+        expr: sum(rate("tslab_class_allocations_total"), "class"),
+      },
+      {
+        name: "slabs opened",
+        unit: "ops",
+        expr: sum(rate("tslab_class_slabs_opened_total"), "class"),
+      },
+    ),
+  ],
+};
+
+const each: Row = {
+  title: "Each process",
+  panels: [
+    table(
+      { title: "All processes", description: "What each process has now." },
+      PROCESS,
+      { name: "resident", unit: "bytes", expr: sum(resident, ...PROCESS) },
+      { name: "held", unit: "bytes", expr: sum(held, ...PROCESS) },
+      { name: "live", unit: "bytes", expr: sum(live, ...PROCESS) },
+      { name: "large", unit: "bytes", expr: sum(series("tslab_large_bytes"), ...PROCESS) },
+      { name: "objects", unit: "short", expr: sum(series("tslab_live_objects"), ...PROCESS) },
+      { name: "threads", unit: "none", expr: sum(series("tslab_threads"), ...PROCESS) },
+    ),
+    chart(
+      {
+        title: "Time to read all processes",
+        description: "What the exporter itself needs for a scrape.",
+        unit: "s",
+      },
+      { expr: series("tslab_scrape_duration_seconds"), legend: "{{instance}}" },
+    ),
+    chart(
+      {
+        title: "Exporters by version",
+        description: "Versions that answer; two for long: an upgrade that stopped half-way.",
+        unit: "none",
+      },
+      { expr: sum(series("tslab_build_info"), "version"), legend: "{{version}}" },
+    ),
+  ],
+};
+
+export const processes: Frame = {
+  uid: "tslab-processes",
+  title: "tslab: processes",
+  description: "Memory of the processes that run on tslab: how much, what for, what is refused.",
+  variables: [
+    ["process", 'label_values(tslab_live_bytes{job=~"$job", instance=~"$instance"}, process)'],
+  ],
+  rows: [overview, memory, slowPath, classes, each],
+};
