@@ -97,6 +97,33 @@ TSLAB_API int tslab_option_get(const char *name, char *value, size_t size) TSLAB
 TSLAB_API int tslab_option_set(const char *name, const char *value) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1, 2);
 
+/* What the process's memory is made of, in bytes. The parts add up: resident_bytes is live_bytes +
+ * hot_bytes + free_bytes + cached_bytes + dirty_bytes + metadata_bytes - untouched_bytes. Exact
+ * while no other thread allocates or frees; otherwise each figure is of some moment. */
+typedef struct tslab_stats {
+  size_t size;            /* sizeof(tslab_stats), set by the caller */
+  size_t live_objects;    /* blocks in use; not in bytes */
+  size_t live_bytes;      /* that they may use */
+  size_t large_bytes;     /* of these: in blocks of whole 64 KiB */
+  size_t hot_bytes;       /* free blocks that threads keep at hand */
+  size_t free_bytes;      /* free blocks and rounding in slabs and cells */
+  size_t cached_bytes;    /* empty units of 64 KiB, ready for any thread */
+  size_t dirty_bytes;     /* free memory that has not gone back to the system yet */
+  size_t metadata_bytes;  /* the allocator's own records */
+  size_t untouched_bytes; /* of live and hot blocks: never written to, not resident */
+  size_t resident_bytes;  /* of all that the allocator has */
+} tslab_stats;
+
+/* Writes what the memory is made of. Takes time in proportion to it, and asks the system what is
+ * resident.
+ * Returns 0, EINVAL (`size` is not one that this library knows). */
+TSLAB_API int tslab_stats_get(tslab_stats *stats) TSLAB_NOEXCEPT TSLAB_NONNULL(1);
+
+/* Writes the same, and every epoch that is not over, as a JSON object without line breaks: `write`
+ * is called with pieces of text, `length` bytes each. Strings are UTF-8 as far as labels are. */
+TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, void *context),
+                                void *context) TSLAB_NONNULL(1);
+
 /* ---- Epochs -----------------------------------------------------------------------------------
  *
  * An epoch is a lifetime that the program declares: a request, a frame, a batch, a tenant. Objects

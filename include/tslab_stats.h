@@ -31,7 +31,8 @@ struct tslab_stats_header {
   uint64_t fields_at;   /* the same for struct tslab_stats_field */
   uint32_t fields;
   uint32_t field_bytes;
-  uint64_t layout_hash; /* of all tables and fields; equal: a reader may keep what it looked up */
+  uint64_t
+      layout_hash; /* of names, sizes and places in a row: equal in files with the same fields */
   uint32_t pid;
   uint32_t page_bytes;
   uint64_t start_ticks; /* field 22 of /proc/PID/stat */

@@ -3,6 +3,8 @@
 // instant. The heaps of the threads that the child does not have go to the pool, but for those
 // whose thread was in the middle of a change: they are set aside with what they hold, and late
 // frees of their blocks stay harmless.
+#include "alloc/fork.h"
+
 #include <pthread.h>
 
 #include "alloc/helper.h"
@@ -11,6 +13,7 @@
 #include "epoch/label.h"
 #include "epoch/large_list.h"
 #include "epoch/pool.h"
+#include "epoch/report.h"
 #include "epoch/scope.h"
 #include "memory/segment.h"
 
@@ -21,9 +24,11 @@ static void fork_prepare(void) {
   tsl_large_list_lock();
   tsl_region_lock();
   tsl_segments_lock();
+  tsl_mirror_lock();
 }
 
 static void fork_parent(void) {
+  tsl_mirror_unlock();
   tsl_segments_unlock();
   tsl_region_unlock();
   tsl_large_list_unlock();
@@ -34,11 +39,16 @@ static void fork_parent(void) {
 
 static void fork_child(void) {
   fork_parent();
+  tsl_report_after_fork();
   tsl_heap_after_fork(tsl_heap_current->home);
   tsl_scope_after_fork();
   tsl_helper_after_fork();
 }
 
+static bool handled = true;  // until it is known otherwise: the first block may come before
+
 __attribute__((constructor)) static void fork_register(void) {
-  pthread_atfork(fork_prepare, fork_parent, fork_child);
+  handled = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
 }
+
+bool tsl_fork_is_handled(void) { return handled; }

@@ -15,9 +15,11 @@
 #include "epoch/pool.h"
 #include "epoch/remote.h"
 #include "memory/large.h"
+#include "memory/mirror.h"
 #include "memory/unit_cache.h"
 
 static void *out_of_memory(void) {
+  tsl_add_relaxed(&tsl_counts.memory_refused, 1);
   errno = ENOMEM;
   return NULL;
 }

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/stack.h"
 #include "epoch/heap.h"
+#include "epoch/report.h"
 #include "os/os.h"
 #include "slab/cell.h"
 
@@ -123,7 +124,7 @@ int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epo
   epoch->deferred = NULL;
   epoch->settled = 0;
   epoch->opened_ms = tsl_os_now_ms();
-  epoch->closed_ms = 0;
+  tsl_store_relaxed(&epoch->closed_ms, 0);
   epoch->undrained = 1;
   tsl_store_relaxed(&epoch->heaps, 0);
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
@@ -153,7 +154,8 @@ int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
   while (!tsl_cas_acq_rel(&epoch->word, &word, open | state)) {  // pairs: epoch-word
     if (word != open) return tsl_epoch_find(id) == NULL ? ESTALE : ECANCELED;
   }
-  epoch->closed_ms = tsl_os_now_ms();
+  tsl_store_relaxed(&epoch->closed_ms, tsl_os_now_ms());
+  tsl_report_ended(tsl_epoch_slot(id));
   return 0;
 }
 
@@ -182,6 +184,7 @@ static void epoch_retire(uint32_t slot) {
   uint32_t parent = epoch->parent;
   tsl_assert(epoch->large == 0);
   epoch_forget_lost(slot);
+  tsl_report_over(slot);
   tsl_store_relaxed(&epoch->late, 0);
   epoch->soft_told = 0;
   uint64_t word = tsl_load_relaxed(&epoch->word) | TSL_EPOCH_FREE;
@@ -214,8 +217,10 @@ static void tell(uint32_t slot, enum tslab_limit limit, size_t held, size_t byte
 }
 
 // Takes bytes off one epoch, not its ancestors.
-static void epoch_let_go(struct tsl_epoch *epoch, size_t bytes) {
+static void epoch_let_go(uint32_t slot, size_t bytes) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
   size_t held = tsl_sub_relaxed(&epoch->held_bytes, bytes) - bytes;
+  tsl_report_held(slot, held);
   if (held <= epoch->soft_limit && tsl_load_relaxed(&epoch->soft_told) != 0)
     tsl_store_relaxed(&epoch->soft_told, 0);
 }
@@ -227,6 +232,7 @@ static bool epoch_take(uint32_t slot, size_t bytes) {
   do {
     if (tsl_unlikely(held + bytes > epoch->hard_limit)) return false;
   } while (!tsl_cas_relaxed(&epoch->held_bytes, &held, held + bytes));
+  tsl_report_held(slot, held + bytes);
   if (tsl_unlikely(held + bytes > epoch->soft_limit) &&
       tsl_exchange_relaxed(&epoch->soft_told, 1) == 0)
     tell(slot, TSLAB_SOFT_LIMIT, held, bytes);
@@ -241,17 +247,19 @@ static bool epoch_take_or_tell(uint32_t slot, size_t bytes) {
 }
 
 bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
+  tsl_report_start();
   for (uint32_t at = slot; at != 0; at = tsl_epoch_at(at)->parent) {
     if (tsl_likely(epoch_take_or_tell(at, bytes))) continue;
     for (uint32_t undo = slot; undo != at; undo = tsl_epoch_at(undo)->parent)
-      epoch_let_go(tsl_epoch_at(undo), bytes);
+      epoch_let_go(undo, bytes);
+    tsl_add_relaxed(&tsl_counts.limits_refused, 1);
     return false;
   }
   return true;
 }
 
 void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes) {
-  for (; slot != 0; slot = tsl_epoch_at(slot)->parent) epoch_let_go(tsl_epoch_at(slot), bytes);
+  for (; slot != 0; slot = tsl_epoch_at(slot)->parent) epoch_let_go(slot, bytes);
 }
 
 size_t tsl_epoch_room(uint32_t slot) {

@@ -39,6 +39,7 @@ struct tsl_epoch {
   uint8_t largest_cell;  // [const] class
   uint8_t purge;         // [const] enum tslab_purge
   uint8_t soft_told;     // [remote] the callback knows that the soft limit is exceeded
+  uint8_t told;          // [remote] the statistics know it (report.c)
   uint8_t level;         // [const] ancestors; below TSL_EPOCH_MOST_LEVELS, since walks recurse
   uint32_t settled;      // [who ends it] the close has looked at all heaps
   uint32_t late;         // [remote] allocations refused because the epoch had ended

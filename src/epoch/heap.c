@@ -7,6 +7,7 @@
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
 #include "epoch/remote.h"
+#include "epoch/report.h"
 #include "epoch/sparse.h"
 #include "memory/purge.h"
 #include "memory/record.h"
@@ -69,7 +70,12 @@ static void store_open(struct tsl_heap *heap, uint32_t number) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     heap->store->allocations[class] = heap->bins[class].until;
     heap->store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
+    heap->store->tallies[class] = (struct tsl_tally){0};
   }
+}
+
+static struct tsl_tally *heap_tally(struct tsl_heap *heap, unsigned class) {
+  return &heap->store->tallies[class];
 }
 
 static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *home) {
@@ -110,7 +116,10 @@ void tsl_heap_mend(struct tsl_heap *heap) {
     stock->rest = 0;
     for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
       tsl_slab_recount(slab);
+    heap_tally(heap, class)->out = 0;
   }
+  for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
+    heap_tally(heap, tsl_slab_at(unit)->class)->out += tsl_slab_at(unit)->out;
 }
 
 static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
@@ -231,6 +240,8 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
   slabs_add(heap, first);
   map_fill(first, sizeclass->units, heap->tag | class * 2);
   stock_list(&heap->store->stocks[class], slab);
+  heap_tally(heap, class)->slabs++;
+  heap_tally(heap, class)->opened++;
   return slab;
 }
 
@@ -250,6 +261,7 @@ static void heap_close_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   if (closed && slab->listed) stock_unlist(stock, slab);
   if (!closed && !slab->listed) stock_list(stock, slab);
   if (!closed) return;
+  heap_tally(heap, slab->class)->slabs--;
   slabs_remove(heap, (tsl_unit)tsl_slab_unit(slab));
   tsl_heap_give_slab(slab);
 }
@@ -264,6 +276,14 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   }
 }
 
+static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
+  struct tsl_tally *tally = heap_tally(heap, slab->class);
+  uint32_t before = slab->out;
+  tsl_slab_collect(slab);
+  tally->taken += before - slab->out;
+  tally->out -= before - slab->out;
+}
+
 void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
   for (; budget != 0; budget--) {
     if (heap->pending == 0) {
@@ -273,7 +293,7 @@ void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
     }
     struct tsl_slab *slab = tsl_slab_at(heap->pending);
     heap->pending = slab->ready_next;
-    tsl_slab_collect(slab);
+    heap_collect_slab(heap, slab);
     heap_settle_slab(heap, slab);
   }
 }
@@ -285,7 +305,7 @@ void tsl_heap_close_ready(struct tsl_heap *heap) {
   heap->pending = 0;
   for (unsigned i = 0; i < 2; i++) {
     for (tsl_unit unit = units[i]; unit != 0; unit = tsl_slab_at(unit)->ready_next)
-      tsl_slab_collect(tsl_slab_at(unit));
+      heap_collect_slab(heap, tsl_slab_at(unit));
   }
 }
 
@@ -327,6 +347,7 @@ TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_pla
   uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
   bool done = tsl_slab_put(place.slab, (unsigned)place.index);
+  if (done) heap_tally(heap, place.slab->class)->out--;
   if (done) heap_settle_slab(heap, place.slab);
   tsl_store_relaxed(&heap->home->inside, inside);
   if (!done) tsl_slab_report_twice(block);
@@ -338,6 +359,7 @@ TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *blo
   if (tsl_unlikely(place.slab->summary == 0)) return heap_put_unlisted(heap, place, block);
   if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index)))
     return tsl_slab_report_twice(block);
+  heap_tally(heap, class)->out--;
   if (tsl_unlikely(place.slab->out == 0)) heap_settle(heap, place.slab);
 }
 
@@ -418,6 +440,7 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   struct tsl_handful handful = tsl_slab_take(slab);
   stock->next = handful.base;
   stock->rest = handful.blocks;
+  heap_tally(heap, class)->out += tsl_bit_count(handful.blocks);
   if (slab->summary == 0) stock_unlist(stock, slab);
   return true;
 }
@@ -443,6 +466,7 @@ static void heap_tick(struct tsl_heap *home) {
   tsl_heap_rest(home);
   heap_give_cache(home, home->unit_count - home->unit_low);
   tsl_heap_look_at_pool();
+  tsl_report_tick(home);
   bool sparse = tsl_sparse_step(home), surplus = tsl_purge_tick();
   if (sparse || surplus) {
     heap_wake(home);
@@ -492,6 +516,7 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class) {
   tsl_store_relaxed(&heap->home->inside, inside);
   if (!filled) return bin_take_last(heap, class);
   stock_count(heap, class);
+  tsl_report_bin(heap, class);
   tsl_stock_run(stock);
   return tsl_stock_pop(stock);
 }
@@ -546,7 +571,8 @@ void tsl_heap_put_any(uint32_t entry, void *block) {
 static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (place.index < 0) return tsl_slab_report_interior(block);
-  if (!tsl_slab_put(place.slab, (unsigned)place.index)) tsl_slab_report_twice(block);
+  if (!tsl_slab_put(place.slab, (unsigned)place.index)) return tsl_slab_report_twice(block);
+  heap_tally(heap, class)->out--;
   if (!place.slab->listed) stock_list(&heap->store->stocks[class], place.slab);
 }
 

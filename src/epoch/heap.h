@@ -101,6 +101,15 @@ struct tsl_gather {
 
 enum { TSL_GATHERS = TSL_CLASS_OF_1280 };
 
+// What a class comes to, for the statistics.
+struct tsl_tally {
+  uint32_t out;     // [owner] blocks out of the slabs
+  uint32_t slabs;   // [owner] open
+  uint32_t opened;  // [owner] slabs so far
+  uint32_t sent;    // [owner] home heap: frees of other homes' blocks, those that wait included
+  uint32_t taken;   // [owner] frees by others that were collected
+};
+
 // What only heaps with slabs need.
 struct tsl_store {
   // First, so that a bin's place times 2 is its stock's.
@@ -117,6 +126,7 @@ struct tsl_store {
   uint32_t slots[TSL_HEAP_SLOTS];  // [owner] and of slots of retired epochs
   uint32_t parts[TSL_HEAP_PARTS];  // [owner] heaps of the thread's last epochs, by their slots
   struct tsl_gather gathers[TSL_GATHERS];   // by class
+  struct tsl_tally tallies[TSL_BINS];       // by class
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
 };
 
@@ -136,7 +146,7 @@ struct tsl_heap {
   uintptr_t cell_end;       // [owner] 0 when no cell is in use
   uintptr_t cell_start;     // [owner] and its first block; this and the next are of the newest cell
   uint32_t cell_blocks;     // [owner] handed out from it
-  uint32_t cell_freed;      // [owner] of these, freed by the heap's thread
+  uint64_t cell_freed;      // [owner] of these, freed by the heap's thread (tsl_cell_shares)
   struct tsl_heap *home;    // [const] the home heap of the thread whose heap this is
 
   tsl_cell_number cells;         // [owner] newest and
@@ -153,6 +163,14 @@ struct tsl_heap {
   uint32_t life;                 // [owner] times it was sealed
   uint32_t spare;                // [owner] home heap: its heaps without an epoch; else the next one
   uint32_t family;               // [owner] home heap: all its heaps; else the next one
+  uint64_t cut_objects;          // [owner] a part's blocks in older cells, since it began,
+  uint64_t cut_granules;         // [owner] and what they take;
+  uint64_t freed_objects;        // [owner] of these, freed by the heap's thread,
+  uint64_t freed_granules;       // [owner] and what they took, gaps included
+  uintptr_t told_next;           // [owner] cell_next and
+  uint64_t told_freed;           // [owner] cell_freed when they were last reported
+  uint64_t told_ms;              // [owner] home heap: when it last reported all
+  uint32_t thread;               // [owner] home heap: its thread's number; 0: not known yet
   tsl_unit pending;              // [owner] slabs taken from `ready` and not looked at yet
   uint32_t pool_next;            // [remote] link while in the pool
   uint32_t hold;                 // [remote] one of enum tsl_heap_hold

@@ -73,7 +73,7 @@ static int visit_cell_blocks(const struct piece *piece, const struct block_visit
   const uint8_t *granule = tsl_granule_at(start);
   int result = 0;
   for (size_t i = 0; i < granules && result == 0; i++) {
-    unsigned class = tsl_load_relaxed(&granule[i]) - 1u;
+    unsigned class = tsl_granule_live(tsl_load_relaxed(&granule[i]));
     if (class >= TSL_CLASSES) continue;
     void *block = (void *)(start + (i << TSL_GRANULE_LOG2));
     result = each->visit(block, tsl_sizeclasses[class].bytes, each->context);

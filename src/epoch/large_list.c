@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "base/lock.h"
 #include "epoch/epoch.h"
+#include "epoch/report.h"
 #include "memory/large.h"
 #include "memory/record.h"
 
@@ -18,20 +19,23 @@ static void list_link(uint32_t slot, tsl_unit unit) {
   epoch->large = unit;
   tsl_store_relaxed(&epoch->large_blocks, epoch->large_blocks + 1);
   epoch->large_bytes += span->bytes;
+  tsl_report_large(slot);
   tsl_lock_release(&lock);
 }
 
-static void list_unlink_locked(struct tsl_epoch *epoch, tsl_unit unit) {
+static void list_unlink_locked(uint32_t slot, tsl_unit unit) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
   const struct tsl_span *span = tsl_span_at(unit);
   if (span->next != 0) tsl_span_at(span->next)->prev = span->prev;
   *(span->prev != 0 ? &tsl_span_at(span->prev)->next : &epoch->large) = span->next;
   tsl_store_relaxed(&epoch->large_blocks, epoch->large_blocks - 1);
   epoch->large_bytes -= span->bytes;
+  tsl_report_large(slot);
 }
 
 static void list_unlink(uint32_t slot, tsl_unit unit) {
   tsl_lock_acquire(&lock);
-  list_unlink_locked(tsl_epoch_at(slot), unit);
+  list_unlink_locked(slot, unit);
   tsl_lock_release(&lock);
 }
 
@@ -39,7 +43,7 @@ static void list_unlink(uint32_t slot, tsl_unit unit) {
 static tsl_unit list_pop(uint32_t slot) {
   tsl_lock_acquire(&lock);
   tsl_unit unit = tsl_epoch_at(slot)->large;
-  if (unit != 0) list_unlink_locked(tsl_epoch_at(slot), unit);
+  if (unit != 0) list_unlink_locked(slot, unit);
   tsl_lock_release(&lock);
   return unit;
 }
@@ -80,6 +84,7 @@ static bool list_resize(uint32_t slot, void *block, size_t bytes) {
   if (!tsl_large_resize(block, bytes)) return false;
   tsl_lock_acquire(&lock);
   tsl_epoch_at(slot)->large_bytes += tsl_large_bytes(block) - before;
+  tsl_report_large(slot);
   tsl_lock_release(&lock);
   return true;
 }

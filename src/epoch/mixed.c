@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "epoch/epoch.h"
+#include "epoch/report.h"
 
 enum {
   MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
@@ -49,8 +50,14 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   if (heap->cell_end == 0) return;
   struct tsl_cell *cell = tsl_cell_at(heap->cells);
   cell->blocks = heap->cell_blocks;
-  cell->freed = heap->cell_freed;
+  cell->freed = tsl_cell_shares_objects(heap->cell_freed);
   cell->granules = (uint32_t)((heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2);
+  heap->cut_objects += cell->blocks;
+  heap->cut_granules += cell->granules;
+  heap->freed_objects += cell->freed;
+  heap->freed_granules += tsl_cell_shares_granules(heap->cell_freed);
+  heap->cell_blocks = 0;
+  heap->cell_freed = 0;
   heap->cell_start = 0;
   heap->cell_next = 0;
   heap->cell_end = 0;
@@ -122,7 +129,7 @@ static bool outgrown(struct tsl_heap *heap) {
 }
 
 static bool newest_is_empty(const struct tsl_heap *heap) {
-  return heap->cell_end != 0 && heap->cell_freed == heap->cell_blocks;
+  return heap->cell_end != 0 && tsl_cell_shares_objects(heap->cell_freed) == heap->cell_blocks;
 }
 
 // A program that frees each block soon stays in one cell, which is still in the processor's cache.
@@ -169,6 +176,7 @@ void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment)
   for (unsigned attempt = 0; attempt < 2; attempt++) {
     uintptr_t block = tsl_round_up(heap->cell_next, alignment);
     if (block + bytes <= heap->cell_end) {
+      heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
       heap->cell_next = block;
       return cut(heap, class * sizeof(struct tsl_bin));
     }
@@ -184,8 +192,27 @@ TSL_COLD void tsl_mixed_free_nothing(const void *block) {
       block);
 }
 
-TSL_NOINLINE static void free_remote(tsl_cell_number number) {
-  uint32_t epoch = tsl_cell_at(number)->epoch;
+// Marks a block free that somebody else may be counting; returns its granule's byte, 0 when it is
+// none.
+static unsigned mark_remote(uint8_t *granule,  // NOLINT(readability-non-const-parameter)
+                            const void *block) {
+  unsigned byte = tsl_load_relaxed(granule);
+  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
+  if (misaligned || tsl_granule_live(byte) >= TSL_CLASSES) return 0;
+  byte = tsl_or_relaxed(granule, (uint8_t)TSL_CELL_FREED);
+  return tsl_granule_live(byte) < TSL_CLASSES ? byte : 0;
+}
+
+TSL_NOINLINE static void free_remote(tsl_cell_number number, void *block) {
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  uint32_t epoch = cell->epoch, owner = tsl_load_relaxed(&cell->heap);
+  unsigned byte = mark_remote(tsl_granule_at((uintptr_t)block), block);
+  if (byte == 0) return tsl_mixed_free_nothing(block);
+  if ((byte & TSL_CELL_COUNTED) != 0) {
+    tsl_report_survivor_freed(epoch, tsl_granule_class(byte));
+  } else if (owner != 0) {
+    tsl_report_away(owner, tsl_granule_class(byte));
+  }
   if (tsl_likely(!tsl_cell_put_remote(number))) return;
   tsl_mixed_give(number);
   tsl_epoch_drain(epoch, 1);
@@ -194,15 +221,18 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number) {
 void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code) {
   tsl_cell_number number = tsl_cell_of(block, code / 2);
   struct tsl_cell *cell = tsl_cell_at(number);
-  if (!tsl_mixed_mark(tsl_granule_at((uintptr_t)block), block))
-    return tsl_mixed_free_nothing(block);
-  if (tsl_unlikely(tsl_load_relaxed(&cell->heap) != current->number)) return free_remote(number);
+  if (tsl_unlikely(tsl_load_relaxed(&cell->heap) != current->number))
+    return free_remote(number, block);
+  unsigned byte = tsl_mixed_mark(tsl_granule_at((uintptr_t)block), block);
+  if (byte == 0) return tsl_mixed_free_nothing(block);
+  current->freed_objects++;
+  current->freed_granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
   tsl_store_relaxed(&cell->freed, cell->freed + 1);
   if (tsl_unlikely(cell->freed == cell->blocks)) drop(current, number);
 }
 
 unsigned tsl_mixed_class(const void *block) {
   if (((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0) return TSL_BINS;
-  unsigned code = tsl_load_relaxed(tsl_granule_at((uintptr_t)block));
-  return code - 1 < TSL_CLASSES ? code - 1 : TSL_BINS;
+  unsigned class = tsl_granule_live(tsl_load_relaxed(tsl_granule_at((uintptr_t)block)));
+  return class < TSL_CLASSES ? class : TSL_BINS;
 }

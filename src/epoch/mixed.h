@@ -34,23 +34,25 @@ TSL_HIDDEN void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t
 TSL_HIDDEN void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code);
 TSL_HIDDEN void tsl_mixed_free_nothing(const void *block);
 
-// Marks a block free; false when it is none.
-TSL_ALWAYS_INLINE bool tsl_mixed_mark(uint8_t *granule,  // NOLINT(readability-non-const-parameter)
-                                      const void *block) {
+// Marks a block free that nobody else may free or seal; returns its granule's byte, or 0 when it is
+// none.
+TSL_ALWAYS_INLINE unsigned tsl_mixed_mark(
+    uint8_t *granule,  // NOLINT(readability-non-const-parameter)
+    const void *block) {
   unsigned code = tsl_load_relaxed(granule);
   bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
-  if (tsl_unlikely(code - 1 >= TSL_CLASSES || misaligned)) return false;
+  if (tsl_unlikely(code - 1 >= TSL_CLASSES || misaligned)) return 0;
   tsl_store_relaxed(granule, (uint8_t)(code | TSL_CELL_FREED));
-  return true;
+  return code;
 }
 
 TSL_ALWAYS_INLINE void tsl_mixed_free(struct tsl_heap *current, void *block, unsigned code) {
   uintptr_t address = (uintptr_t)block, offset = address - current->cell_start;
   if (tsl_unlikely(offset >= current->cell_end - current->cell_start))
     return tsl_mixed_free_older(current, block, code);
-  if (tsl_unlikely(!tsl_mixed_mark(tsl_granule_at(address), block)))
-    return tsl_mixed_free_nothing(block);
-  current->cell_freed++;
+  unsigned byte = tsl_mixed_mark(tsl_granule_at(address), block);
+  if (tsl_unlikely(byte == 0)) return tsl_mixed_free_nothing(block);
+  current->cell_freed += tsl_cell_shares[byte];
 }
 
 // The class whose block a cell is, in use or not.

@@ -4,6 +4,7 @@
 #include "base/stack.h"
 #include "epoch/epoch.h"
 #include "epoch/remote.h"
+#include "epoch/report.h"
 #include "epoch/sparse.h"
 
 enum { LOOK_BUDGET = 4 };  // slabs of a pooled heap that one look collects
@@ -64,6 +65,11 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   part->mixed = tsl_epoch_at(epoch)->first_cell != TSL_BINS;
   tsl_store_relaxed(&part->sealing, TSL_HEAP_UNSEALED);
   tsl_store_relaxed(&part->holds, 1);
+  part->cut_objects = 0;
+  part->cut_granules = 0;
+  part->freed_objects = 0;
+  part->freed_granules = 0;
+  tsl_report_part(part);
   return part;
 }
 
@@ -88,6 +94,8 @@ void tsl_heap_let_go(struct tsl_heap *heap) {
 
 void tsl_heap_pool(struct tsl_heap *heap) {
   tsl_remote_send_all(heap);
+  heap->thread = 0;
+  tsl_report_heap(heap);
   tsl_heap_give_caches(heap);
   pool_give(heap);
 }
@@ -103,6 +111,7 @@ void tsl_heap_look_at_pool(void) {
   tsl_heap_rest(heap);
   tsl_heap_give_caches(heap);
   tsl_sparse_step(heap);
+  tsl_report_heap(heap);
   tsl_store_relaxed(&heap->inside, 0);
   heap_unclaim(heap);
 }

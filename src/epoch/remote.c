@@ -3,7 +3,9 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "epoch/report.h"
 #include "epoch/seal.h"
+#include "memory/record.h"
 
 // False when the heap was sealed meanwhile: nobody will look at its stack.
 TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
@@ -18,20 +20,38 @@ TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
   return true;
 }
 
+// A free in a sealed slab: one of those that its seal counted.
+static enum tsl_remote put_late(struct tsl_slab *slab) {
+  tsl_report_survivor_freed(tsl_span_at(tsl_slab_unit(slab))->epoch, slab->class);
+  return tsl_slab_count_down(slab);
+}
+
 static void put_blocks(uint32_t owner, struct tsl_slab *slab, unsigned index, uint64_t blocks) {
   blocks <<= index % 64;
   enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
   if (result == TSL_REMOTE_TWICE)
     return tsl_slab_report_twice(tsl_slab_first(slab, index / 64, blocks));
+  if (result == TSL_REMOTE_LATE) result = put_late(slab);
   if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
   if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
+}
+
+// What is on its way, until the owner collects it: a thread's home says it for those of homes, the
+// part itself for its own.
+static void count_sent(uint32_t owner, unsigned class) {
+  struct tsl_heap *home = tsl_heap_current->home;
+  if (owner == TSL_HEAP_SEALED || class >= TSL_CLASSES) return;
+  if (!tsl_heap_is_home(owner)) return tsl_report_away(owner, class);
+  if (home == &tsl_heap_empty) return tsl_report_homeless(class);
+  home->store->tallies[class].sent++;
 }
 
 void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return tsl_slab_report_interior(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
+  count_sent(owner, class);
   put_blocks(owner, place.slab, (unsigned)place.index, 1);
 }
 
@@ -70,6 +90,7 @@ TSL_NOINLINE static void gather_open(struct tsl_heap *home, uint32_t owner, unsi
   uint64_t others =
       tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
   *gather = (struct tsl_gather){start, others, others, owner};
+  count_sent(owner, class);
   put_blocks(owner, place.slab, (unsigned)place.index, 1);
 }
 
@@ -82,4 +103,5 @@ void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class, vo
   if (tsl_unlikely(!is_there || (gather->out >> index & 1) == 0))
     return gather_open(home, owner, class, block);
   gather->out ^= UINT64_C(1) << index;
+  home->store->tallies[class].sent++;
 }

@@ -4,6 +4,7 @@
 #include "epoch/epoch.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
+#include "epoch/report.h"
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
 
@@ -43,9 +44,10 @@ bool tsl_heap_claim_seal(struct tsl_heap *heap) {
 }
 
 // Returns whether the cell was empty and went back.
-static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors) {
+static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors, uint32_t *counts) {
   uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
   size_t live_bytes = tsl_cell_live_bytes(number, granules);
+  tsl_cell_count(number, granules, counts);
   uint32_t out = tsl_cell_seal(number);
   if (out == 0) {
     tsl_mixed_give(number);
@@ -65,12 +67,13 @@ static void slab_enter_sealed(tsl_unit first, const struct tsl_sizeclass *sizecl
     tsl_store_relaxed(tsl_map_entry(first + i), entry);
 }
 
-static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors) {
+static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors, uint32_t *counts) {
   unsigned class = slab->class;
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   slab_enter_sealed((tsl_unit)tsl_slab_unit(slab), sizeclass, class);
   struct tsl_sealed sealed = tsl_slab_seal(slab);
   if (sealed.empty) return slab_end(slab);
+  counts[class] += sealed.out;
   survivors->objects += sealed.out;
   survivors->bytes += (size_t)sealed.out * sizeclass->bytes;
   survivors->pages += pages(sizeclass->slab_bytes);
@@ -109,7 +112,7 @@ static void inside_leave(uint8_t before) {
 }
 
 void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
-  uint32_t epoch = heap->epoch, empty = 0, count;
+  uint32_t epoch = heap->epoch, empty = 0, count, counts[TSL_CLASSES] = {0};
   uint8_t before = inside_enter();
   try_guarded();
   heap_prepare(heap);
@@ -117,12 +120,14 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
   if (count != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, count);
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
     older = tsl_cell_at(number)->older;
-    empty += cell_seal(number, survivors);
+    empty += cell_seal(number, survivors, counts);
   }
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
-    empty += slab_seal(tsl_slab_at(unit), survivors);
+    empty += slab_seal(tsl_slab_at(unit), survivors, counts);
   }
+  if (empty != count) tsl_report_survivors(epoch, counts);
+  tsl_report_sealed(heap);
   heap_forget(heap);
   tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
   tsl_heap_let_go(heap);
@@ -144,6 +149,7 @@ void tsl_heap_release(struct tsl_heap *heap) {
     next = tsl_span_at(unit)->next;
     ended += slab_end(tsl_slab_at(unit));
   }
+  tsl_report_sealed(heap);
   heap_forget(heap);
   tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
   tsl_heap_let_go(heap);

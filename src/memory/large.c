@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "memory/mirror.h"
 #include "memory/purge.h"
 #include "memory/record.h"
 #include "memory/segment.h"
@@ -17,6 +18,11 @@ static size_t units_for(size_t bytes) {
   return bytes == 0 ? 1 : tsl_divide_up(bytes, TSL_UNIT_BYTES);
 }
 
+static void count_large(int objects, ptrdiff_t bytes) {
+  tsl_add_relaxed(&tsl_counts.large_objects, (uint64_t)objects);
+  tsl_add_relaxed(&tsl_counts.large_bytes, (uint64_t)bytes);
+}
+
 void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean) {
   size_t units = units_for(bytes);
   size_t alignment_units = alignment <= TSL_UNIT_BYTES ? 1 : alignment >> TSL_UNIT_LOG2;
@@ -27,6 +33,7 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
   span->bytes = units << TSL_UNIT_LOG2;
   tsl_store_relaxed(&span->epoch, 0);
   tsl_store_relaxed(tsl_map_entry(first), entry);
+  count_large(1, (ptrdiff_t)span->bytes);
   return (void *)tsl_unit_address(first);
 }
 
@@ -36,6 +43,7 @@ void tsl_large_free(void *block) {
   size_t unit = tsl_unit_of(block);
   tsl_store_relaxed(tsl_map_entry(unit), 0);
   if (TSL_SECURE) tsl_os_purge(block, tsl_span_at(unit)->bytes);
+  count_large(-1, -(ptrdiff_t)tsl_span_at(unit)->bytes);
   tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);
   tsl_purge_tick();
 }
@@ -50,6 +58,7 @@ bool tsl_large_resize(void *block, size_t bytes) {
   } else if (wanted < span->units) {
     tsl_units_give((tsl_unit)(unit + wanted), span->units - wanted);
   }
+  count_large(0, (ptrdiff_t)(wanted << TSL_UNIT_LOG2) - (ptrdiff_t)span->bytes);
   span->units = (uint32_t)wanted;
   span->bytes = wanted << TSL_UNIT_LOG2;
   return true;
@@ -64,7 +73,10 @@ void *tsl_large_move(void *block, size_t bytes) {
   if (moved == NULL) return NULL;
   enum tsl_os_moved result = tsl_os_move(block, moved, old_bytes);
   if (result == TSL_OS_NOT_MOVED) tsl_large_free(moved);
-  if (result == TSL_OS_PLACE_LOST) tsl_store_relaxed(tsl_map_entry(tsl_unit_of(moved)), 0);
+  if (result == TSL_OS_PLACE_LOST) {
+    tsl_store_relaxed(tsl_map_entry(tsl_unit_of(moved)), 0);
+    count_large(-1, -(ptrdiff_t)tsl_large_bytes(moved));
+  }
   if (result != TSL_OS_MOVED) return NULL;
   tsl_add_relaxed(&moves, 1);
   tsl_large_free(block);

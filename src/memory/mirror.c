@@ -8,7 +8,7 @@
 #include "os/os.h"
 #include "tslab.h"
 
-enum { CHUNK_BYTES = 1 << 16, NAME_BYTES = 48 };
+enum { CHUNK_BYTES = 4096, NAME_BYTES = 48 };
 
 enum mirror_state { NOT_TRIED, OPEN, REFUSED };
 
@@ -19,6 +19,7 @@ static size_t mapped_bytes;                // [lock:mirror]
 static char name[NAME_BYTES];              // [lock:mirror]
 
 struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
+struct tsl_counts tsl_counts TSL_ON_LINE;
 
 static struct tslab_stats_table *file_table(unsigned table) {
   return (struct tslab_stats_table *)(header + 1) + table;
@@ -38,13 +39,17 @@ static size_t head_bytes(const struct tsl_mirror_layout *layout) {
                      layout->field_count * sizeof *layout->fields);
 }
 
-static size_t table_bytes(const struct tslab_stats_table *table) {
-  return align_chunk((size_t)table->row_bytes * table->most_rows);
+static size_t table_bytes(size_t row_bytes, size_t most_rows) {
+  return align_chunk(row_bytes * most_rows);
+}
+
+static size_t table_bytes_in(const struct tsl_mirror_layout *layout, unsigned table) {
+  return table_bytes(layout->tables[table].row_bytes, layout->tables[table].most_rows);
 }
 
 static size_t file_bytes(const struct tsl_mirror_layout *layout) {
   size_t bytes = head_bytes(layout);
-  for (unsigned i = 0; i < layout->table_count; i++) bytes += table_bytes(&layout->tables[i]);
+  for (unsigned i = 0; i < layout->table_count; i++) bytes += table_bytes_in(layout, i);
   return bytes;
 }
 
@@ -53,12 +58,11 @@ static void write_tables(const struct tsl_mirror_layout *layout) {
   for (unsigned i = 0; i < layout->table_count; i++) {
     *file_table(i) = layout->tables[i];
     file_table(i)->at = at;
-    tsl_mirror_tables[i] = (struct tsl_mirror_table){
-        .rows = (uintptr_t)header + at,
-        .row_bytes = layout->tables[i].row_bytes,
-        .most_rows = layout->tables[i].most_rows,
-    };
-    at += table_bytes(&layout->tables[i]);
+    tsl_mirror_tables[i].rows = (uintptr_t)header + at;
+    tsl_mirror_tables[i].row_bytes = layout->tables[i].row_bytes;
+    tsl_mirror_tables[i].most_rows = layout->tables[i].most_rows;
+    tsl_mirror_tables[i].is_full = false;
+    at += table_bytes_in(layout, i);
   }
   memcpy(file_table(layout->table_count), layout->fields,
          layout->field_count * sizeof *layout->fields);
@@ -121,11 +125,20 @@ bool tsl_mirror_open(const struct tsl_mirror_layout *layout) {
 
 bool tsl_mirror_is_open(void) { return tsl_load_relaxed(&state) == OPEN; }
 
+// A table grows to twice its size, so that many rows take few calls.
+static size_t extended_bytes(const struct tsl_mirror_table *table, uint32_t row) {
+  size_t wanted = ((size_t)row + 1) * table->row_bytes;
+  size_t twice = 2 * (size_t)table->ready * table->row_bytes;
+  size_t most = table_bytes(table->row_bytes, table->most_rows);
+  size_t end = align_chunk(wanted > twice ? wanted : twice);
+  return end < most ? end : most;
+}
+
 static bool extend_locked(unsigned number, uint32_t row) {
   struct tsl_mirror_table *table = &tsl_mirror_tables[number];
   if (row < table->ready) return true;
   if (row >= table->most_rows || table->is_full) return false;
-  size_t end = align_chunk(((size_t)row + 1) * table->row_bytes), rows = end / table->row_bytes;
+  size_t end = extended_bytes(table, row), rows = end / table->row_bytes;
   if (!tsl_os_share_more(name, table->rows - (uintptr_t)header, end)) {
     table->is_full = true;
     tsl_store_relaxed(&file_table(number)->is_full, 1);

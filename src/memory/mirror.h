@@ -36,6 +36,19 @@ struct tsl_mirror_table {
 
 TSL_HIDDEN extern struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
 
+// Totals of rare events, there before the file is. Anyone adds.
+struct tsl_counts {
+  uint64_t purges;          // [remote]
+  uint64_t purged_bytes;    // [remote]
+  uint64_t purges_refused;  // [remote]
+  uint64_t limits_refused;  // [remote]
+  uint64_t memory_refused;  // [remote]
+  uint64_t large_objects;   // [remote]
+  uint64_t large_bytes;     // [remote]
+};
+
+TSL_HIDDEN extern struct tsl_counts tsl_counts;
+
 // Makes the file. False, and no file, when the system refuses; then it is not tried again.
 TSL_HIDDEN bool tsl_mirror_open(const struct tsl_mirror_layout *layout);
 
@@ -45,12 +58,12 @@ TSL_HIDDEN bool tsl_mirror_is_open(void);
 // Gives a table memory for one more row, when there is a file and the system has some.
 TSL_HIDDEN bool tsl_mirror_extend(unsigned number, uint32_t row);
 
-// The row of a table; NULL when there is none.
-TSL_ALWAYS_INLINE void *tsl_mirror_row(unsigned number, uint32_t row) {
+// The row of a table whose rows have so many bytes; NULL when there is none.
+TSL_ALWAYS_INLINE void *tsl_mirror_row(unsigned number, uint32_t row, size_t row_bytes) {
   const struct tsl_mirror_table *table = &tsl_mirror_tables[number];
   uint32_t ready = tsl_load_acquire(&table->ready);  // pairs: mirror
   if (tsl_unlikely(row >= ready) && !tsl_mirror_extend(number, row)) return NULL;
-  return (void *)(table->rows + (uintptr_t)row * table->row_bytes);
+  return (void *)(table->rows + row * row_bytes);
 }
 
 // Says in the file that the process was here.

@@ -85,13 +85,18 @@ static uintptr_t granules_of(size_t unit) {
   return (uintptr_t)tsl_granule_at(tsl_unit_address(unit));
 }
 
+static uintptr_t segments_start(void) {
+  return first_element(tsl_region.segments, tsl_region.first_unit / TSL_SEGMENT_UNITS,
+                       sizeof(struct tsl_segment));
+}
+
 static void arrays_init(void) {
   size_t first = tsl_region.first_unit;
   map_end = first_element(tsl_region.base, first, sizeof(uint32_t));
   records_end = first_element(tsl_region.records, first, TSL_RECORD_BYTES);
   cells_end = first_element(tsl_region.cells, first, TSL_CELLS_BYTES);
   granules_end = granules_of(first);
-  segments_end = tsl_region.segments;
+  segments_end = segments_start();
   heaps_end = tsl_region.heaps;
   stores_end = tsl_region.stores;
   epochs_end = tsl_region.epochs;
@@ -202,6 +207,29 @@ uint32_t tsl_region_add_epoch(void) {
   uint32_t slot = region_add_epoch_locked();
   tsl_lock_release(&grow_lock);
   return slot;
+}
+
+void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
+                          void *context) {
+  tsl_lock_acquire(&grow_lock);
+  size_t first = tsl_region.first_unit;
+  const struct {
+    uintptr_t start, end;
+  } parts[] = {
+      {first_element(tsl_region.base, first, sizeof(uint32_t)), map_end},
+      {first_element(tsl_region.records, first, TSL_RECORD_BYTES), records_end},
+      {first_element(tsl_region.cells, first, TSL_CELLS_BYTES), cells_end},
+      {granules_of(first), granules_end},
+      {segments_start(), segments_end},
+      {tsl_region.heaps, heaps_end},
+      {tsl_region.stores, stores_end},
+      {tsl_region.epochs, epochs_end},
+  };
+  tsl_lock_release(&grow_lock);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (parts[i].end > parts[i].start)
+      visit(parts[i].start, parts[i].end - parts[i].start, context);
+  }
 }
 
 void tsl_region_lock(void) { tsl_lock_acquire(&grow_lock); }

@@ -24,8 +24,8 @@ enum {
   TSL_GROWTH_UNITS = 512,
   TSL_MOST_HEAPS = (1 << 24) - 2,  // the two numbers above have other meanings (heap.h)
   TSL_MOST_EPOCHS = 1 << 24,
-  TSL_HEAP_BYTES = 15 * TSL_CACHE_LINE,
-  TSL_STORE_BYTES = (TSL_SECURE ? 55 : 47) * TSL_CACHE_LINE,
+  TSL_HEAP_BYTES = 17 * TSL_CACHE_LINE,
+  TSL_STORE_BYTES = (TSL_SECURE ? 69 : 61) * TSL_CACHE_LINE,
   TSL_EPOCH_BYTES = 3 * TSL_CACHE_LINE,
   TSL_CELLS_BYTES = 9 * TSL_CACHE_LINE,
   TSL_GRANULE_LOG2 = 4,  // each granule of memory has a byte
@@ -71,6 +71,10 @@ TSL_HIDDEN uint32_t tsl_region_add_heap(void);
 
 // The same for an epoch's record.
 TSL_HIDDEN uint32_t tsl_region_add_epoch(void);
+
+// Calls `visit` for each stretch of the allocator's own records that has memory.
+TSL_HIDDEN void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
+                                     void *context);
 
 // For fork: nobody grows the region between the two.
 TSL_HIDDEN void tsl_region_lock(void);

@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "memory/mirror.h"
 #include "memory/record.h"
 #include "os/os.h"
 
@@ -172,6 +173,9 @@ static void units_give(size_t first, size_t count, bool dirty) {
 
 void tsl_units_give(tsl_unit first, size_t count) { units_give(first, count, true); }
 
+// Those below hold the region's own arrays, and are never touched.
+static size_t first_segment(void) { return tsl_region.first_unit / TSL_SEGMENT_UNITS; }
+
 static size_t segments_open(void) {
   size_t units = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
   return tsl_divide_up(units, TSL_SEGMENT_UNITS);
@@ -236,7 +240,7 @@ static size_t segments_take(size_t first, size_t count, bool *clean) {
 
 static tsl_unit segments_find(size_t count, size_t alignment, bool *clean) {
   size_t open = segments_open();
-  size_t first = tsl_round_up(tsl_region.first_unit / TSL_SEGMENT_UNITS, alignment);
+  size_t first = tsl_round_up(first_segment(), alignment);
   while (first + count <= open) {
     size_t taken = segments_take(first, count, clean);
     if (taken == count) return (tsl_unit)(first * TSL_SEGMENT_UNITS);
@@ -278,7 +282,7 @@ static struct ends segment_ends(size_t index) {
 
 // Units that begin in one segment and end in the next.
 static tsl_unit segments_take_across(size_t count, bool *clean) {
-  for (size_t i = tsl_region.first_unit / TSL_SEGMENT_UNITS; i + 1 < segments_open(); i++) {
+  for (size_t i = first_segment(); i + 1 < segments_open(); i++) {
     size_t tail = segment_ends(i).tail;
     if (tail == 0 || tail + segment_ends(i + 1).head < count) continue;
     tsl_unit first = (tsl_unit)((i + 1) * TSL_SEGMENT_UNITS - tail);
@@ -303,17 +307,18 @@ tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
   if (count > TSL_SEGMENT_UNITS || alignment > TSL_SEGMENT_UNITS) {
     return segments_take_run(count, alignment, clean);
   }
-  size_t index = tsl_load_relaxed(&search_from);
+  size_t first = first_segment(), index = tsl_load_relaxed(&search_from);
   bool full = true;
+  if (index < first) index = first;
   tsl_unit found = segments_search(&index, count, alignment, clean, &full);
   if (found != 0 && full) tsl_store_relaxed(&search_from, index);
   if (found != 0) return found;
-  index = 0;
+  index = first;
   do {
     found = segments_search(&index, count, alignment, clean, &full);
     if (found == 0 && count > ACROSS_UNITS && alignment == 1)
       found = segments_take_across(count, clean);
-    if (index != 0) index--;  // growth makes the last segment longer
+    if (index != first) index--;  // growth makes the last segment longer
   } while (found == 0 && tsl_region_grow(count));
   return found;
 }
@@ -387,7 +392,7 @@ static void segment_give_held(size_t index, struct run held, struct run run, boo
 }
 
 size_t tsl_units_purge(size_t *cursor, size_t most) {
-  size_t first = tsl_region.first_unit / TSL_SEGMENT_UNITS, count = segments_open() - first;
+  size_t first = first_segment(), count = segments_open() - first;
   for (size_t tried = 0; tried < count; tried++) {
     size_t index = first + *cursor % count;
     struct run held = {0, 0}, run = segment_take_dirty(tsl_segment_at(index), most, &held);
@@ -395,6 +400,8 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
       size_t base = index * TSL_SEGMENT_UNITS, held_first = base + held.first;
       uintptr_t start = tsl_unit_address(base + run.first);
       bool purged = tsl_os_purge((void *)start, (size_t)run.count << TSL_UNIT_LOG2);
+      tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);
+      if (purged) tsl_add_relaxed(&tsl_counts.purged_bytes, run.count << TSL_UNIT_LOG2);
       if (purged) discard_records(held_first, held_first + held.count);
       segment_give_held(index, held, run, !purged);
       return purged ? run.count : 0;
@@ -411,17 +418,19 @@ size_t tsl_units_open(void) {
 
 size_t tsl_units_free(void) {
   size_t free = 0;
-  for (size_t i = 0; i < segments_open(); i++)
+  for (size_t i = first_segment(); i < segments_open(); i++)
     free += tsl_load_relaxed(&tsl_segment_at(i)->free_units);
   return free;
 }
 
 void tsl_segments_lock(void) {
-  for (size_t i = 0; i < segments_open(); i++) tsl_lock_acquire(&tsl_segment_at(i)->lock);
+  for (size_t i = first_segment(); i < segments_open(); i++)
+    tsl_lock_acquire(&tsl_segment_at(i)->lock);
 }
 
 void tsl_segments_unlock(void) {
-  for (size_t i = 0; i < segments_open(); i++) tsl_lock_release(&tsl_segment_at(i)->lock);
+  for (size_t i = first_segment(); i < segments_open(); i++)
+    tsl_lock_release(&tsl_segment_at(i)->lock);
 }
 
 bool tsl_segment_valid(const struct tsl_segment *segment) {

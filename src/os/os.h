@@ -46,6 +46,9 @@ TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);
 enum tsl_os_moved { TSL_OS_MOVED, TSL_OS_NOT_MOVED, TSL_OS_PLACE_LOST };
 TSL_HIDDEN enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes);
 
+// Bytes of pages of a mapped range that have memory. 0 when the system does not say.
+TSL_HIDDEN size_t tsl_os_resident(const void *address, size_t bytes);
+
 // Tells the system how it may use huge pages in a range. Advice: no result.
 TSL_HIDDEN void tsl_os_advise_huge(void *address, size_t bytes, bool wanted);
 
@@ -83,6 +86,9 @@ TSL_HIDDEN const char *tsl_os_environment(const char *name);
 // The calling process, and when it began: field 22 of /proc/self/stat, 0 when that cannot be read.
 TSL_HIDDEN uint32_t tsl_os_process(void);
 TSL_HIDDEN uint64_t tsl_os_process_start(void);
+
+// The calling thread, as the system numbers it.
+TSL_HIDDEN uint32_t tsl_os_thread(void);
 
 // Makes a file in memory that other processes of the same user may map by its name (without a
 // slash), and maps it: so many bytes, which read as zero and must not be touched before

@@ -208,6 +208,8 @@ void tsl_os_discard(void *address, size_t bytes) { tsl_os_purge(address, bytes);
 
 uint32_t tsl_os_process(void) { return (uint32_t)getpid(); }
 
+uint32_t tsl_os_thread(void) { return (uint32_t)syscall(SYS_gettid); }
+
 // The 22nd field, counted from the process's name, which is the second and ends with the last ')'.
 static uint64_t start_in(const char *stat) {
   const char *at = strrchr(stat, ')');
@@ -272,4 +274,17 @@ void tsl_os_unshare(const char *name) {
   int saved = errno;
   unlink(shared_path(path, name));
   errno = saved;
+}
+
+size_t tsl_os_resident(const void *address, size_t bytes) {
+  unsigned char pages[4096];
+  size_t page = tsl_os_page_bytes(), resident = 0;
+  int saved = errno;
+  for (size_t at = 0, step; at < bytes; at += step) {
+    step = bytes - at < sizeof pages * page ? bytes - at : sizeof pages * page;
+    if (mincore((char *)address + at, step, pages) != 0) break;
+    for (size_t i = 0; i < tsl_divide_up(step, page); i++) resident += (pages[i] & 1) * page;
+  }
+  errno = saved;
+  return resident;
 }

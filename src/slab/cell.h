@@ -3,8 +3,8 @@
 // size classes of the home heap's; nothing of their bookkeeping lies in them.
 //
 // Each granule of 16 bytes has a byte: class + 1 where a live block begins, the same with
-// TSL_CELL_FREED where a block ended, 0 elsewhere. Whoever frees a block writes its byte; no two
-// threads free the same block.
+// TSL_CELL_FREED where a block ended, with TSL_CELL_COUNTED where its seal found one, 0 elsewhere.
+// Whoever frees a block writes its byte; no two threads free the same block.
 //
 //  C1  `freed` counts the frees by the heap's thread, `remote` all others, from TSL_CELL_BIAS on
 //  C2  sealing takes the bias, and the blocks that the thread did not free, from `remote`: whoever
@@ -24,6 +24,7 @@ enum {
   TSL_CELL_PAGE_LOG2 = 12,  // the smallest cell
   TSL_UNIT_PAGES = 1 << (TSL_UNIT_LOG2 - TSL_CELL_PAGE_LOG2),
   TSL_CELL_FREED = 0x80,
+  TSL_CELL_COUNTED = 0x40,
   TSL_CELL_BLOCK_LIMIT = 8192,  // larger blocks would waste the ends of cells
 };
 #define TSL_CELL_BIAS (UINT32_C(1) << 31)
@@ -40,6 +41,24 @@ struct tsl_cell {
   tsl_cell_number older;         // [owner]
   uint32_t granules;             // [owner] handed out; 0 while the heap still allocates in it
 };
+
+_Static_assert((int)TSL_CLASSES < (int)TSL_CELL_COUNTED, "a class and its marks fit a byte");
+
+// The class of the block whose granule has this byte, live or not; above TSL_CLASSES: none.
+TSL_ALWAYS_INLINE unsigned tsl_granule_class(unsigned byte) {
+  return (byte & (TSL_CELL_COUNTED - 1u)) - 1u;
+}
+// The same of a live one.
+TSL_ALWAYS_INLINE unsigned tsl_granule_live(unsigned byte) {
+  return (byte & ~(unsigned)TSL_CELL_COUNTED) - 1u;
+}
+
+// Objects and their granules in one word: what a free adds to it, by its granule's byte.
+TSL_HIDDEN extern const uint64_t tsl_cell_shares[TSL_CLASSES + 1];
+TSL_ALWAYS_INLINE uint32_t tsl_cell_shares_objects(uint64_t shares) { return (uint32_t)shares; }
+TSL_ALWAYS_INLINE uint32_t tsl_cell_shares_granules(uint64_t shares) {
+  return (uint32_t)(shares >> 32);
+}
 
 // One a unit.
 struct tsl_cells {
@@ -89,6 +108,10 @@ TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
 
 // Usable bytes of the live blocks that begin in the first `granules`.
 TSL_HIDDEN size_t tsl_cell_live_bytes(tsl_cell_number number, uint32_t granules);
+
+// Marks the live blocks that begin in the first `granules`, and adds their number to `counts`, by
+// class. Who seals the cell, before.
+TSL_HIDDEN void tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts);
 
 // Counts a free by somebody who is not the owner. True when it was the last one of a sealed cell:
 // the caller gives it back.

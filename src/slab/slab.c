@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "memory/mirror.h"
 #include "slab/secure.h"
 
 static uintptr_t slab_end(const struct tsl_slab *slab) {
@@ -83,6 +84,8 @@ size_t tsl_slab_purge(struct tsl_slab *slab) {
     if (end != at && tsl_os_purge((void *)(start + at), end - at)) purged += end - at;
   }
   slab->purged = true;
+  tsl_add_relaxed(&tsl_counts.purges, 1);
+  tsl_add_relaxed(&tsl_counts.purged_bytes, purged);
   return purged;
 }
 
@@ -112,7 +115,7 @@ enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab) {
 enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned word, uint64_t bit) {
   if (tsl_load_relaxed(&slab->sealed) == 0) return TSL_REMOTE_TWICE;
   if ((tsl_or_relaxed(&slab->free[word], bit) & bit) != 0) return TSL_REMOTE_TWICE;
-  return tsl_slab_count_down(slab);
+  return TSL_REMOTE_LATE;
 }
 
 static void slab_collect_word(struct tsl_slab *slab, unsigned word) {

@@ -107,7 +107,13 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   return true;
 }
 
-enum tsl_remote { TSL_REMOTE_DONE, TSL_REMOTE_PUSH, TSL_REMOTE_EMPTY, TSL_REMOTE_TWICE };
+enum tsl_remote {
+  TSL_REMOTE_DONE,
+  TSL_REMOTE_PUSH,
+  TSL_REMOTE_EMPTY,
+  TSL_REMOTE_TWICE,
+  TSL_REMOTE_LATE
+};
 
 // The rest of a free of one block that found its bit set: see tsl_slab_put_remote.
 TSL_HIDDEN enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned word, uint64_t bit);
@@ -117,7 +123,8 @@ TSL_HIDDEN enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab);
 
 // Puts blocks of one word back from any thread; several only where the slab cannot be sealed. PUSH:
 // the caller must push the slab on its heap's ready stack. EMPTY: the slab is sealed and this was
-// its last block; the caller gives it back. TWICE: `*blocks`, now, were free before.
+// its last block; the caller gives it back. LATE: the slab is sealed; the caller counts down.
+// TWICE: `*blocks`, now, were free before.
 TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned word,
                                                       uint64_t *blocks) {
   uint64_t before = tsl_or_acq_rel(&slab->remote[word], *blocks);  // pairs: remote-free, seal

@@ -59,8 +59,10 @@ void tsl_os_yield(void) {}
 const char *tsl_os_environment(const char *name) { return (void)name, NULL; }
 uint32_t tsl_os_process(void) { return 1; }
 uint64_t tsl_os_process_start(void) { return 1; }
+uint32_t tsl_os_thread(void) { return 1; }
 void *tsl_os_share(const char *name, size_t bytes) { return (void)name, (void)bytes, NULL; }
 bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   return (void)name, (void)offset, (void)bytes, false;
 }
 void tsl_os_unshare(const char *name) { (void)name; }
+size_t tsl_os_resident(const void *address, size_t bytes) { return (void)address, (void)bytes, 0; }

@@ -7,7 +7,7 @@
 #include "test.h"
 #include "threads.h"
 
-enum { SMALL, LARGE, ROW_BYTES = 192, MOST_ROWS = 5000, CHUNK_ROWS = 65536 / ROW_BYTES };
+enum { SMALL, LARGE, ROW_BYTES = 192, MOST_ROWS = 5000, CHUNK_ROWS = 4096 / ROW_BYTES };
 
 static const struct tslab_stats_table tables[] = {
     [SMALL] = {.name = "small", .row_bytes = 64, .most_rows = 3},
@@ -39,7 +39,7 @@ static const struct tslab_stats_field *field_at(unsigned i) {
 static void open_mirror(void) {
   os_fake.now_ms = 77;
   CHECK(!tsl_mirror_is_open());
-  CHECK(tsl_mirror_row(SMALL, 0) == NULL);
+  CHECK(tsl_mirror_row(SMALL, 0, 64) == NULL);
   CHECK(tsl_mirror_open(&layout));
   CHECK(tsl_mirror_is_open());
 }
@@ -76,35 +76,35 @@ static void tables_do_not_overlap(void) {
 
 static void rows_get_memory_as_they_are_wanted(void) {
   open_mirror();
-  char *row = tsl_mirror_row(LARGE, 0);
+  char *row = tsl_mirror_row(LARGE, 0, ROW_BYTES);
   CHECK(row == os_fake.shared + table_at(LARGE)->at);
   CHECK_EQ(table_at(LARGE)->rows, CHUNK_ROWS);
   uint64_t calls = os_fake.calls[OS_FAKE_SHARE_MORE];
   for (uint32_t i = 0; i < CHUNK_ROWS; i++) {
-    row = tsl_mirror_row(LARGE, i);
+    row = tsl_mirror_row(LARGE, i, ROW_BYTES);
     memset(row, (int)i, ROW_BYTES);
   }
   CHECK_EQ(os_fake.calls[OS_FAKE_SHARE_MORE], calls);
-  memset(tsl_mirror_row(LARGE, MOST_ROWS - 1), 1, ROW_BYTES);
+  memset(tsl_mirror_row(LARGE, MOST_ROWS - 1, ROW_BYTES), 1, ROW_BYTES);
   CHECK_EQ(table_at(LARGE)->rows, MOST_ROWS);
-  memset(tsl_mirror_row(LARGE, MOST_ROWS / 2), 1, ROW_BYTES);
-  CHECK(tsl_mirror_row(LARGE, MOST_ROWS) == NULL);
-  CHECK(tsl_mirror_row(SMALL, 2) != NULL);
-  CHECK(tsl_mirror_row(SMALL, 3) == NULL);
+  memset(tsl_mirror_row(LARGE, MOST_ROWS / 2, ROW_BYTES), 1, ROW_BYTES);
+  CHECK(tsl_mirror_row(LARGE, MOST_ROWS, ROW_BYTES) == NULL);
+  CHECK(tsl_mirror_row(SMALL, 2, 64) != NULL);
+  CHECK(tsl_mirror_row(SMALL, 3, 64) == NULL);
   CHECK_EQ(table_at(SMALL)->rows, 3);
 }
 
 static void a_full_system_costs_rows(void) {
   open_mirror();
-  CHECK(tsl_mirror_row(LARGE, 0) != NULL);
+  CHECK(tsl_mirror_row(LARGE, 0, ROW_BYTES) != NULL);
   os_fake_fail_all(OS_FAKE_SHARE_MORE);
-  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS) == NULL);
+  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS, ROW_BYTES) == NULL);
   CHECK_EQ(table_at(LARGE)->is_full, 1);
   CHECK_EQ(table_at(LARGE)->rows, CHUNK_ROWS);
   os_fake_recover();
-  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS) == NULL);
-  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS - 1) != NULL);
-  CHECK(tsl_mirror_row(SMALL, 0) != NULL);
+  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS, ROW_BYTES) == NULL);
+  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS - 1, ROW_BYTES) != NULL);
+  CHECK(tsl_mirror_row(SMALL, 0, 64) != NULL);
   CHECK_EQ(table_at(SMALL)->is_full, 0);
 }
 
@@ -114,7 +114,7 @@ static void refused(enum os_fake_call call) {
   CHECK(!tsl_mirror_is_open());
   CHECK(os_fake.shared == NULL);
   CHECK(os_fake.shared_name[0] == '\0');
-  CHECK(tsl_mirror_row(SMALL, 0) == NULL);
+  CHECK(tsl_mirror_row(SMALL, 0, 64) == NULL);
   tsl_mirror_beat(5);
   CHECK(!tsl_mirror_open(&layout));
 }
@@ -129,11 +129,11 @@ static void the_process_says_when_it_was_here(void) {
 
 static void a_closed_mirror_leaves_no_name(void) {
   open_mirror();
-  char *row = tsl_mirror_row(SMALL, 1);
+  char *row = tsl_mirror_row(SMALL, 1, 64);
   tsl_mirror_close();
   CHECK(os_fake.shared_name[0] == '\0');
   row[0] = 1;  // who was just writing may end
-  CHECK(tsl_mirror_row(SMALL, 1) == NULL);
+  CHECK(tsl_mirror_row(SMALL, 1, 64) == NULL);
   CHECK(!tsl_mirror_open(&layout));
 }
 
@@ -142,7 +142,7 @@ static void a_child_makes_its_own(void) {
   tsl_mirror_after_fork();
   CHECK(os_fake.shared == NULL);
   open_mirror();
-  CHECK(tsl_mirror_row(LARGE, 0) != NULL);
+  CHECK(tsl_mirror_row(LARGE, 0, ROW_BYTES) != NULL);
 }
 
 // The magic and the version of what a file holds are told by equal hashes.
@@ -160,7 +160,7 @@ static void other_layouts_have_other_hashes(void) {
 // Who finds another one extending the table passes.
 static void *write_rows(void *unused) {
   for (uint32_t i = 0; i < MOST_ROWS; i++) {
-    uint32_t *row = tsl_mirror_row(LARGE, i);
+    uint32_t *row = tsl_mirror_row(LARGE, i, ROW_BYTES);
     if (row != NULL) tsl_add_relaxed(row, 1);
   }
   return unused;
@@ -170,7 +170,7 @@ static void threads_share_the_growth(void) {
   open_mirror();
   threads_run(write_rows, NULL);
   for (uint32_t i = 0; i < MOST_ROWS; i++) {
-    const uint32_t *row = tsl_mirror_row(LARGE, i);
+    const uint32_t *row = tsl_mirror_row(LARGE, i, ROW_BYTES);
     CHECK(row != NULL && *row <= THREADS);
   }
 }

@@ -207,7 +207,7 @@ static void restart_forgets(void) {
   while (heap->cell_end - heap->cell_next >= 48) alloc_many(48, 1);
   free_many();
   tsl_fast_free(first);
-  CHECK_EQ(heap->cell_freed, heap->cell_blocks);
+  CHECK_EQ(heap->cell_freed & UINT32_MAX, heap->cell_blocks);
   CHECK(alloc(64) == first);
   CHECK_EQ(heap->cell_blocks, 1);
   CHECK_EQ(heap->cell_freed, 0);
@@ -411,7 +411,7 @@ static bool is_reported(struct tsl_heap *freer, void *block, const char *what) {
   static struct tsl_cells before;
   static uint8_t granules_before[TSL_GRANULES_BYTES];
   struct tsl_cells *cells = tsl_cells_at(tsl_unit_of(block));
-  uint32_t freed = heap->cell_freed;
+  uint64_t freed = heap->cell_freed;
   tsl_options.on_error = TSL_ON_ERROR_REPORT;
   const uint8_t *granules = tsl_granule_at(tsl_unit_address(tsl_unit_of(block)));
   memcpy(&before, cells, sizeof before);

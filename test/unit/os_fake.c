@@ -287,6 +287,7 @@ void tsl_os_discard(void *address, size_t bytes) {
 
 uint32_t tsl_os_process(void) { return 4711; }
 uint64_t tsl_os_process_start(void) { return 1000; }
+uint32_t tsl_os_thread(void) { return 4712; }
 
 // Touching what has no memory yet stops the program.
 static void *share_locked(const char *name, size_t bytes) {
@@ -320,4 +321,18 @@ void tsl_os_unshare(const char *name) {
   expect(strcmp(name, os_fake.shared_name) == 0, "the file's name");
   os_fake.shared_name[0] = '\0';
   pthread_mutex_unlock(&lock);
+}
+
+// By the real system, which knows what was touched.
+size_t tsl_os_resident(const void *address, size_t bytes) {
+  unsigned char resident[256];
+  size_t total = 0;
+  for (size_t at = 0; at < bytes; at += OS_FAKE_PAGE_BYTES * sizeof resident) {
+    size_t left = bytes - at, most = OS_FAKE_PAGE_BYTES * sizeof resident;
+    size_t step = left < most ? left : most;
+    expect(mincore((char *)address + at, step, resident) == 0, "resident: of mapped pages");
+    for (size_t i = 0; i < tsl_divide_up(step, OS_FAKE_PAGE_BYTES); i++)
+      total += (resident[i] & 1u) * OS_FAKE_PAGE_BYTES;
+  }
+  return total;
 }

@@ -360,7 +360,7 @@ static void shared_memory_is_seen_by_name(void) {
   CHECK(tsl_os_share_more("tslab.test.1", CHUNK, CHUNK));
   mine[CHUNK] = 42;
   int file = open("/dev/shm/tslab.test.1", O_RDONLY);
-  struct stat status;
+  struct stat status = {0};
   CHECK(file >= 0 && fstat(file, &status) == 0);
   CHECK_EQ(status.st_size, 16 * CHUNK);
   CHECK_EQ(status.st_mode & 0777, 0600);
@@ -378,7 +378,7 @@ static void shared_memory_is_seen_by_name(void) {
 static void an_older_file_goes(void) {
   char *older = tsl_os_share("tslab.test.2", 65536);
   CHECK(older != NULL && tsl_os_share_more("tslab.test.2", 0, 65536));
-  older[0] = 1;
+  memset(older, 1, 65536);
   char *newer = tsl_os_share("tslab.test.2", 65536);
   CHECK(newer != NULL && tsl_os_share_more("tslab.test.2", 0, 65536));
   CHECK_EQ(newer[0], 0);

@@ -86,7 +86,8 @@ static void put(unsigned index) {
 
 static enum tsl_remote put_remote_block(struct tsl_slab *of, unsigned index) {
   uint64_t block = UINT64_C(1) << index % 64;
-  return tsl_slab_put_remote(of, index / 64, &block);
+  enum tsl_remote result = tsl_slab_put_remote(of, index / 64, &block);
+  return result == TSL_REMOTE_LATE ? tsl_slab_count_down(of) : result;
 }
 
 static void put_remote(unsigned index) {

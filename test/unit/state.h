@@ -42,7 +42,7 @@ static inline uint32_t state_live_granules(tsl_cell_number number, size_t used, 
   const uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
   uint32_t live = 0;
   for (size_t i = 0; i < bytes >> TSL_GRANULE_LOG2; i++) {
-    unsigned class = granule[i] & ~(unsigned)TSL_CELL_FREED;
+    unsigned class = granule[i] & ~(unsigned)(TSL_CELL_FREED | TSL_CELL_COUNTED);
     CHECK(class <= TSL_CLASSES && granule[i] != TSL_CELL_FREED);
     CHECK(i < used || granule[i] == 0);
     live += granule[i] != 0 && granule[i] < TSL_CELL_FREED;
@@ -63,7 +63,8 @@ static inline void state_check_cell(tsl_cell_number number, size_t bytes) {
     CHECK(live != 0);
     CHECK_EQ(live, 0 - remote);
   } else {
-    uint32_t kept = newest ? heap->cell_blocks - heap->cell_freed : cell->blocks - cell->freed;
+    uint32_t kept =
+        newest ? heap->cell_blocks - (uint32_t)heap->cell_freed : cell->blocks - cell->freed;
     CHECK_EQ(heap->epoch, cell->epoch);
     CHECK_EQ(live, kept - (remote - TSL_CELL_BIAS));
     CHECK(newest || tsl_cell_out(number) == live);

@@ -1,0 +1,26 @@
+#include "epoch/rows.h"
+
+#include <stddef.h>
+
+#define TABLE(table, most, fields) \
+  {.name = #table, .row_bytes = sizeof(struct tsl_##table##_row), .most_rows = (most)},
+static const struct tslab_stats_table tables[] = {TSL_TABLES(TABLE)};
+#undef TABLE
+
+#define FIELD(table_, type, field, unit_, kind_, count_) \
+  {.name = #field,                                       \
+   .table = TSL_ROWS_##table_,                           \
+   .kind = TSLAB_STATS_##kind_,                          \
+   .unit = TSLAB_STATS_##unit_,                          \
+   .at = offsetof(struct tsl_##table_##_row, field),     \
+   .bytes = sizeof(type),                                \
+   .count = (count_)},
+#define ONE(table, type, field, unit, kind, meaning) FIELD(table, type, field, unit, kind, 1)
+#define EACH(table, type, field, unit, kind, meaning) \
+  FIELD(table, type, field, unit, kind, TSL_CLASSES)
+#define TEXT(table, length, field, meaning) FIELD(table, char, field, NONE, TEXT, length)
+#define TABLE(table, most, fields) fields(table, ONE, EACH, TEXT)
+static const struct tslab_stats_field fields[] = {TSL_TABLES(TABLE)};
+
+const struct tsl_mirror_layout tsl_rows_layout = {tables, fields, sizeof tables / sizeof *tables,
+                                                  sizeof fields / sizeof *fields};

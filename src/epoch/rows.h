@@ -1,0 +1,100 @@
+// rows: what stands in the statistics file (memory/mirror.h), declared once: structs, descriptors
+// and docs/statistics.md come from here. ONE(type, name, unit, kind, meaning) is one value,
+// EACH(the same) one for each size class, TEXT(bytes, name, meaning) a text.
+#pragma once
+
+#include <stdint.h>
+
+#include "epoch/label.h"
+#include "memory/mirror.h"
+#include "slab/sizeclass.h"
+
+#define TSL_PROCESS_FIELDS(T, ONE, EACH, TEXT)                                                \
+  ONE(T, uint64_t, open_bytes, BYTES, GAUGE, "memory that was ever opened for blocks")        \
+  ONE(T, uint64_t, free_bytes, BYTES, GAUGE, "of open_bytes: nobody's")                       \
+  ONE(T, uint64_t, dirty_bytes, BYTES, GAUGE, "of free_bytes: not given back yet")            \
+  ONE(T, uint64_t, cached_bytes, BYTES, GAUGE, "empty units at hand for all threads")         \
+  ONE(T, uint64_t, large_objects, OBJECTS, GAUGE, "live blocks of whole units")               \
+  ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of large_objects")                             \
+  ONE(T, uint64_t, purges, PIECES, COUNTER, "calls that gave pages back to the system")       \
+  ONE(T, uint64_t, purged_bytes, BYTES, COUNTER, "given back by them")                        \
+  ONE(T, uint64_t, purges_refused, PIECES, COUNTER, "such calls that the system refused")     \
+  ONE(T, uint64_t, limits_refused, PIECES, COUNTER, "times that a hard limit refused memory") \
+  ONE(T, uint64_t, memory_refused, PIECES, COUNTER, "times that the system refused memory")
+
+#define TSL_CLASSES_FIELDS(T, ONE, EACH, TEXT)            \
+  ONE(T, uint32_t, bytes, BYTES, GAUGE, "of a block")     \
+  ONE(T, uint32_t, slab_bytes, BYTES, GAUGE, "of a slab") \
+  ONE(T, uint32_t, capacity, OBJECTS, GAUGE, "blocks that a slab holds")
+
+#define TSL_LABELS_FIELDS(T, ONE, EACH, TEXT) \
+  TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`")
+
+#define TSL_EPOCHS_FIELDS(T, ONE, EACH, TEXT)                                                  \
+  ONE(T, uint64_t, id, NONE, ID, "0, but in row 0: the row is nobody's, or being written")     \
+  ONE(T, uint64_t, parent, NONE, ID, "the parent's row; 0: none")                              \
+  ONE(T, uint32_t, label, NONE, ID, "row in labels")                                           \
+  ONE(T, uint32_t, state, NONE, ID, "0 open, 1 closed, 2 released")                            \
+  ONE(T, uint64_t, opened_ms, MS, GAUGE, "when it was opened")                                 \
+  ONE(T, uint64_t, closed_ms, MS, GAUGE, "when it was closed or released; 0: it is open")      \
+  ONE(T, uint64_t, held_bytes, BYTES, GAUGE, "its cells, slabs, large blocks, its children's") \
+  ONE(T, uint64_t, soft_limit_bytes, BYTES, GAUGE, "0: none")                                  \
+  ONE(T, uint64_t, hard_limit_bytes, BYTES, GAUGE, "0: none")                                  \
+  ONE(T, uint64_t, large_objects, OBJECTS, GAUGE, "live blocks of whole units")                \
+  ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of large_objects")                              \
+  EACH(T, uint32_t, survivors, OBJECTS, GAUGE, "live, of threads that have left for good")
+
+#define TSL_HEAPS_FIELDS(T, ONE, EACH, TEXT)                                                    \
+  ONE(T, uint32_t, state, NONE, ID, "0 nobody's, 1 a thread's, 2 a home without one")           \
+  ONE(T, uint32_t, epoch, NONE, ID, "row in epochs whose part this is")                         \
+  ONE(T, uint32_t, home, NONE, ID, "row of the same thread's part of the default epoch")        \
+  ONE(T, uint32_t, thread, NONE, ID, "of a home: the thread, as the system numbers it")         \
+  ONE(T, uint32_t, scopes, PIECES, GAUGE, "open in it")                                         \
+  ONE(T, uint32_t, cached_units, PIECES, GAUGE, "of 64 KiB, empty, that the thread keeps")      \
+  ONE(T, uint64_t, cut_objects, OBJECTS, COUNTER, "allocated in cells")                         \
+  ONE(T, uint64_t, cut_bytes, BYTES, COUNTER, "of cut_objects")                                 \
+  ONE(T, uint64_t, freed_objects, OBJECTS, COUNTER, "of cut_objects: freed by the thread")      \
+  ONE(T, uint64_t, freed_bytes, BYTES, COUNTER, "of freed_objects")                             \
+  ONE(T, uint64_t, away_objects, OBJECTS, COUNTER, "freed by others; of slabs also in `taken`") \
+  ONE(T, uint64_t, away_bytes, BYTES, COUNTER, "of away_objects")                               \
+  ONE(T, uint64_t, cell_bytes, BYTES, GAUGE, "its cells")
+
+#define TSL_BINS_FIELDS(T, ONE, EACH, TEXT)                                                     \
+  EACH(T, uint64_t, allocations, OBJECTS, COUNTER, "in slabs, those at hand in stock included") \
+  EACH(T, uint32_t, out, OBJECTS, GAUGE, "blocks that slabs miss: live, hot or sent")           \
+  EACH(T, uint32_t, hot, OBJECTS, GAUGE, "free blocks that the thread keeps at hand")           \
+  EACH(T, uint32_t, sent, OBJECTS, COUNTER, "frees of blocks of other homes")                   \
+  EACH(T, uint32_t, taken, OBJECTS, COUNTER, "frees by others that came back to the slabs")     \
+  EACH(T, uint32_t, slabs, PIECES, GAUGE, "open now")                                           \
+  EACH(T, uint32_t, opened, PIECES, COUNTER, "slabs so far")
+
+// TABLE(name, most rows, fields). Rows of epochs are their slots, of heaps and bins the numbers of
+// heaps; row 0 of epochs is the default epoch, row 0 of bins the threads without a heap.
+#define TSL_TABLES(TABLE)                           \
+  TABLE(process, 1, TSL_PROCESS_FIELDS)             \
+  TABLE(classes, TSL_CLASSES, TSL_CLASSES_FIELDS)   \
+  TABLE(labels, TSL_MOST_LABELS, TSL_LABELS_FIELDS) \
+  TABLE(epochs, 1 << 18, TSL_EPOCHS_FIELDS)         \
+  TABLE(heaps, 1 << 18, TSL_HEAPS_FIELDS)           \
+  TABLE(bins, 1 << 14, TSL_BINS_FIELDS)
+
+#define TSL_TABLE_NUMBER(name, most, fields) TSL_ROWS_##name,
+enum tsl_rows { TSL_TABLES(TSL_TABLE_NUMBER) TSL_ROWS };
+#undef TSL_TABLE_NUMBER
+
+#define TSL_ROW_ONE(table, type, name, unit, kind, meaning) type name;
+#define TSL_ROW_EACH(table, type, name, unit, kind, meaning) type name[TSL_CLASSES];
+#define TSL_ROW_TEXT(table, bytes, name, meaning) char name[bytes];
+#define TSL_TABLE_ROW(name, most, fields)                 \
+  struct tsl_##name##_row {                               \
+    fields(name, TSL_ROW_ONE, TSL_ROW_EACH, TSL_ROW_TEXT) \
+  };
+TSL_TABLES(TSL_TABLE_ROW)
+#undef TSL_TABLE_ROW
+
+TSL_HIDDEN extern const struct tsl_mirror_layout tsl_rows_layout;
+
+// A row, NULL when there is none.
+#define TSL_ROW(table, number)                                            \
+  ((struct tsl_##table##_row *)tsl_mirror_row(TSL_ROWS_##table, (number), \
+                                              sizeof(struct tsl_##table##_row)))

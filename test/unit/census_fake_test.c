@@ -1,0 +1,124 @@
+#include "observe/census.h"
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "epoch/pool.h"
+#include "epoch/scope.h"
+#include "epochs.h"
+#include "os_fake.h"
+
+enum { MOST_LIVE = 500, STEPS = 4000, CHECK_EVERY = 200, EPOCHS = 3 };
+
+static struct tsl_heap *mine, *other;
+static void *live[MOST_LIVE];
+static unsigned live_count;
+
+static void open_homes(void) {
+  os_fake.limit_bytes = (size_t)1 << 28;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  tsl_scope_init();
+  mine = tsl_heap_take();
+  other = tsl_heap_take();
+  tsl_heap_current = mine;
+}
+
+static void check_sum(const struct tsl_census *c) {
+  size_t parts = c->live_bytes + c->hot_bytes + c->free_bytes + c->cached_bytes + c->dirty_bytes +
+                 c->metadata_bytes;
+  CHECK_EQ(c->resident_bytes, parts - c->untouched_bytes);
+}
+
+static void nothing_before_the_first_block(void) {
+  struct tsl_census census;
+  tsl_census_take(&census);
+  CHECK_EQ(census.resident_bytes, 0);
+  CHECK_EQ(census.live_objects, 0);
+}
+
+static void large_blocks_are_resident_where_they_were_touched(void) {
+  struct tsl_census census;
+  open_homes();
+  char *block = tsl_malloc_large(1 << 20, 1, NULL);
+  memset(block, 1, 1 << 18);
+  tsl_census_take(&census);
+  CHECK_EQ(census.live_objects, 1);
+  CHECK_EQ(census.large_bytes, 1 << 20);
+  CHECK_EQ(census.untouched_bytes, (1 << 20) - (1 << 18));
+  check_sum(&census);
+  tsl_fast_free(block);
+  tsl_census_take(&census);
+  CHECK_EQ(census.live_objects, 0);
+  CHECK_EQ(census.dirty_bytes + census.cached_bytes, 1 << 18);
+  check_sum(&census);
+}
+
+static void freed_blocks_are_hot_or_free(void) {
+  struct tsl_census census;
+  open_homes();
+  for (live_count = 0; live_count < 300; live_count++) {
+    live[live_count] = tsl_fast_malloc(500);
+    memset(live[live_count], 1, 500);
+  }
+  tsl_census_take(&census);
+  CHECK_EQ(census.live_objects, 300);
+  CHECK_EQ(census.live_bytes, 300 * 512);
+  check_sum(&census);
+  while (live_count != 0) tsl_fast_free(live[--live_count]);
+  tsl_census_take(&census);
+  CHECK_EQ(census.live_objects, 0);
+  CHECK_EQ(census.live_bytes, 0);
+  CHECK_GE(census.hot_bytes + census.free_bytes + census.cached_bytes + census.dirty_bytes,
+           300 * 512);
+  check_sum(&census);
+}
+
+static void *allocate(uint64_t *seed, const tslab_epoch *epochs) {
+  unsigned kind = test_random_below(seed, 30), at = test_random_below(seed, EPOCHS + 1);
+  size_t bytes = kind == 0 ? 50000 + test_random_below(seed, 100000)
+                           : 1 + test_random_below(seed, kind < 5 ? 9000 : 500);
+  void *block = at == EPOCHS ? tsl_fast_malloc(bytes) : tslab_epoch_malloc(epochs[at], bytes);
+  CHECK(block != NULL);
+  memset(block, 1, bytes);
+  return block;
+}
+
+static void check_live(void) {
+  struct tsl_census census;
+  size_t bytes = 0;
+  for (unsigned i = 0; i < live_count; i++) bytes += tsl_usable(live[i]);
+  tsl_census_take(&census);
+  CHECK_EQ(census.live_objects, live_count);
+  CHECK_EQ(census.live_bytes, bytes);
+  check_sum(&census);
+}
+
+// By two threads, in cells and slabs, freed where they were allocated and elsewhere.
+static void what_lives_is_counted(void) {
+  uint64_t seed = 3;
+  tslab_epoch epochs[EPOCHS];
+  open_homes();
+  for (unsigned i = 0; i < EPOCHS; i++)
+    epochs[i] = EPOCHS_OPEN(.first_cell_bytes = i == 0 ? TSLAB_NO_CELLS : 0);
+  for (unsigned step = 0; step < STEPS; step++) {
+    tsl_heap_current = test_random_below(&seed, 3) == 0 ? other : mine;
+    if (live_count < MOST_LIVE && test_random_below(&seed, 2) == 0) {
+      live[live_count++] = allocate(&seed, epochs);
+    } else if (live_count != 0) {
+      unsigned i = test_random_below(&seed, live_count);
+      tsl_fast_free(live[i]);
+      live[i] = live[--live_count];
+    }
+    if (step % CHECK_EVERY == 0) check_live();
+    if (step == STEPS / 2) CHECK_EQ(tslab_epoch_close(epochs[1]).error, 0);
+    if (step == STEPS / 2) epochs[1] = epochs_open();
+  }
+}
+
+int main(void) {
+  RUN(nothing_before_the_first_block);
+  RUN(large_blocks_are_resident_where_they_were_touched);
+  RUN(freed_blocks_are_hot_or_free);
+  RUN(what_lives_is_counted);
+  return test_status();
+}

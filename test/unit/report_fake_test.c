@@ -1,0 +1,411 @@
+#include "epoch/report.h"
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "epoch/pool.h"
+#include "epoch/scope.h"
+#include "epochs.h"
+#include "memory/purge.h"
+#include "os_fake.h"
+#include "told.h"
+
+enum { MOST_LIVE = 600, EPOCHS = 6, STEPS = 6000, CHECK_EVERY = 50 };
+
+static struct tsl_heap *mine, *other;
+
+static void open_homes(void) {
+  os_fake.limit_bytes = (size_t)1 << 28;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  tsl_scope_init();
+  mine = tsl_heap_take();
+  other = tsl_heap_take();
+  tsl_heap_current = mine;
+}
+
+static void *alloc(size_t bytes) {
+  void *block = tsl_fast_malloc(bytes);
+  CHECK(block != NULL);
+  return block;
+}
+
+static void alloc_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) alloc(bytes);
+}
+
+static void be(struct tsl_heap *home) { tsl_heap_current = home; }
+
+static void tell(void) {
+  tsl_report_heap(mine);
+  tsl_report_heap(other);
+}
+
+static void check_told(tslab_epoch epoch, uint64_t objects, uint64_t bytes) {
+  struct told told = told_of_epoch(tsl_epoch_slot(epoch));
+  CHECK_EQ(told.objects, objects);
+  CHECK_EQ(told.bytes, bytes);
+}
+
+static void nothing_is_told_before_there_is_a_file(void) {
+  open_homes();
+  alloc(100);
+  tell();
+  CHECK(!tsl_report_is_on());
+  CHECK(os_fake.shared == NULL);
+}
+
+static void the_first_epoch_with_memory_makes_it(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  CHECK(!tsl_report_is_on());
+  epochs_alloc(epoch, 100);
+  CHECK(tsl_report_is_on());
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+  CHECK_EQ(row->id, epoch);
+  CHECK_EQ(row->state, TSLAB_OPEN);
+  CHECK_EQ(row->held_bytes, TSL_SECURE ? 65536 : 4096);
+  const struct tsl_labels_row *label = TSL_ROW(labels, row->label);
+  CHECK(label != NULL && strcmp(label->text, "test") == 0);
+  check_told(epoch, 1, tslab_good_size(100));
+}
+
+static void age_makes_it(void) {
+  open_homes();
+  os_fake.now_ms = 1000;
+  tsl_report_tick(mine);
+  os_fake.now_ms += tsl_option(stats_delay_ms) - 1;
+  tsl_report_tick(mine);
+  CHECK(!tsl_report_is_on());
+  os_fake.now_ms++;
+  tsl_report_tick(mine);
+  CHECK(tsl_report_is_on());
+}
+
+static void an_option_keeps_it_away(void) {
+  open_homes();
+  tsl_options.stats = 0;
+  tsl_options.stats_delay_ms = 0;
+  epochs_alloc(epochs_open(), 100);
+  tsl_report_tick(mine);
+  CHECK(!tsl_report_is_on());
+  CHECK_EQ(os_fake.calls[OS_FAKE_SHARE], 0);
+}
+
+static void a_refusal_is_final_and_harmless(void) {
+  open_homes();
+  os_fake_fail_next(OS_FAKE_SHARE);
+  for (int i = 0; i < 3; i++) epochs_alloc(epochs_open(), 100);
+  CHECK(!tsl_report_is_on());
+  CHECK_EQ(os_fake.calls[OS_FAKE_SHARE], 1);
+}
+
+// What lived before the file is in it once its thread comes by.
+static void what_was_there_is_told(void) {
+  open_homes();
+  alloc_many(64, 100);
+  be(other);
+  alloc_many(64, 50);
+  tsl_report_start();
+  tell();
+  CHECK_EQ(told_of_class(TSL_CLASS_OF_64), 150);
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, 0);
+  CHECK_EQ(row->id, 0);
+}
+
+static void classes_are_told(void) {
+  open_homes();
+  tsl_report_start();
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    const struct tsl_classes_row *row = TSL_ROW(classes, class);
+    CHECK_EQ(row->bytes, tsl_sizeclasses[class].bytes);
+    CHECK_EQ(row->slab_bytes, tsl_sizeclasses[class].slab_bytes);
+    CHECK_EQ(row->capacity, tsl_sizeclasses[class].capacity);
+  }
+}
+
+static void the_process_is_told(void) {
+  open_homes();
+  tsl_report_start();
+  os_fake.now_ms = 5000;
+  void *block = tsl_malloc_large(200000, 1, NULL);
+  tsl_report_tick(mine);
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK_EQ(row->open_bytes, tsl_units_open() << TSL_UNIT_LOG2);
+  CHECK_EQ(row->free_bytes, tsl_units_free() << TSL_UNIT_LOG2);
+  CHECK_EQ(row->large_objects, 1);
+  CHECK_EQ(row->large_bytes, 262144);
+  tsl_fast_free(block);
+  tsl_purge_all(0);
+  os_fake.now_ms++;
+  tsl_report_tick(mine);
+  CHECK_EQ(row->large_objects, 0);
+  CHECK_EQ(row->large_bytes, 0);
+  CHECK_GE(row->purges, 1);
+  CHECK_EQ(row->purged_bytes, 262144);
+  CHECK_EQ(row->dirty_bytes, 0);
+}
+
+static void refusals_are_counted(void) {
+  open_homes();
+  tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4096, .first_cell_bytes = TSLAB_NO_CELLS);
+  CHECK(tslab_epoch_malloc(epoch, 100) == NULL);
+  CHECK_EQ(tsl_counts.limits_refused, 1);
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tsl_fast_malloc((size_t)1 << 27) == NULL);
+  CHECK_GE(tsl_counts.memory_refused, 1);
+}
+
+// By class, whatever part of them lay in cells and in slabs.
+static void survivors_are_told_until_they_are_freed(size_t first_cell_bytes) {
+  enum { COUNT = 300 };
+  void *small[COUNT], *medium[COUNT];
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  epochs_alloc_many(small, epoch, 48, COUNT);
+  epochs_alloc_many(medium, epoch, 2000, COUNT);
+  check_told(epoch, 2 * COUNT, COUNT * (UINT64_C(48) + 2048));
+  for (unsigned i = 0; i < 100; i++) epochs_free(small[i], 48);
+  os_fake.now_ms = 7777;
+  epochs_close(epoch, 2 * COUNT - 100);
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+  CHECK_EQ(row->state, TSLAB_CLOSED);
+  CHECK_EQ(row->closed_ms, 7777);
+  CHECK_EQ(row->survivors[tsl_sizeclass_of(48)], COUNT - 100);
+  CHECK_EQ(row->survivors[tsl_sizeclass_of(2000)], COUNT);
+  for (unsigned i = 100; i < COUNT - 1; i++) epochs_free(small[i], 48);
+  be(other);
+  for (unsigned i = 0; i < COUNT; i++) epochs_free(medium[i], 2000);
+  check_told(epoch, 1, 48);
+  CHECK_EQ(tslab_usable_size(small[COUNT - 1]), 48);
+  epochs_free(small[COUNT - 1], 48);
+  CHECK_EQ(row->id, 0);
+  CHECK_EQ(row->held_bytes, 0);
+  be(mine);
+}
+static void survivors_in_cells(void) {
+  open_homes();
+  survivors_are_told_until_they_are_freed(0);
+}
+static void survivors_in_slabs(void) {
+  open_homes();
+  survivors_are_told_until_they_are_freed(TSLAB_NO_CELLS);
+}
+
+static void released_survivors_leave_no_trace(void) {
+  open_homes();
+  void *blocks_of_it[50];
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc_many(blocks_of_it, epoch, 48, 50);
+  epochs_close(epoch, 50);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  tslab_epoch next = epochs_open();
+  CHECK_EQ(tsl_epoch_slot(next), tsl_epoch_slot(epoch));
+  epochs_alloc(next, 48);
+  check_told(next, 1, 48);
+}
+
+static void parents_hold_what_children_hold(void) {
+  open_homes();
+  tslab_epoch parent = epochs_open(), child = EPOCHS_OPEN(.parent = parent);
+  void *block = epochs_alloc(child, 100);
+  const struct tsl_epochs_row *parents = TSL_ROW(epochs, tsl_epoch_slot(parent)),
+                              *childs = TSL_ROW(epochs, tsl_epoch_slot(child));
+  CHECK_EQ(parents->held_bytes, childs->held_bytes);
+  CHECK_EQ(childs->parent, tsl_epoch_slot(parent));
+  CHECK_EQ(parents->id, parent);
+  epochs_free(block, 100);
+  epochs_close(child, 0);
+  CHECK_EQ(parents->held_bytes, 0);
+}
+
+static void threads_are_told(void) {
+  open_homes();
+  tsl_report_start();
+  const struct tsl_heaps_row *row = TSL_ROW(heaps, mine->number);
+  tsl_report_heap(mine);
+  CHECK_EQ(row->thread, 4712);
+  CHECK_EQ(row->state, 1);
+  CHECK_EQ(row->home, mine->number);
+  be(&tsl_heap_empty);
+  tsl_heap_pool(mine);
+  CHECK_EQ(row->thread, 0);
+  CHECK_EQ(row->state, 2);
+}
+
+static void scopes_are_told_when_they_are_left(void) {
+  open_homes();
+  tslab_scope scope;
+  tslab_epoch epoch = epochs_open();
+  epochs_enter(&scope, epoch);
+  void *first = alloc(100), *second = alloc(200);
+  tsl_fast_free(first);
+  epochs_leave(&scope);
+  check_told(epoch, 1, tslab_good_size(200));
+  epochs_enter(&scope, epoch);
+  tsl_fast_free(second);
+  epochs_leave(&scope);
+  check_told(epoch, 0, 0);
+}
+
+static void gaps_are_nobodys(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  size_t bytes = tsl_usable(epochs_alloc(epoch, 16));
+  bytes += tsl_usable(tslab_epoch_aligned_alloc(epoch, 256, 16));
+  bytes += tsl_usable(tslab_epoch_aligned_alloc(epoch, 1024, 32));
+  check_told(epoch, 3, bytes);
+}
+
+static void large_blocks_are_told(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  void *block = epochs_alloc(epoch, 100000);
+  check_told(epoch, 1, 131072);
+  block = tslab_realloc(block, 400000);
+  CHECK(block != NULL);
+  check_told(epoch, 1, 458752);
+  epochs_close(epoch, 1);
+  check_told(epoch, 1, 458752);
+  tslab_free(block);
+  CHECK_EQ(((struct tsl_epochs_row *)TSL_ROW(epochs, tsl_epoch_slot(epoch)))->large_bytes, 0);
+}
+
+static void a_child_of_fork_tells_of_itself(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc(epoch, 100);
+  tsl_report_after_fork();
+  CHECK(!tsl_report_is_on());
+  epochs_alloc(epoch, 5000);
+  CHECK(tsl_report_is_on());
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+  CHECK_EQ(row->id, epoch);
+  CHECK_EQ(row->held_bytes, tsl_epoch_at(tsl_epoch_slot(epoch))->held_bytes);
+}
+
+// ---- Random operations of two threads, and what a reader makes of them.
+
+struct live {
+  void *block;
+  size_t bytes;
+  unsigned epoch;  // EPOCHS: the default one
+};
+
+static struct live live[MOST_LIVE];
+static unsigned live_count;
+static tslab_epoch epochs[EPOCHS];
+static bool is_closed[EPOCHS];
+
+static size_t random_size(uint64_t *seed) {
+  unsigned kind = test_random_below(seed, 20);
+  if (kind == 0) return 40000 + test_random_below(seed, 200000);
+  return 1 + test_random_below(seed, kind < 4 ? 9000 : 400);
+}
+
+static void forget(unsigned i) { live[i] = live[--live_count]; }
+
+static void allocate(uint64_t *seed) {
+  if (live_count == MOST_LIVE) return;
+  struct live *at = &live[live_count];
+  *at = (struct live){NULL, random_size(seed), test_random_below(seed, EPOCHS + 2)};
+  if (at->epoch > EPOCHS) at->epoch = EPOCHS;
+  if (at->epoch != EPOCHS && is_closed[at->epoch]) return;
+  at->block = at->epoch == EPOCHS ? tsl_fast_malloc(at->bytes)
+                                  : tslab_epoch_malloc(epochs[at->epoch], at->bytes);
+  CHECK(at->block != NULL);
+  at->bytes = tsl_usable(at->block);
+  live_count++;
+}
+
+static void end_one(uint64_t *seed) {
+  if (live_count == 0) return;
+  unsigned i = test_random_below(seed, live_count);
+  tsl_fast_free(live[i].block);
+  forget(i);
+}
+
+static void change_epoch(uint64_t *seed) {
+  unsigned i = test_random_below(seed, EPOCHS);
+  if (!is_closed[i] && test_random_below(seed, 4) != 0) {
+    CHECK_EQ(tslab_epoch_close(epochs[i]).error, 0);
+    is_closed[i] = true;
+    return;
+  }
+  int error = tslab_epoch_release(epochs[i]);
+  CHECK(error == 0 || error == ESTALE);
+  for (unsigned at = live_count; at-- > 0;) {
+    if (live[at].epoch == i) forget(at);
+  }
+  epochs[i] = EPOCHS_OPEN(.first_cell_bytes = test_random_below(seed, 3) == 0 ? TSLAB_NO_CELLS : 0);
+  is_closed[i] = false;
+}
+
+static void check_epochs(void) {
+  for (unsigned i = 0; i < EPOCHS; i++) {
+    uint64_t objects = 0, bytes = 0;
+    for (unsigned at = 0; at < live_count; at++) {
+      objects += live[at].epoch == i;
+      bytes += live[at].epoch == i ? live[at].bytes : 0;
+    }
+    const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epochs[i]));
+    if (row->id == epochs[i]) check_told(epochs[i], objects, bytes);
+    if (row->id != epochs[i]) CHECK_EQ(objects, 0);
+    if (row->id == epochs[i])
+      CHECK_EQ(row->held_bytes, tsl_epoch_at(tsl_epoch_slot(epochs[i]))->held_bytes);
+  }
+}
+
+static void check_default(void) {
+  uint32_t objects[TSL_CLASSES] = {0};
+  for (unsigned at = 0; at < live_count; at++) {
+    if (live[at].epoch == EPOCHS && live[at].bytes <= TSL_SMALL_LIMIT)
+      objects[tsl_sizeclass_of(live[at].bytes)]++;
+  }
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    check_context_set("class %d", (int)class);
+    CHECK_EQ(told_of_class(class), objects[class]);
+  }
+}
+
+static void what_is_told_is_true(void) {
+  uint64_t seed = 5;
+  open_homes();
+  tsl_report_start();
+  for (unsigned i = 0; i < EPOCHS; i++) epochs[i] = epochs_open();
+  for (unsigned step = 0; step < STEPS; step++) {
+    be(test_random_below(&seed, 3) == 0 ? other : mine);
+    unsigned kind = test_random_below(&seed, 100);
+    if (kind < 50) allocate(&seed);
+    if (kind >= 50 && kind < 98) end_one(&seed);
+    if (kind >= 98) change_epoch(&seed);
+    os_fake.now_ms += step % 8 == 0;
+    if (step % CHECK_EVERY != 0) continue;
+    tell();
+    check_epochs();
+    // What others freed waits with them: told from the frees on.
+    check_default();
+    state_check();
+  }
+}
+
+int main(void) {
+  RUN(nothing_is_told_before_there_is_a_file);
+  RUN(the_first_epoch_with_memory_makes_it);
+  RUN(age_makes_it);
+  RUN(an_option_keeps_it_away);
+  RUN(a_refusal_is_final_and_harmless);
+  RUN(what_was_there_is_told);
+  RUN(classes_are_told);
+  RUN(the_process_is_told);
+  RUN(refusals_are_counted);
+  RUN(survivors_in_cells);
+  RUN(survivors_in_slabs);
+  RUN(released_survivors_leave_no_trace);
+  RUN(parents_hold_what_children_hold);
+  RUN(threads_are_told);
+  RUN(scopes_are_told_when_they_are_left);
+  RUN(gaps_are_nobodys);
+  RUN(large_blocks_are_told);
+  RUN(a_child_of_fork_tells_of_itself);
+  RUN(what_is_told_is_true);
+  return test_status();
+}

@@ -1,0 +1,88 @@
+"""Writes the tables of docs/statistics.md, between two marks.
+
+They say what src/epoch/rows.h says. With --check nothing is written; the document has to be up to
+date.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DECLARATIONS = ROOT / "src/epoch/rows.h"
+DOCUMENT = ROOT / "docs/statistics.md"
+
+BEGIN = "<!-- fields: written by tools/statistics_table.py from src/epoch/rows.h -->\n"
+END = "<!-- fields: end -->\n"
+
+SECTION = re.compile(r"#define TSL_(\w+)_FIELDS\([^)]*\)((?:.*\\\n)*.*\n)")
+VALUE = re.compile(r'(ONE|EACH)\(T, (\w+), (\w+), (\w+), (\w+),[\s\\]*"([^"]*)"\)')
+TEXT = re.compile(r'TEXT\(T, \w+, (\w+),[\s\\]*"([^"]*)"\)')
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    what: str
+    unit: str
+    meaning: str
+
+    def row(self) -> str:
+        return f"| `{self.name}` | {self.what} | {self.unit} | {self.meaning} |"
+
+
+def value_field(form: str, name: str, unit: str, kind: str, meaning: str) -> Field:
+    what = kind.lower() + (" by class" if form == "EACH" else "")
+    return Field(name, what, "" if unit == "NONE" else unit.lower(), meaning)
+
+
+def parse_tables(declarations: str) -> dict[str, list[Field]]:
+    """The fields of each table, in their order."""
+    tables: dict[str, list[Field]] = {}
+    for table, body in SECTION.findall(declarations):
+        fields = [
+            value_field(form, name, unit, kind, meaning)
+            for form, _, name, unit, kind, meaning in VALUE.findall(body)
+        ]
+        fields += [Field(name, "text", "", meaning) for name, meaning in TEXT.findall(body)]
+        declared = len(re.findall(r"\b(?:ONE|EACH|TEXT)\(T,", body))
+        if declared != len(fields):
+            raise ValueError(f"understood {len(fields)} of {declared} fields of {table}")
+        tables[table.lower()] = fields
+    return tables
+
+
+def content(tables: dict[str, list[Field]]) -> str:
+    lines = []
+    for table, fields in tables.items():
+        lines += [f"### {table}", "", "| field | kind | unit | meaning |", "|---|---|---|---|"]
+        lines += [field.row() for field in fields]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def with_content(document: str, text: str) -> str:
+    """The document with the text between its marks."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{DOCUMENT} lacks the lines {BEGIN.strip()} and {END.strip()}")
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+
+
+def main(arguments: list[str]) -> int:
+    document = DOCUMENT.read_text()
+    wanted = with_content(document, content(parse_tables(DECLARATIONS.read_text())))
+    if "--check" not in arguments:
+        DOCUMENT.write_text(wanted)
+    elif document != wanted:
+        print(f"{DOCUMENT.relative_to(ROOT)} is out of date; run: make format")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
