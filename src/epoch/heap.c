@@ -436,7 +436,8 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   tsl_heap_look_at_ready(heap, COLLECT_BUDGET);
   struct tsl_slab *slab = stock->slabs != NULL ? stock->slabs : heap_open_slab(heap, class);
   if (slab == NULL) return false;
-  if (stock->run != 0) stock_drain(heap, class);  // a limit's callback may have allocated here
+  if (tsl_stock_blocks(stock) != 0)
+    stock_drain(heap, class);  // a limit's callback may have allocated here
   struct tsl_handful handful = tsl_slab_take(slab);
   stock->next = handful.base;
   stock->rest = handful.blocks;

@@ -71,7 +71,19 @@ void tsl_remote_send_all(struct tsl_heap *home) {
 
 uint32_t tsl_remote_waiting(const struct tsl_heap *home, unsigned class) {
   const struct tsl_gather *gather = &home->store->gathers[class];
-  return tsl_bit_count(tsl_load_relaxed(&gather->opened) & ~tsl_load_relaxed(&gather->out));
+  uint64_t opened = tsl_load_acquire(&gather->opened);  // pairs: gather
+  return tsl_bit_count(opened & ~tsl_load_relaxed(&gather->out));
+}
+
+// A fork may come between any two stores: the child finds a gather in which nothing waits.
+static void gather_begin(struct tsl_gather *gather, uintptr_t start, uint32_t owner,
+                         uint64_t others) {
+  tsl_store_relaxed(&gather->opened, 0);
+  tsl_compiler_fence();  // pairs: gather
+  tsl_store_relaxed(&gather->start, start);
+  tsl_store_relaxed(&gather->owner, owner);
+  tsl_store_relaxed(&gather->out, others);
+  tsl_store_release(&gather->opened, others);  // pairs: gather
 }
 
 // The block's word is the one to gather from now on. The block itself does not wait: a thread that
@@ -89,7 +101,7 @@ TSL_NOINLINE static void gather_open(struct tsl_heap *home, uint32_t owner, unsi
   tsl_remote_send(home, class);
   uint64_t others =
       tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
-  *gather = (struct tsl_gather){start, others, others, owner};
+  gather_begin(gather, start, owner, others);
   count_sent(owner, class);
   put_blocks(owner, place.slab, (unsigned)place.index, 1);
 }

@@ -48,11 +48,12 @@ static void report_label(uint32_t label) {
 
 static size_t limit_of(size_t limit) { return limit == SIZE_MAX ? 0 : limit; }
 
-// All but what others add to. Readers skip a row without an id.
-static void report_epoch(uint32_t slot) {
+// All but what others add to; false when there is no memory for its row. Readers skip a row without
+// an id.
+static bool report_epoch(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_epochs_row *row = TSL_ROW(epochs, slot);
-  if (row == NULL) return;
+  if (row == NULL) return false;
   uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
   report_label(epoch->label);
   tsl_mirror_beat(epoch->opened_ms);
@@ -64,30 +65,33 @@ static void report_epoch(uint32_t slot) {
   PUT(row, soft_limit_bytes, limit_of(epoch->soft_limit));
   PUT(row, hard_limit_bytes, limit_of(epoch->hard_limit));
   tsl_store_release(&row->id, tsl_epoch_id(slot, word));  // pairs: mirror
+  return true;
 }
 
 static struct tsl_epochs_row *epoch_row(uint32_t slot) {
   if (!tsl_report_is_on()) return NULL;
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (slot != 0 && tsl_load_relaxed(&epoch->told) == NOT_TOLD) {
-    report_epoch(slot);
+  if (slot != 0 && tsl_load_relaxed(&epoch->told) == NOT_TOLD && report_epoch(slot))
     tsl_store_relaxed(&epoch->told, TOLD);
-  }
   return TSL_ROW(epochs, slot);
 }
 
-// The epochs that hold memory already. Threads tell of themselves when they come by next.
+static void report_held_epoch(uint32_t slot) {
+  size_t held = tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes);
+  struct tsl_epochs_row *row = held == 0 ? NULL : epoch_row(slot);
+  if (row != NULL) PUT(row, held_bytes, held);
+}
+
+// The epochs that hold memory already, each kept from retiring meanwhile. Threads tell of
+// themselves when they come by next.
 static void report_epochs(void) {
   struct tsl_epochs_row *first = TSL_ROW(epochs, 0);
   if (first == NULL) return;
   PUT(first, opened_ms, tsl_os_now_ms());
   for (uint32_t slot = 1; slot <= tsl_load_relaxed(&tsl_region.last_epoch); slot++) {
-    const struct tsl_epoch *epoch = tsl_epoch_at(slot);
-    bool is_over = tsl_epoch_state(tsl_load_relaxed(&epoch->word)) == TSL_EPOCH_FREE;
-    size_t held = tsl_load_relaxed(&epoch->held_bytes);
-    if (is_over || held == 0) continue;
-    struct tsl_epochs_row *row = epoch_row(slot);
-    if (row != NULL) PUT(row, held_bytes, held);
+    if (!tsl_epoch_hold(slot)) continue;
+    report_held_epoch(slot);
+    tsl_epoch_drain(slot, 1);
   }
 }
 
@@ -107,14 +111,19 @@ static void report_process(void) {
   PUT(row, memory_refused, tsl_load_relaxed(&tsl_counts.memory_refused));
 }
 
-// The table of heaps comes last: with its first row the others begin to report.
+// The table of heaps comes last: with its first row the others begin to report. Without memory for
+// it the next tick tries again.
 void tsl_report_start(void) {
   if (tsl_option(stats) == 0 || tsl_load_relaxed(&tried) != 0) return;
   if (tsl_exchange_relaxed(&tried, 1) != 0 || !tsl_mirror_open(&tsl_rows_layout)) return;
   report_classes();
   report_label(TSL_LABEL_DEFAULT);
   report_process();
-  if (TSL_ROW(bins, 0) != NULL && TSL_ROW(heaps, 0) != NULL) report_epochs();
+  if (TSL_ROW(bins, 0) == NULL || TSL_ROW(heaps, 0) == NULL) {
+    tsl_store_relaxed(&tried, 0);
+  } else {
+    report_epochs();
+  }
 }
 
 static bool is_old_enough(uint64_t now_ms) {
@@ -252,7 +261,9 @@ void tsl_report_over(uint32_t slot) {
 }
 
 void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
-  struct tsl_epochs_row *row = epoch_row(slot);
+  uint32_t any = 0;
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) any |= counts[class];
+  struct tsl_epochs_row *row = any == 0 ? NULL : epoch_row(slot);
   if (row == NULL) return;
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
     if (counts[class] == 0) continue;
@@ -261,9 +272,12 @@ void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
   }
 }
 
+// It may come before the seal that counted the block tells of it.
 void tsl_report_survivor_freed(uint32_t slot, unsigned class) {
   struct tsl_epochs_row *row = told_row(slot);
-  if (row != NULL && class < TSL_CLASSES) tsl_sub_relaxed(&row->survivors[class], 1);
+  if (row == NULL || class >= TSL_CLASSES) return;
+  tsl_store_relaxed(&tsl_epoch_at(slot)->told, HAS_SURVIVORS);
+  tsl_sub_relaxed(&row->survivors[class], 1);
 }
 
 void tsl_report_away(uint32_t part, unsigned class) {
@@ -281,10 +295,22 @@ void tsl_report_homeless(unsigned class) {
 
 __attribute__((destructor)) static void report_end(void) { tsl_mirror_close(); }
 
+// Every heap is told of anew, when its thread comes by.
+static void forget_heaps(void) {
+  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
+    struct tsl_heap *heap = tsl_heap_at(number);
+    heap->told_next = TSL_NEVER_TOLD;
+    heap->told_ms = 0;
+    heap->thread = 0;
+  }
+}
+
 void tsl_report_after_fork(void) {
   tsl_mirror_after_fork();
   tsl_store_relaxed(&tried, 0);
+  tsl_store_relaxed(&began_ms, 0);
   memset(label_told, 0, sizeof label_told);
+  forget_heaps();
   for (uint32_t slot = 1; slot <= tsl_region.last_epoch; slot++)
     tsl_epoch_at(slot)->told = NOT_TOLD;
 }

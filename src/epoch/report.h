@@ -33,6 +33,9 @@ TSL_HIDDEN void tsl_report_part(const struct tsl_heap *part);
 // A part ends.
 TSL_HIDDEN void tsl_report_sealed(const struct tsl_heap *part);
 
+// A heap of which nothing was told: no cell lies there.
+#define TSL_NEVER_TOLD UINTPTR_MAX
+
 // Whether what a heap says may have changed since it was last told: what leaving a scope looks at.
 // Homes speak at their ticks.
 TSL_ALWAYS_INLINE bool tsl_report_is_due(const struct tsl_heap *heap) {

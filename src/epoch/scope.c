@@ -4,6 +4,7 @@
 
 #include "epoch/large_list.h"
 #include "epoch/pool.h"
+#include "epoch/report.h"
 #include "epoch/seal.h"
 #include "os/os.h"
 
@@ -55,18 +56,23 @@ static uint32_t find_heap(uint32_t slot, struct tsl_heap *home) {
   return number;
 }
 
+static void give_back(struct tsl_heap *heap) {
+  tsl_report_sealed(heap);
+  tsl_heap_give_part(heap);
+}
+
 // Gives the thread a heap in the epoch.
 static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_heap *heap = tsl_heap_take_part(tsl_heap_current->home, slot);
   if (heap == NULL) return ENOMEM;
   if (!tsl_epoch_hold(slot)) {
-    tsl_heap_give_part(heap);
+    give_back(heap);
     return ECANCELED;
   }
   uint32_t head = tsl_load_relaxed(&epoch->heaps);
   do {
     if (head == TSL_EPOCH_ENDED) {
-      tsl_heap_give_part(heap);
+      give_back(heap);
       tsl_epoch_drain(slot, 1);
       return ECANCELED;
     }

@@ -72,8 +72,8 @@ static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors, ui
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   slab_enter_sealed((tsl_unit)tsl_slab_unit(slab), sizeclass, class);
   struct tsl_sealed sealed = tsl_slab_seal(slab);
-  if (sealed.empty) return slab_end(slab);
   counts[class] += sealed.out;
+  if (sealed.empty) return slab_end(slab);
   survivors->objects += sealed.out;
   survivors->bytes += (size_t)sealed.out * sizeclass->bytes;
   survivors->pages += pages(sizeclass->slab_bytes);
@@ -126,7 +126,7 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
     next = tsl_span_at(unit)->next;
     empty += slab_seal(tsl_slab_at(unit), survivors, counts);
   }
-  if (empty != count) tsl_report_survivors(epoch, counts);
+  tsl_report_survivors(epoch, counts);
   tsl_report_sealed(heap);
   heap_forget(heap);
   tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing

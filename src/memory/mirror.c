@@ -8,7 +8,7 @@
 #include "os/os.h"
 #include "tslab.h"
 
-enum { CHUNK_BYTES = 4096, NAME_BYTES = 48 };
+enum { CHUNK_BYTES = 4096, NAME_BYTES = 48, RETRY_MS = 1000 };
 
 enum mirror_state { NOT_TRIED, OPEN, REFUSED };
 
@@ -61,7 +61,7 @@ static void write_tables(const struct tsl_mirror_layout *layout) {
     tsl_mirror_tables[i].rows = (uintptr_t)header + at;
     tsl_mirror_tables[i].row_bytes = layout->tables[i].row_bytes;
     tsl_mirror_tables[i].most_rows = layout->tables[i].most_rows;
-    tsl_mirror_tables[i].is_full = false;
+    tsl_mirror_tables[i].retry_ms = 0;
     at += table_bytes_in(layout, i);
   }
   memcpy(file_table(layout->table_count), layout->fields,
@@ -102,7 +102,9 @@ static void write_head(const struct tsl_mirror_layout *layout) {
 }
 
 static bool open_locked(const struct tsl_mirror_layout *layout) {
-  tsl_format(name, sizeof name, "tslab.%u.%zu", tsl_os_process(), (size_t)tsl_os_process_start());
+  uint64_t start = tsl_os_process_start();
+  if (start == 0) return false;  // it could not be told from another process's
+  tsl_format(name, sizeof name, "tslab.%u.%zu", tsl_os_process(), (size_t)start);
   mapped_bytes = file_bytes(layout);
   header = tsl_os_share(name, mapped_bytes);
   if (header == NULL) return false;
@@ -134,16 +136,20 @@ static size_t extended_bytes(const struct tsl_mirror_table *table, uint32_t row)
   return end < most ? end : most;
 }
 
+static void set_full(unsigned number, bool is_full) {
+  tsl_mirror_tables[number].retry_ms = is_full ? tsl_os_now_ms() + RETRY_MS : 0;
+  tsl_store_relaxed(&file_table(number)->is_full, is_full);
+}
+
 static bool extend_locked(unsigned number, uint32_t row) {
   struct tsl_mirror_table *table = &tsl_mirror_tables[number];
   if (row < table->ready) return true;
-  if (row >= table->most_rows || table->is_full) return false;
+  if (row >= table->most_rows) return false;
+  if (table->retry_ms != 0 && tsl_os_now_ms() < table->retry_ms) return false;
   size_t end = extended_bytes(table, row), rows = end / table->row_bytes;
-  if (!tsl_os_share_more(name, table->rows - (uintptr_t)header, end)) {
-    table->is_full = true;
-    tsl_store_relaxed(&file_table(number)->is_full, 1);
-    return false;
-  }
+  bool is_full = !tsl_os_share_more(name, table->rows - (uintptr_t)header, end);
+  set_full(number, is_full);
+  if (is_full) return false;
   uint32_t ready = (uint32_t)(rows < table->most_rows ? rows : table->most_rows);
   tsl_store_release(&file_table(number)->rows, ready);  // pairs: mirror
   tsl_store_release(&table->ready, ready);              // pairs: mirror
@@ -169,7 +175,7 @@ static void forget(void) {
 
 void tsl_mirror_close(void) {
   tsl_lock_acquire(&lock);
-  if (state == OPEN) tsl_os_unshare(name);
+  if (state == OPEN && header->pid == tsl_os_process()) tsl_os_unshare(name);
   tsl_store_relaxed(&state, REFUSED);
   forget();
   tsl_lock_release(&lock);

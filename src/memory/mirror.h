@@ -31,7 +31,7 @@ struct tsl_mirror_table {
   uint32_t row_bytes;  // [lock:mirror, read by any]
   uint32_t ready;      // [lock:mirror, read by any] 0 while there is no file
   uint32_t most_rows;  // [lock:mirror]
-  bool is_full;        // [lock:mirror] the system refused memory for more rows
+  uint64_t retry_ms;   // [lock:mirror] 0, or the system refused rows and is not asked before
 };
 
 TSL_HIDDEN extern struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
@@ -55,7 +55,8 @@ TSL_HIDDEN bool tsl_mirror_open(const struct tsl_mirror_layout *layout);
 // Whether there is a file. A moment's value.
 TSL_HIDDEN bool tsl_mirror_is_open(void);
 
-// Gives a table memory for one more row, when there is a file and the system has some.
+// Gives a table memory for one more row, when there is a file and the system has some; a system that
+// refused is asked again a second later.
 TSL_HIDDEN bool tsl_mirror_extend(unsigned number, uint32_t row);
 
 // The row of a table whose rows have so many bytes; NULL when there is none.

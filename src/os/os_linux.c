@@ -217,62 +217,93 @@ static uint64_t start_in(const char *stat) {
   return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
 }
 
+// System calls by their numbers where the C library's are cancellation points: a thread that is
+// cancelled in the middle of malloc would leave locks behind.
+static int open_raw(const char *path, int flags) {
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+static void close_raw(int file) { syscall(SYS_close, file); }
+
 uint64_t tsl_os_process_start(void) {
   char stat[1024];
-  int saved = errno, file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  ssize_t length = file < 0 ? 0 : read(file, stat, sizeof stat - 1);
-  if (file >= 0) close(file);
+  int saved = errno, file = open_raw("/proc/self/stat", O_RDONLY);
+  long length = file < 0 ? 0 : syscall(SYS_read, file, stat, sizeof stat - 1);
+  if (file >= 0) close_raw(file);
   stat[length < 0 ? 0 : length] = 0;
   uint64_t start = start_in(stat);
   errno = saved;
   return start;
 }
 
-enum { SHARED_PATH_BYTES = 128 };
+enum { SHARED_PATH_BYTES = 128, INTERRUPTIONS = 16, ADDRESS_SHARE = 16 };
+
+// The file that was made last: another one of its name is somebody else's.
+static dev_t shared_device;
+static ino_t shared_inode;
 
 static const char *shared_path(char *path, const char *name) {
   tsl_format(path, SHARED_PATH_BYTES, "/dev/shm/%s", name);
   return path;
 }
 
-// A file that may not grow so large would stop the program with a signal.
+// A file that may not grow so large would stop the program with a signal, and a program whose
+// address space is limited needs it for something else.
 static bool may_be_so_large(size_t bytes) {
-  struct rlimit limit;
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+  struct rlimit file, space;
+  return getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur >= bytes &&
+         getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur / ADDRESS_SHARE >= bytes;
 }
 
 static void *map_shared(int file, size_t bytes) {
-  if (ftruncate(file, (off_t)bytes) != 0) return NULL;
+  struct stat status;
+  if (ftruncate(file, (off_t)bytes) != 0 || fstat(file, &status) != 0) return NULL;
+  shared_device = status.st_dev;
+  shared_inode = status.st_ino;
   void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   return address == MAP_FAILED ? NULL : address;
+}
+
+static bool is_shared_file(int file) {
+  struct stat status;
+  return file >= 0 && fstat(file, &status) == 0 && status.st_dev == shared_device &&
+         status.st_ino == shared_inode;
 }
 
 void *tsl_os_share(const char *name, size_t bytes) {
   char path[SHARED_PATH_BYTES];
   int saved = errno;
   unlink(shared_path(path, name));
-  int file = may_be_so_large(bytes) ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  int file = may_be_so_large(bytes) ? open_raw(path, O_RDWR | O_CREAT | O_EXCL) : -1;
   void *address = file < 0 ? NULL : map_shared(file, bytes);
-  if (file >= 0) close(file);
+  if (file >= 0) close_raw(file);
   if (file >= 0 && address == NULL) unlink(path);
   errno = saved;
   return address;
 }
 
+static bool allocate(int file, size_t offset, size_t bytes) {
+  for (unsigned i = 0; i < INTERRUPTIONS; i++) {
+    if (syscall(SYS_fallocate, file, 0, (off_t)offset, (off_t)bytes) == 0) return true;
+    if (errno != EINTR) return false;
+  }
+  return false;
+}
+
 // The file is opened anew: programs close descriptors that they do not know.
 bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   char path[SHARED_PATH_BYTES];
-  int saved = errno, file = open(shared_path(path, name), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  bool done = file >= 0 && fallocate(file, 0, (off_t)offset, (off_t)bytes) == 0;
-  if (file >= 0) close(file);
+  int saved = errno, file = open_raw(shared_path(path, name), O_RDWR);
+  bool done = is_shared_file(file) && allocate(file, offset, bytes);
+  if (file >= 0) close_raw(file);
   errno = saved;
   return done;
 }
 
 void tsl_os_unshare(const char *name) {
   char path[SHARED_PATH_BYTES];
-  int saved = errno;
-  unlink(shared_path(path, name));
+  int saved = errno, file = open_raw(shared_path(path, name), O_RDONLY);
+  if (is_shared_file(file)) unlink(path);
+  if (file >= 0) close_raw(file);
   errno = saved;
 }
 

@@ -102,10 +102,14 @@ static void a_full_system_costs_rows(void) {
   CHECK_EQ(table_at(LARGE)->is_full, 1);
   CHECK_EQ(table_at(LARGE)->rows, CHUNK_ROWS);
   os_fake_recover();
+  os_fake.now_ms += 999;
   CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS, ROW_BYTES) == NULL);
   CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS - 1, ROW_BYTES) != NULL);
   CHECK(tsl_mirror_row(SMALL, 0, 64) != NULL);
   CHECK_EQ(table_at(SMALL)->is_full, 0);
+  os_fake.now_ms += 1;
+  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS, ROW_BYTES) != NULL);
+  CHECK_EQ(table_at(LARGE)->is_full, 0);
 }
 
 static void refused(enum os_fake_call call) {

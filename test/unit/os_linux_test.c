@@ -394,6 +394,49 @@ static void too_large_a_file_is_refused(void) {
   CHECK(tsl_os_share("no/such/folder", 65536) == NULL);
 }
 
+static void too_large_a_share_of_the_addresses_is_refused(void) {
+  struct rlimit limit = {(rlim_t)1 << 40, (rlim_t)1 << 40};
+  CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  CHECK(tsl_os_share("tslab.test.4", ((size_t)1 << 36) + 65536) == NULL);
+  CHECK(access("/dev/shm/tslab.test.4", F_OK) != 0);
+  CHECK(tsl_os_share("tslab.test.4", 65536) != NULL);
+  tsl_os_unshare("tslab.test.4");
+}
+
+// A file of the same name that somebody else has put there.
+static void other_peoples_files_stay(void) {
+  const char *path = "/dev/shm/tslab.test.5";
+  CHECK(tsl_os_share("tslab.test.5", 65536) != NULL);
+  int kept = open(path, O_RDONLY);  // its inode is not used again
+  CHECK_EQ(unlink(path), 0);
+  int file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+  CHECK(file >= 0);
+  CHECK(!tsl_os_share_more("tslab.test.5", 0, 65536));
+  tsl_os_unshare("tslab.test.5");
+  CHECK_EQ(unlink(path), 0);
+  close(file);
+  close(kept);
+}
+
+static void *share_cancelled(void *past_it) {
+  pthread_cancel(pthread_self());
+  tsl_os_process_start();
+  tsl_os_share("tslab.test.6", 65536);
+  tsl_os_share_more("tslab.test.6", 0, 65536);
+  tsl_os_unshare("tslab.test.6");
+  *(bool *)past_it = true;
+  return NULL;
+}
+
+// malloc calls these, with locks held.
+static void no_call_is_a_cancellation_point(void) {
+  bool past_it = false;
+  pthread_t thread;
+  CHECK_EQ(pthread_create(&thread, NULL, share_cancelled, &past_it), 0);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  CHECK(past_it);
+}
+
 int main(void) {
   RUN(page_size);
   RUN(reserved_is_aligned_and_closed);
@@ -423,5 +466,8 @@ int main(void) {
   RUN(shared_memory_is_seen_by_name);
   RUN(an_older_file_goes);
   RUN(too_large_a_file_is_refused);
+  RUN(too_large_a_share_of_the_addresses_is_refused);
+  RUN(other_peoples_files_stay);
+  RUN(no_call_is_a_cancellation_point);
   return test_status();
 }

@@ -99,6 +99,21 @@ static void a_refusal_is_final_and_harmless(void) {
   CHECK_EQ(os_fake.calls[OS_FAKE_SHARE], 1);
 }
 
+// Without rows for heaps nobody reports; they are asked for again.
+static void rows_that_come_late_are_taken(void) {
+  open_homes();
+  os_fake.now_ms = 1;
+  tslab_epoch epoch = epochs_open();
+  os_fake.failures[OS_FAKE_SHARE_MORE].from = 2;  // there is a file, without rows
+  tsl_report_start();
+  CHECK(!tsl_report_is_on());
+  os_fake_recover();
+  os_fake.now_ms += 1000;
+  epochs_alloc(epoch, 100);
+  CHECK(tsl_report_is_on());
+  check_told(epoch, 1, tslab_good_size(100));
+}
+
 // What lived before the file is in it once its thread comes by.
 static void what_was_there_is_told(void) {
   open_homes();
@@ -282,6 +297,23 @@ static void a_child_of_fork_tells_of_itself(void) {
   CHECK_EQ(row->held_bytes, tsl_epoch_at(tsl_epoch_slot(epoch))->held_bytes);
 }
 
+// Also of parts that stay as they are, and by the child's thread.
+static void a_child_tells_of_all_heaps_anew(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc(epoch, 100);
+  mine->thread = 1;
+  tsl_report_after_fork();
+  tsl_report_start();
+  struct tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  epochs_leave(&scope);
+  check_told(epoch, 1, tslab_good_size(100));
+  tell();
+  const struct tsl_heaps_row *row = TSL_ROW(heaps, mine->number);
+  CHECK_EQ(row->thread, tsl_os_thread());
+}
+
 // ---- Random operations of two threads, and what a reader makes of them.
 
 struct live {
@@ -393,6 +425,7 @@ int main(void) {
   RUN(age_makes_it);
   RUN(an_option_keeps_it_away);
   RUN(a_refusal_is_final_and_harmless);
+  RUN(rows_that_come_late_are_taken);
   RUN(what_was_there_is_told);
   RUN(classes_are_told);
   RUN(the_process_is_told);
@@ -406,6 +439,7 @@ int main(void) {
   RUN(gaps_are_nobodys);
   RUN(large_blocks_are_told);
   RUN(a_child_of_fork_tells_of_itself);
+  RUN(a_child_tells_of_all_heaps_anew);
   RUN(what_is_told_is_true);
   return test_status();
 }
