@@ -6,8 +6,10 @@
 
 #include "alloc/alloc.h"
 #include "base/check.h"
+#include "memory/mirror.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "observe/census.h"
 #include "override/override.h"
 
 // glibc's struct mallinfo2 and, with int, struct mallinfo.
@@ -21,16 +23,26 @@ FACE int malloc_trim(size_t keep_bytes) { return tsl_trim(keep_bytes); }
 // 1 is success; the parameters steer an allocator of another shape.
 FACE int mallopt(int parameter TSL_UNUSED, int value TSL_UNUSED) { return 1; }
 
-FACE struct info2 mallinfo2(void) {
-  size_t free = tsl_units_free(), cached = tsl_unit_cache_units();
-  size_t used = tsl_units_open() - free - cached;
+// In the words of glibc, to which large blocks are no part of the arena.
+static struct info2 info_of(const struct tsl_census *census) {
+  size_t used = census->live_bytes - census->large_bytes;
+  size_t rest = census->cached_bytes + census->dirty_bytes;
+  size_t free = census->hot_bytes + census->free_bytes + rest;
   return (struct info2){
-      .arena = (tsl_units_open() - free + tsl_units_dirty()) << TSL_UNIT_LOG2,
-      .ordblks = free + cached,
-      .uordblks = used << TSL_UNIT_LOG2,
-      .fordblks = (tsl_units_dirty() + cached) << TSL_UNIT_LOG2,
-      .keepcost = tsl_units_dirty() << TSL_UNIT_LOG2,
+      .arena = used + free,
+      .ordblks = tsl_units_free() + tsl_unit_cache_units(),
+      .hblks = tsl_load_relaxed(&tsl_counts.large_objects),
+      .hblkhd = census->large_bytes,
+      .uordblks = used,
+      .fordblks = free,
+      .keepcost = rest,
   };
+}
+
+FACE struct info2 mallinfo2(void) {
+  struct tsl_census census;
+  tsl_census_take(&census);
+  return info_of(&census);
 }
 
 // The old interface cannot say more than INT_MAX.
@@ -41,6 +53,8 @@ FACE struct info mallinfo(void) {
   return (struct info){
       .arena = clipped(info.arena),
       .ordblks = clipped(info.ordblks),
+      .hblks = clipped(info.hblks),
+      .hblkhd = clipped(info.hblkhd),
       .uordblks = clipped(info.uordblks),
       .fordblks = clipped(info.fordblks),
       .keepcost = clipped(info.keepcost),
@@ -48,17 +62,31 @@ FACE struct info mallinfo(void) {
 }
 
 FACE void malloc_stats(void) {
-  struct info2 info = mallinfo2();
-  tsl_warn("%zu bytes from the system, %zu in use, %zu free and not yet given back", info.arena,
-           info.uordblks, info.fordblks);
+  struct tsl_census census;
+  tsl_census_take(&census);
+  tsl_warn("%zu bytes resident, %zu in use by %zu blocks", census.resident_bytes, census.live_bytes,
+           census.live_objects);
 }
 
+static void put_part(FILE *stream, const char *type, size_t bytes) {
+  fprintf(stream, "<total type=\"%s\" size=\"%zu\"/>\n", type, bytes);
+}
+
+// The parts are those of tslab_stats, which add up to what is resident.
 FACE int malloc_info(int options, FILE *stream) {
+  struct tsl_census census;
   if (options != 0) return -1;
-  struct info2 info = mallinfo2();
-  fprintf(stream,
-          "<malloc version=\"1\">\n<system type=\"current\" size=\"%zu\"/>\n"
-          "<total type=\"rest\" count=\"%zu\" size=\"%zu\"/>\n</malloc>\n",
-          info.arena, info.ordblks, info.fordblks);
+  tsl_census_take(&census);
+  fprintf(stream, "<malloc version=\"1\">\n<system type=\"current\" size=\"%zu\"/>\n",
+          census.resident_bytes);
+  fprintf(stream, "<total type=\"live\" count=\"%zu\" size=\"%zu\"/>\n", census.live_objects,
+          census.live_bytes);
+  put_part(stream, "hot", census.hot_bytes);
+  put_part(stream, "free", census.free_bytes);
+  put_part(stream, "cached", census.cached_bytes);
+  put_part(stream, "dirty", census.dirty_bytes);
+  put_part(stream, "metadata", census.metadata_bytes);
+  put_part(stream, "untouched", census.untouched_bytes);
+  fputs("</malloc>\n", stream);
   return 0;
 }

@@ -33,6 +33,7 @@ static void mallinfo_test(void) {
   CHECK_LE(during - before, 84 * MIB);
   struct mallinfo2 info = mallinfo2();
   CHECK_GE(info.arena + info.hblkhd, in_use());
+  CHECK_GE(info.arena, info.uordblks + info.fordblks);
   free(large);
   for (int i = 0; i < COUNT; i++) free(blocks[i]);
   CHECK_LE(in_use(), before + 3 * MIB);
