@@ -20,6 +20,7 @@ END = "<!-- fields: end -->\n"
 
 SECTION = re.compile(r"#define TSL_(\w+)_FIELDS\([^)]*\)((?:.*\\\n)*.*\n)")
 VALUE = re.compile(r'(ONE|EACH)\(T, (\w+), (\w+), (\w+), (\w+),[\s\\]*"([^"]*)"\)')
+LIST = re.compile(r'LIST\(T, \w+, \w+, (\w+), (\w+), (\w+),[\s\\]*"([^"]*)"\)')
 TEXT = re.compile(r'TEXT\(T, \w+, (\w+),[\s\\]*"([^"]*)"\)')
 
 
@@ -35,7 +36,7 @@ class Field:
 
 
 def value_field(form: str, name: str, unit: str, kind: str, meaning: str) -> Field:
-    what = kind.lower() + (" by class" if form == "EACH" else "")
+    what = kind.lower() + {"ONE": "", "EACH": " by class", "LIST": "s"}[form]
     return Field(name, what, "" if unit == "NONE" else unit.lower(), meaning)
 
 
@@ -47,8 +48,9 @@ def parse_tables(declarations: str) -> dict[str, list[Field]]:
             value_field(form, name, unit, kind, meaning)
             for form, _, name, unit, kind, meaning in VALUE.findall(body)
         ]
+        fields += [value_field("LIST", *values) for values in LIST.findall(body)]
         fields += [Field(name, "text", "", meaning) for name, meaning in TEXT.findall(body)]
-        declared = len(re.findall(r"\b(?:ONE|EACH|TEXT)\(T,", body))
+        declared = len(re.findall(r"\b(?:ONE|EACH|LIST|TEXT)\(T,", body))
         if declared != len(fields):
             raise ValueError(f"understood {len(fields)} of {declared} fields of {table}")
         tables[table.lower()] = fields

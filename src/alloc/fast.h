@@ -12,22 +12,27 @@
 #define TSL_BIN(heap, place) ((struct tsl_bin *)((char *)(heap) + (place)))
 
 // H2: the comparison finds the end of the bin, an empty bin, and a link that an overflow has
-// changed; all three go on behind this.
-#define TSL_RETURN_POPPED(heap, place)                                                   \
-  do {                                                                                   \
-    uintptr_t *block_ = TSL_BIN(heap, place)->head;                                      \
-    TSL_RETURNED(block_);                                                                \
-    uintptr_t link_ = *block_;                                                           \
-    if (tsl_unlikely(link_ >= (heap)->contained)) break;                                 \
-    link_ ^= (uintptr_t)block_;                                                          \
-    TSL_OPAQUE(place);                                                                   \
-    TSL_BIN(heap, place)->head = (void *)link_;                                          \
-    TSL_OPAQUE(place);                                                                   \
-    TSL_INCREMENT(TSL_BIN(heap, place)->room);                                           \
-    TSL_OPAQUE(place);                                                                   \
-    if (tsl_likely(!TSL_DECREMENT_IS_ZERO(TSL_BIN(heap, place)->until))) return block_;  \
-    return tsl_heap_recount(heap, (unsigned)((place) / sizeof(struct tsl_bin)), block_); \
+// changed; all three go on behind this. `hot` is returned, or `counted` when the bin's counters are
+// due; the block is `block_`. A function that does nothing else needs no frame.
+#define TSL_RETURN_POPPED_AS(heap, place, hot, counted)                              \
+  do {                                                                               \
+    uintptr_t *block_ = TSL_BIN(heap, place)->head;                                  \
+    TSL_RETURNED(block_);                                                            \
+    uintptr_t link_ = *block_;                                                       \
+    if (tsl_unlikely(link_ >= (heap)->contained)) break;                             \
+    link_ ^= (uintptr_t)block_;                                                      \
+    TSL_OPAQUE(place);                                                               \
+    TSL_BIN(heap, place)->head = (void *)link_;                                      \
+    TSL_OPAQUE(place);                                                               \
+    TSL_INCREMENT(TSL_BIN(heap, place)->room);                                       \
+    TSL_OPAQUE(place);                                                               \
+    if (tsl_likely(!TSL_DECREMENT_IS_ZERO(TSL_BIN(heap, place)->until))) return hot; \
+    return counted;                                                                  \
   } while (0)
+#define TSL_RETURN_POPPED(heap, place) \
+  TSL_RETURN_POPPED_AS(                \
+      heap, place, block_,             \
+      tsl_heap_recount(heap, (unsigned)((place) / sizeof(struct tsl_bin)), block_))
 
 TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   struct tsl_heap *heap = tsl_heap_current;

@@ -14,6 +14,7 @@
 #include "epoch/large_list.h"
 #include "epoch/pool.h"
 #include "epoch/report.h"
+#include "epoch/sample.h"
 #include "epoch/scope.h"
 #include "memory/segment.h"
 
@@ -22,6 +23,7 @@ static void fork_prepare(void) {
   tsl_thread_lock();
   tsl_labels_lock();
   tsl_large_list_lock();
+  tsl_sample_lock();
   tsl_region_lock();
   tsl_segments_lock();
   tsl_mirror_lock();
@@ -31,6 +33,7 @@ static void fork_parent(void) {
   tsl_mirror_unlock();
   tsl_segments_unlock();
   tsl_region_unlock();
+  tsl_sample_unlock();
   tsl_large_list_unlock();
   tsl_labels_unlock();
   tsl_thread_unlock();
@@ -40,6 +43,7 @@ static void fork_parent(void) {
 static void fork_child(void) {
   fork_parent();
   tsl_report_after_fork();
+  tsl_sample_after_fork();
   tsl_heap_after_fork(tsl_heap_current->home);
   tsl_scope_after_fork();
   tsl_helper_after_fork();

@@ -14,6 +14,7 @@
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
 #include "epoch/remote.h"
+#include "epoch/sample.h"
 #include "memory/large.h"
 #include "memory/mirror.h"
 #include "memory/unit_cache.h"
@@ -85,6 +86,7 @@ static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
   }
   if (block != NULL) {
     tsl_large_list_add(heap->epoch, block);
+    if (tsl_sample_is_on()) tsl_sample_large(heap, block);
   } else if (heap->epoch != 0) {
     tsl_epoch_discharge(heap->epoch, held_bytes);
     tsl_epoch_drain(heap->epoch, 1);

@@ -58,17 +58,30 @@ void *tsl_realloc(void *block, size_t bytes) {
   return realloc_copy(block, usable, bytes);
 }
 
+TSL_NOINLINE static void *calloc_counted(struct tsl_heap *heap, size_t place, void *block,
+                                         size_t bytes) {
+  unsigned class = (unsigned)(place / sizeof(struct tsl_bin));
+  return memset(tsl_heap_recount(heap, class, block), 0, bytes);
+}
+
+TSL_NOINLINE static void *calloc_slow(size_t bytes) {
+  if (bytes > TSL_SMALL_LIMIT) return tsl_calloc_large(bytes);
+  void *block = tsl_fast_malloc(bytes);
+  return block == NULL ? NULL : memset(block, 0, bytes);
+}
+
 void *tsl_calloc(size_t count, size_t bytes) {
   size_t total;
+  struct tsl_heap *heap = tsl_heap_current;
   if (__builtin_mul_overflow(count, bytes, &total)) {
     errno = ENOMEM;
     return NULL;
   }
-  if (tsl_likely(total <= TSL_SMALL_LIMIT)) {
-    void *block = tsl_fast_malloc(total);
-    return block == NULL ? NULL : memset(block, 0, total);
-  }
-  return tsl_calloc_large(total);
+  if (tsl_unlikely(total > TSL_TINY_LIMIT)) return calloc_slow(total);
+  size_t place = tsl_tiny_places[total];
+  TSL_RETURN_POPPED_AS(heap, place, memset(block_, 0, total),
+                       calloc_counted(heap, place, block_, total));
+  return calloc_slow(total);
 }
 
 bool tsl_trim(size_t keep_bytes) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "alloc/exit.h"
 #include "alloc/fork.h"
 #include "base/check.h"
 #include "base/lock.h"
@@ -31,7 +32,8 @@ static bool library_init_locked(void) {
   static bool prepared;
   if (!prepared) {
     tsl_options_init(tsl_os_environment);
-    prepared = pthread_key_create(&exit_key, thread_exit) == 0 && tsl_fork_is_handled();
+    prepared = pthread_key_create(&exit_key, thread_exit) == 0 && tsl_fork_is_handled() &&
+               tsl_exit_is_handled();
   }
   if (!prepared || !tsl_region_init()) return false;
   tsl_epoch_init();

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/format.h"
 
-enum kind { BOOL, COUNT, SIZE, CHOICE_on_error, CHOICE_thp };
+enum kind { BOOL, COUNT, SIZE, CHOICE_on_error, CHOICE_thp, CHOICE_leaks_at_exit };
 enum { MOST_WORDS = 4, NAME_BYTES = 32, VALUE_BYTES = 32 };
 
 struct description {
@@ -36,6 +36,7 @@ static const char *const words[][MOST_WORDS] = {
     [BOOL] = {"false", "true"},
     [CHOICE_on_error] = {"abort", "report", "ignore"},
     [CHOICE_thp] = {"never", "auto", "always"},
+    [CHOICE_leaks_at_exit] = {"ignore", "report", "fail"},
 };
 
 static uint64_t *option_value(size_t index) { return (uint64_t *)&tsl_options + index; }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "epoch/home_units.h"
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
@@ -100,7 +101,7 @@ static void end_finish(struct ending ending) {
   tsl_epoch_drain(ending.slot, 1);
   if (ending.purge == TSLAB_PURGE_DECAY) return;
   if (ending.purge == TSLAB_PURGE_KEEP) return tsl_purge_keep(ending.held_bytes);
-  tsl_heap_give_caches(tsl_heap_current->home);
+  tsl_home_units_trim(tsl_heap_current->home, 0);
   tsl_purge_now();
 }
 

@@ -3,8 +3,10 @@
 #include <errno.h>
 
 #include "base/check.h"
+#include "base/probe.h"
 #include "base/stack.h"
 #include "epoch/heap.h"
+#include "epoch/label.h"
 #include "epoch/report.h"
 #include "os/os.h"
 #include "slab/cell.h"
@@ -129,6 +131,7 @@ int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epo
   tsl_store_relaxed(&epoch->heaps, 0);
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
   *id = tsl_epoch_id(slot, word);
+  TSL_PROBE2(epoch_open, *id, tsl_label_text(label));
   return parent_ended(options->parent) ? abandon(*id) : 0;
 }
 
@@ -156,6 +159,7 @@ int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
   }
   tsl_store_relaxed(&epoch->closed_ms, tsl_os_now_ms());
   tsl_report_ended(tsl_epoch_slot(id));
+  TSL_PROBE2(epoch_end, id, (uint32_t)state);
   return 0;
 }
 
@@ -185,6 +189,7 @@ static void epoch_retire(uint32_t slot) {
   tsl_assert(epoch->large == 0);
   epoch_forget_lost(slot);
   tsl_report_over(slot);
+  TSL_PROBE1(epoch_drain, tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word)));
   tsl_store_relaxed(&epoch->late, 0);
   epoch->soft_told = 0;
   uint64_t word = tsl_load_relaxed(&epoch->word) | TSL_EPOCH_FREE;
@@ -253,6 +258,7 @@ bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
     for (uint32_t undo = slot; undo != at; undo = tsl_epoch_at(undo)->parent)
       epoch_let_go(undo, bytes);
     tsl_add_relaxed(&tsl_counts.limits_refused, 1);
+    TSL_PROBE2(limit_hit, tsl_epoch_id(at, tsl_load_relaxed(&tsl_epoch_at(at)->word)), bytes);
     return false;
   }
   return true;

@@ -2,17 +2,17 @@
 
 #include "base/atomic.h"
 #include "base/check.h"
-#include "base/options.h"
+#include "base/probe.h"
 #include "epoch/epoch.h"
+#include "epoch/home_units.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"
+#include "epoch/sample.h"
 #include "epoch/sparse.h"
 #include "memory/purge.h"
 #include "memory/record.h"
-#include "memory/segment.h"
-#include "memory/unit_cache.h"
 #include "os/os.h"
 
 enum {
@@ -122,15 +122,6 @@ void tsl_heap_mend(struct tsl_heap *heap) {
     heap_tally(heap, tsl_slab_at(unit)->class)->out += tsl_slab_at(unit)->out;
 }
 
-static void heap_give_cache(struct tsl_heap *home, uint32_t keep) {
-  while (home->unit_count > keep) tsl_unit_cache_give(home->store->units[--home->unit_count]);
-  home->unit_low = home->unit_count;
-}
-
-void tsl_heap_give_caches(struct tsl_heap *home) {
-  if (home != &tsl_heap_empty) heap_give_cache(home, 0);
-}
-
 static void stock_list(struct tsl_stock *stock, struct tsl_slab *slab) {
   slab->listed = true;
   slab->prev = NULL;
@@ -149,24 +140,32 @@ static void stock_unlist(struct tsl_stock *stock, struct tsl_slab *slab) {
   }
 }
 
-static tsl_unit heap_take_units(struct tsl_heap *home, unsigned count) {
-  bool clean;
-  if (count > 1) return tsl_units_take(count, count, &clean);
-  if (home->unit_count != 0) {
-    tsl_unit cached = home->store->units[--home->unit_count];
-    if (home->unit_count < home->unit_low) home->unit_low = home->unit_count;
-    return cached;
-  }
-  tsl_unit unit = tsl_unit_cache_take();
-  return unit != 0 ? unit : tsl_units_take(1, 1, &clean);
-}
-
 // Sets the number of allocations until the next look, and keeps their total.
 static void heap_count(struct tsl_heap *heap, unsigned class) {
   uint32_t *until = &heap->bins[class].until;
   uint32_t next = heap->home->awake ? heap->home->pace : SELDOM;
+  if (tsl_sample_is_on()) next = tsl_sample_until(heap, class, next);
   heap->store->allocations[class] += (uint64_t)next - *until;
   *until = next;
+}
+
+static void heap_count_all(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) heap_count(heap, class);
+}
+
+static void heap_redraw(struct tsl_heap *heap) {
+  if (!tsl_heap_has_store(heap)) return;
+  heap->store->sampled_hot = 0;
+  heap->store->sampled_cold = 0;
+  heap_count_all(heap);
+}
+
+void tsl_heap_follow_samples(struct tsl_heap *home) {
+  if (home->sampling == tsl_sample_is_on()) return;
+  home->sampling = !home->sampling;
+  heap_redraw(home);
+  for (uint32_t number = home->family; number != 0; number = tsl_heap_at(number)->family)
+    heap_redraw(tsl_heap_at(number));
 }
 
 // There may be memory to give back soon.
@@ -175,28 +174,12 @@ static void heap_wake(struct tsl_heap *home) {
   home->awake = true;
   home->pace = MOST_PACE;
   home->store->round_waits = true;
-  for (unsigned class = 0; class < TSL_BINS; class += 1) heap_count(home, class);
-}
-
-// The calling thread keeps a few for itself.
-static bool cache_unit(tsl_unit unit) {
-  struct tsl_heap *home = tsl_heap_current->home;
-  if (home->unit_count >= (uint32_t)tsl_option(cache_units)) return false;
-  uint8_t inside = home->inside;
-  tsl_store_relaxed(&home->inside, 1);
-  home->store->units[home->unit_count++] = unit;
-  tsl_store_relaxed(&home->inside, inside);
-  return true;
+  heap_count_all(home);
 }
 
 static void give_units(tsl_unit first, unsigned count) {
-  if (count == 1 && cache_unit(first)) return;
-  if (count == 1) {
-    tsl_unit_cache_give(first);
-  } else {
-    tsl_units_give(first, count);
-  }
-  if (tsl_purge_tick() && tsl_heap_current != &tsl_heap_empty) heap_wake(tsl_heap_current->home);
+  if (!tsl_home_units_give(first, count) || !tsl_purge_tick()) return;
+  if (tsl_heap_current != &tsl_heap_empty) heap_wake(tsl_heap_current->home);
 }
 
 static void map_fill(tsl_unit first, unsigned count, uint32_t entry) {
@@ -231,7 +214,7 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
     heap->refused = true;
     return NULL;
   }
-  tsl_unit first = heap_take_units(heap->home, sizeclass->units);
+  tsl_unit first = tsl_home_units_take(heap->home, sizeclass->units);
   if (first == 0) {
     tsl_epoch_discharge(heap->epoch, sizeclass->slab_bytes);
     return NULL;
@@ -242,6 +225,7 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
   stock_list(&heap->store->stocks[class], slab);
   heap_tally(heap, class)->slabs++;
   heap_tally(heap, class)->opened++;
+  TSL_PROBE3(slab_take, tsl_unit_address(first), sizeclass->bytes, heap->epoch);
   return slab;
 }
 
@@ -249,6 +233,7 @@ void tsl_heap_give_slab(struct tsl_slab *slab) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
   tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
   map_fill(first, sizeclass->units, 0);
+  TSL_PROBE3(slab_give, tsl_unit_address(first), sizeclass->bytes, tsl_span_at(first)->epoch);
   tsl_epoch_discharge(tsl_span_at(first)->epoch, sizeclass->slab_bytes);
   give_units(first, sizeclass->units);
 }
@@ -465,9 +450,11 @@ void tsl_heap_rest(struct tsl_heap *heap) {
 static void heap_tick(struct tsl_heap *home) {
   home->ticks = TICK_REFILLS;
   tsl_heap_rest(home);
-  heap_give_cache(home, home->unit_count - home->unit_low);
+  tsl_home_units_trim(home, home->unit_count - home->unit_low);
+  tsl_mixed_look(home, TSL_MIXED_FEW);
   tsl_heap_look_at_pool();
   tsl_report_tick(home);
+  tsl_heap_follow_samples(home);
   bool sparse = tsl_sparse_step(home), surplus = tsl_purge_tick();
   if (sparse || surplus) {
     heap_wake(home);
@@ -484,22 +471,47 @@ static void heap_pace(struct tsl_heap *home, bool too_early, bool too_late) {
 
 // A program in a steady state takes nothing but hot blocks: while there is something to give back,
 // it comes by here nevertheless; seldom otherwise, to see what threads that sleep or ended left.
-void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
+static void heap_recount(struct tsl_heap *heap, unsigned class) {
   struct tsl_heap *home = heap->home;
   if (!home->awake && tsl_purge_waits()) heap_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->store->sparse_due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   heap_count(heap, class);
   if (home->awake && now_ms >= due_ms) heap_tick(home);
-  return block;
+}
+
+// The block goes back on its bin, and its allocation was none.
+static void *sample_instead(struct tsl_heap *heap, unsigned class, void *block) {
+  void *sampled = tsl_sample_small(heap, class);
+  if (sampled == NULL) return block;
+  heap->store->allocations[class]--;
+  tsl_heap_push(heap, class, block);
+  return sampled;
+}
+
+void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
+  bool is_sampled = (heap->store->sampled_hot >> class % 64 & 1) != 0 && class < TSL_CLASSES;
+  heap_recount(heap, class);
+  return tsl_unlikely(is_sampled) ? sample_instead(heap, class, block) : block;
 }
 
 // The handful's blocks count as allocated from here on; readers subtract what is left of it.
 static void stock_count(struct tsl_heap *heap, unsigned class) {
-  uint32_t *until = &heap->bins[class].until;
-  uint32_t count = tsl_stock_blocks(&heap->store->stocks[class]);
-  if (*until <= count) heap_count(heap, class);
-  *until -= count;
+  heap->store->allocations[class] += tsl_stock_blocks(&heap->store->stocks[class]);
+}
+
+// Keeps the first `most` blocks of a new handful, so that the next beyond it is the one to sample.
+static void stock_cut(struct tsl_heap *heap, unsigned class, uint32_t most) {
+  struct tsl_stock *stock = &heap->store->stocks[class];
+  uint64_t rest = stock->rest;
+  for (; most != 0 && rest != 0; most--) rest &= rest - 1;
+  if (rest == 0) return;
+  struct tsl_place place = tsl_slab_place(class, (void *)stock->next);
+  stock->rest &= ~rest;
+  tsl_slab_put_word(place.slab, (unsigned)place.index / 64, rest);
+  heap_tally(heap, class)->out -= tsl_bit_count(rest);
+  if (!place.slab->listed) stock_list(stock, place.slab);
+  heap->store->sampled_cold |= UINT64_C(1) << class % 64;
 }
 
 static bool is_tick_due(struct tsl_heap *home) {
@@ -507,7 +519,8 @@ static bool is_tick_due(struct tsl_heap *home) {
   return home->awake && tsl_os_now_ms() >= home->store->sparse_due_ms;
 }
 
-static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class) {
+// Of the blocks that a refill hands out, the one numbered `sampled` is to be sampled; 0: none.
+static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32_t sampled) {
   if (!tsl_heap_has_store(heap)) store_open(heap, heap->number);
   struct tsl_stock *stock = &heap->store->stocks[class];
   uint8_t inside = heap->home->inside;
@@ -516,6 +529,7 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class) {
   bool filled = heap_refill_stock(heap, class);
   tsl_store_relaxed(&heap->home->inside, inside);
   if (!filled) return bin_take_last(heap, class);
+  if (sampled > 1) stock_cut(heap, class, sampled - 1);
   stock_count(heap, class);
   tsl_report_bin(heap, class);
   tsl_stock_run(stock);
@@ -527,7 +541,9 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   heap->refused = false;
   void *block = tsl_mixed_refill(heap, class);
   if (block != NULL || heap->refused) return block;
-  return heap_refill_from_slab(heap, class);
+  uint32_t sampled = tsl_sample_is_on() ? tsl_sample_in_handful(heap, class) : 0;
+  if (sampled == 1) block = tsl_sample_small(heap, class);
+  return block != NULL ? block : heap_refill_from_slab(heap, class, sampled);
 }
 
 void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
@@ -553,11 +569,11 @@ void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
   if (*block < heap->contained) {
     bin->head = (void *)(*block ^ (uintptr_t)block);
     bin->room++;
-    if (TSL_DECREMENT_IS_ZERO(bin->until)) tsl_heap_recount(heap, class, block);
+    if (TSL_DECREMENT_IS_ZERO(bin->until)) heap_recount(heap, class);
     return block;
   }
   if (stock->run != 0 || (stock->rest != 0 && tsl_stock_run(stock))) return tsl_stock_pop(stock);
-  return heap_refill_from_slab(heap, class);
+  return heap_refill_from_slab(heap, class, 0);
 }
 
 void tsl_heap_put_any(uint32_t entry, void *block) {
@@ -631,11 +647,12 @@ size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
 }
 
 void tsl_heap_collect(struct tsl_heap *heap) {
+  tsl_mixed_look(heap, UINT32_MAX);
   tsl_heap_rest_all(heap);
   tsl_store_relaxed(&heap->home->inside, 1);
   tsl_heap_look_at_ready(heap, UINT32_MAX);
   if (TSL_SECURE) heap_close_empty(heap);
-  heap_give_cache(heap, 0);
+  tsl_home_units_trim(heap, 0);
   tsl_store_relaxed(&heap->home->inside, 0);
   tsl_invariant(tsl_heap_valid(heap));
 }

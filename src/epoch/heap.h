@@ -125,8 +125,11 @@ struct tsl_store {
   tsl_unit units[TSL_HEAP_UNITS];  // [owner] a home heap's cache of empty units
   uint32_t slots[TSL_HEAP_SLOTS];  // [owner] and of slots of retired epochs
   uint32_t parts[TSL_HEAP_PARTS];  // [owner] heaps of the thread's last epochs, by their slots
-  struct tsl_gather gathers[TSL_GATHERS];   // by class
-  struct tsl_tally tallies[TSL_BINS];       // by class
+  struct tsl_gather gathers[TSL_GATHERS];  // by class
+  struct tsl_tally tallies[TSL_BINS];      // by class
+  uint64_t sample_seed;                    // [owner] home heap: random state; 0: not yet
+  uint64_t sampled_hot;   // [owner] bit i: class i's `until` ends at a block to be sampled
+  uint64_t sampled_cold;  // [owner] bit i: its next block beyond the stock is to be sampled
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
 };
 
@@ -179,12 +182,14 @@ struct tsl_heap {
   uint32_t slot_count;           // [owner] length of a home heap's cache of slots
   uint32_t ticks;                // [owner] refills until the next look at what is not needed
   uint8_t mixed;                 // [owner] new blocks go to cells
-  uint8_t refused;               // [owner] a limit refused the memory that the last refill wanted
-  uint16_t pace;    // [owner] home heap: hot allocations until the next look, while it is awake
-  uint8_t awake;    // [owner] home heap: there may be memory to give back
-  uint8_t inside;   // [owner, read after fork] home heap: the thread is in the middle of a change
-  uint8_t telling;  // [owner] home heap: a limit's callback runs
-  uint8_t torn;     // [owner] a fork took the thread, perhaps in the middle of a fast path
+  uint8_t sampled_cell;  // [owner] cell_end lies before the newest cell's end, in a block to sample
+  uint8_t refused;       // [owner] a limit refused the memory that the last refill wanted
+  uint16_t pace;     // [owner] home heap: hot allocations until the next look, while it is awake
+  uint8_t awake;     // [owner] home heap: there may be memory to give back
+  uint8_t sampling;  // [owner] home heap: its points were drawn while samples are taken
+  uint8_t inside;    // [owner, read after fork] home heap: the thread is in the middle of a change
+  uint8_t telling;   // [owner] home heap: a limit's callback runs
+  uint8_t torn;      // [owner] a fork took the thread, perhaps in the middle of a fast path
 
   TSL_ON_LINE uint64_t ready;  // [remote] life << 32 | slabs with remote bits
   uint32_t returned;           // [remote] home heap: its heaps that others sealed
@@ -276,12 +281,12 @@ TSL_HIDDEN void tsl_heap_close_ready(struct tsl_heap *heap);
 // Gives back the units of a slab that was closed and is on no list. Any thread.
 TSL_HIDDEN void tsl_heap_give_slab(struct tsl_slab *slab);
 
-// Gives a home heap's cached units to all threads. Owner only.
-TSL_HIDDEN void tsl_heap_give_caches(struct tsl_heap *home);
-
 // Moves every hot block to its slab and looks at all that came back: empty slabs are given away.
 // Owner only.
 TSL_HIDDEN void tsl_heap_collect(struct tsl_heap *heap);
+
+// When samples are taken from now on, or no more: what was drawn before does not hold. Owner only.
+TSL_HIDDEN void tsl_heap_follow_samples(struct tsl_heap *home);
 
 // Called when `until` has reached zero; returns `block`, so that it can be a tail call.
 TSL_HIDDEN void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block);

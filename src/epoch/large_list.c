@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "epoch/epoch.h"
 #include "epoch/report.h"
+#include "epoch/sample.h"
 #include "memory/large.h"
 #include "memory/record.h"
 
@@ -54,10 +55,16 @@ void tsl_large_list_add(uint32_t slot, void *block) {
   if (slot != 0) list_link(slot, unit);
 }
 
+static void block_free(void *block) {
+  uint32_t sample = tsl_span_at(tsl_unit_of(block))->sample;
+  if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
+  tsl_large_free(block);
+}
+
 // A block that is on no list any more.
 static void block_end(uint32_t slot, void *block) {
   size_t bytes = tsl_large_bytes(block);
-  tsl_large_free(block);
+  block_free(block);
   tsl_epoch_discharge(slot, bytes);
   tsl_epoch_drain(slot, 1);
 }
@@ -65,14 +72,24 @@ static void block_end(uint32_t slot, void *block) {
 void tsl_large_list_free(void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
   uint32_t slot = tsl_span_at(unit)->epoch;
-  if (slot == 0) return tsl_large_free(block);
+  if (slot == 0) return block_free(block);
   list_unlink(slot, unit);
   block_end(slot, block);
 }
 
+// The sample moves with its block.
+static void *block_move(void *block, size_t bytes) {
+  uint32_t sample = tsl_span_at(tsl_unit_of(block))->sample;
+  void *moved = tsl_large_move(block, bytes);
+  if (moved == NULL || sample == 0) return moved;
+  tsl_span_at(tsl_unit_of(moved))->sample = sample;
+  tsl_sample_move(sample, moved);
+  return moved;
+}
+
 static void *list_move(uint32_t slot, void *block, size_t bytes) {
   list_unlink(slot, (tsl_unit)tsl_unit_of(block));
-  void *moved = tsl_large_move(block, bytes);
+  void *moved = block_move(block, bytes);
   void *now = moved == NULL ? block : moved;
   tsl_span_at(tsl_unit_of(now))->epoch = slot;
   list_link(slot, (tsl_unit)tsl_unit_of(now));
@@ -106,7 +123,7 @@ void *tsl_large_list_resize(void *block, size_t bytes) {
   uint32_t slot = tsl_span_at(tsl_unit_of(block))->epoch;
   if (slot != 0) return resize_in_epoch(slot, block, bytes);
   if (tsl_large_resize(block, bytes)) return block;
-  void *moved = tsl_large_move(block, bytes);
+  void *moved = block_move(block, bytes);
   if (moved != NULL) tsl_span_at(tsl_unit_of(moved))->epoch = 0;
   return moved;
 }

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "epoch/epoch.h"
 #include "epoch/report.h"
+#include "epoch/sample.h"
 
 enum {
   MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
@@ -20,6 +21,17 @@ static void list_add(struct tsl_heap *heap, tsl_cell_number number) {
   heap->cell_count++;
 }
 
+// Not the newest: that one is being cut.
+static void list_add_behind(struct tsl_heap *heap, tsl_cell_number number) {
+  if (heap->cell_end == 0) return list_add(heap, number);
+  struct tsl_cell *cell = tsl_cell_at(number), *newest = tsl_cell_at(heap->cells);
+  cell->newer = heap->cells;
+  cell->older = newest->older;
+  *(newest->older != 0 ? &tsl_cell_at(newest->older)->newer : &heap->cells_oldest) = number;
+  newest->older = number;
+  heap->cell_count++;
+}
+
 static void list_remove(struct tsl_heap *heap, tsl_cell_number number) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   *(cell->newer != 0 ? &tsl_cell_at(cell->newer)->older : &heap->cells) = cell->older;
@@ -30,7 +42,8 @@ static void list_remove(struct tsl_heap *heap, tsl_cell_number number) {
 void tsl_mixed_give(tsl_cell_number number) {
   tsl_unit unit = number / TSL_UNIT_PAGES;
   uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
-  uint32_t epoch = tsl_cell_at(number)->epoch;
+  uint32_t epoch = tsl_cell_at(number)->epoch, sample = tsl_cell_at(number)->sample;
+  if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
   size_t bytes = tsl_sizeclasses[tsl_entry_code(entry) / 2].bytes;
   tsl_cell_close(number);
   tsl_heap_put_any(entry, (void *)tsl_cell_address(number));
@@ -61,6 +74,7 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   heap->cell_start = 0;
   heap->cell_next = 0;
   heap->cell_end = 0;
+  heap->sampled_cell = false;
 }
 
 // Whether more than half of the blocks of the oldest cells are dead. Cells without any are given
@@ -93,33 +107,94 @@ static unsigned class_within_limit(const struct tsl_heap *heap, unsigned class, 
   return class;
 }
 
+static size_t newest_bytes(const struct tsl_heap *heap) {
+  return tsl_sizeclasses[tsl_mixed_cell_class(heap->cells)].bytes;
+}
+
+// The newest cell can be cut to its end, or to the next block that is to be sampled.
+static void cell_set_end(struct tsl_heap *heap, size_t bytes) {
+  size_t rest = heap->cell_start + bytes - heap->cell_next;
+  size_t point = tsl_sample_is_on() ? tsl_sample_within(heap->home, rest) : SIZE_MAX;
+  heap->sampled_cell = point != SIZE_MAX;
+  heap->cell_end = heap->cell_next + (heap->sampled_cell ? point : rest);
+}
+
 static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t bytes) {
   uintptr_t start = tsl_cell_address(number);
   heap->cell_start = start;
   heap->cell_next = start;
-  heap->cell_end = start + bytes;
+  cell_set_end(heap, bytes);
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
 }
 
-static bool cell_take(struct tsl_heap *heap, unsigned class) {
+// 0 when memory is out or a limit refuses it. What a limit's callback did has been done by then.
+static tsl_cell_number cell_get(struct tsl_heap *heap, unsigned class) {
   size_t bytes = tsl_sizeclasses[class].bytes;
   if (!tsl_epoch_charge(heap->epoch, bytes)) {
     heap->refused = true;
-    return false;
+    return 0;
   }
   void *memory = tsl_heap_pop(heap->home, class);
   if (memory == NULL) {
     tsl_epoch_discharge(heap->epoch, bytes);
-    return false;
+    return 0;
   }
-  tsl_mixed_retire(heap);  // a limit's callback may have allocated here
   tsl_cell_number number = tsl_cell_of(memory, class);
   tsl_cell_open(number, heap->number, heap->epoch);
-  list_add(heap, number);
   heap->cell_pages += (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);
-  cell_begin(heap, number, bytes);
+  return number;
+}
+
+static bool cell_take(struct tsl_heap *heap, unsigned class) {
+  tsl_cell_number number = cell_get(heap, class);
+  if (number == 0) return false;
+  tsl_mixed_retire(heap);  // a limit's callback may have allocated here
+  list_add(heap, number);
+  cell_begin(heap, number, tsl_sizeclasses[class].bytes);
   return true;
+}
+
+static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned class) {
+  struct tsl_cell *cell = tsl_cell_at(number);
+  list_add_behind(heap, number);
+  cell->blocks = 1;
+  cell->granules = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
+  heap->cut_objects++;
+  heap->cut_granules += cell->granules;
+  tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), (uint8_t)(class + 1));
+}
+
+void *tsl_mixed_alone(struct tsl_heap *heap, unsigned class) {
+  unsigned cell_class = TSL_CELL_4K;
+  while (cell_class < TSL_BINS && tsl_sizeclasses[cell_class].bytes < tsl_sizeclasses[class].bytes)
+    cell_class += 1;
+  if (cell_class == TSL_BINS) return NULL;
+  uint8_t inside = heap->home->inside;
+  tsl_store_relaxed(&heap->home->inside, 1);
+  tsl_cell_number number = cell_get(heap, cell_class);
+  if (number != 0) cell_fill(heap, number, class);
+  tsl_store_relaxed(&heap->home->inside, inside);
+  heap->refused = false;
+  return number == 0 ? NULL : (void *)tsl_cell_address(number);
+}
+
+tsl_cell_number tsl_mixed_cell_of(const void *block) {
+  return tsl_cell_of(block, tsl_entry_code(tsl_map_lookup(block)) / 2);
+}
+
+// The oldest goes to the end of the queue.
+void tsl_mixed_look(struct tsl_heap *home, uint32_t most) {
+  uint32_t count = home->cell_count;
+  for (uint32_t i = 0; i < count && i < most; i++) {
+    tsl_cell_number number = home->cells_oldest;
+    if (tsl_cell_out(number) == 0) {
+      drop(home, number);
+    } else {
+      list_remove(home, number);
+      list_add(home, number);
+    }
+  }
 }
 
 // Whether the heap goes on in slabs.
@@ -134,7 +209,7 @@ static bool newest_is_empty(const struct tsl_heap *heap) {
 
 // A program that frees each block soon stays in one cell, which is still in the processor's cache.
 static bool cell_restart(struct tsl_heap *heap) {
-  size_t bytes = heap->cell_end - heap->cell_start;
+  size_t bytes = newest_bytes(heap);
   tsl_mixed_retire(heap);
   tsl_cell_clear(heap->cells);
   cell_begin(heap, heap->cells, bytes);
@@ -144,7 +219,7 @@ static bool cell_restart(struct tsl_heap *heap) {
 // Makes room for a block and the gap before it in a new cell.
 static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
   if (bytes > TSL_CELL_BLOCK_LIMIT || !heap->mixed) return false;
-  if (newest_is_empty(heap) && heap->cell_end - heap->cell_start >= ROOM * (bytes + gap))
+  if (newest_is_empty(heap) && newest_bytes(heap) >= ROOM * (bytes + gap))
     return cell_restart(heap);
   tsl_mixed_retire(heap);
   if (outgrown(heap)) {
@@ -166,13 +241,25 @@ static void *cut(struct tsl_heap *heap, size_t place) {
   return NULL;
 }
 
+// The block that would lie across `cell_end` is to be sampled; the cell goes on behind that.
+static void *cell_sample(struct tsl_heap *heap, unsigned class) {
+  if (!heap->sampled_cell) return NULL;
+  cell_set_end(heap, newest_bytes(heap));
+  return tsl_sample_small(heap, class);
+}
+
 void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
+  void *sampled = cell_sample(heap, class);
+  if (tsl_unlikely(sampled != NULL)) return sampled;
   bool extended = mixed_extend(heap, tsl_sizeclasses[class].bytes, 0);
   return extended ? cut(heap, class * sizeof(struct tsl_bin)) : NULL;
 }
 
 void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment) {
   size_t bytes = tsl_sizeclasses[class].bytes;
+  bool fits = tsl_round_up(heap->cell_next, alignment) + bytes <= heap->cell_end;
+  void *sampled = fits ? NULL : cell_sample(heap, class);
+  if (tsl_unlikely(sampled != NULL)) return sampled;
   for (unsigned attempt = 0; attempt < 2; attempt++) {
     uintptr_t block = tsl_round_up(heap->cell_next, alignment);
     if (block + bytes <= heap->cell_end) {
@@ -204,14 +291,18 @@ static unsigned mark_remote(uint8_t *granule,  // NOLINT(readability-non-const-p
 }
 
 TSL_NOINLINE static void free_remote(tsl_cell_number number, void *block) {
-  const struct tsl_cell *cell = tsl_cell_at(number);
-  uint32_t epoch = cell->epoch, owner = tsl_load_relaxed(&cell->heap);
+  struct tsl_cell *cell = tsl_cell_at(number);
+  uint32_t epoch = cell->epoch, owner = tsl_load_relaxed(&cell->heap), sample = cell->sample;
   unsigned byte = mark_remote(tsl_granule_at((uintptr_t)block), block);
   if (byte == 0) return tsl_mixed_free_nothing(block);
   if ((byte & TSL_CELL_COUNTED) != 0) {
     tsl_report_survivor_freed(epoch, tsl_granule_class(byte));
   } else if (owner != 0) {
     tsl_report_away(owner, tsl_granule_class(byte));
+  }
+  if (tsl_unlikely(sample != 0)) {
+    cell->sample = 0;
+    tsl_sample_end(sample);
   }
   if (tsl_likely(!tsl_cell_put_remote(number))) return;
   tsl_mixed_give(number);
@@ -221,8 +312,9 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, void *block) {
 void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code) {
   tsl_cell_number number = tsl_cell_of(block, code / 2);
   struct tsl_cell *cell = tsl_cell_at(number);
-  if (tsl_unlikely(tsl_load_relaxed(&cell->heap) != current->number))
-    return free_remote(number, block);
+  uint32_t owner = tsl_load_relaxed(&cell->heap);
+  if (tsl_unlikely(owner == current->home->number)) current = current->home;
+  if (tsl_unlikely(owner != current->number)) return free_remote(number, block);
   unsigned byte = tsl_mixed_mark(tsl_granule_at((uintptr_t)block), block);
   if (byte == 0) return tsl_mixed_free_nothing(block);
   current->freed_objects++;

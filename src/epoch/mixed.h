@@ -63,6 +63,16 @@ TSL_ALWAYS_INLINE unsigned tsl_mixed_cell_class(tsl_cell_number number) {
 // The class of a live block in a cell; TSL_BINS when no live block begins there.
 TSL_HIDDEN unsigned tsl_mixed_class(const void *block);
 
+// A block that has a cell to itself, so that it is known when it ends. NULL when the class is too
+// large, or memory is out. Owner only.
+TSL_HIDDEN void *tsl_mixed_alone(struct tsl_heap *heap, unsigned class);
+TSL_HIDDEN tsl_cell_number tsl_mixed_cell_of(const void *block);
+
+// Looks at up to `most` of a home heap's cells, and gives those back whose block somebody else
+// freed. Owner only.
+enum { TSL_MIXED_FEW = 4 };
+TSL_HIDDEN void tsl_mixed_look(struct tsl_heap *home, uint32_t most);
+
 // Stops allocating in the newest cell, whose counts go to its record.
 TSL_HIDDEN void tsl_mixed_retire(struct tsl_heap *heap);
 

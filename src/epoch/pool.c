@@ -3,6 +3,8 @@
 #include "base/atomic.h"
 #include "base/stack.h"
 #include "epoch/epoch.h"
+#include "epoch/home_units.h"
+#include "epoch/mixed.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"
 #include "epoch/sparse.h"
@@ -96,7 +98,7 @@ void tsl_heap_pool(struct tsl_heap *heap) {
   tsl_remote_send_all(heap);
   heap->thread = 0;
   tsl_report_heap(heap);
-  tsl_heap_give_caches(heap);
+  tsl_home_units_trim(heap, 0);
   pool_give(heap);
 }
 
@@ -109,7 +111,8 @@ void tsl_heap_look_at_pool(void) {
   tsl_store_relaxed(&heap->inside, 1);
   tsl_heap_look_at_ready(heap, LOOK_BUDGET);
   tsl_heap_rest(heap);
-  tsl_heap_give_caches(heap);
+  tsl_mixed_look(heap, TSL_MIXED_FEW);
+  tsl_home_units_trim(heap, 0);
   tsl_sparse_step(heap);
   tsl_report_heap(heap);
   tsl_store_relaxed(&heap->inside, 0);

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "epoch/epoch.h"
 #include "epoch/remote.h"
+#include "epoch/sample.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "os/os.h"
@@ -128,7 +129,8 @@ void tsl_report_start(void) {
 
 static bool is_old_enough(uint64_t now_ms) {
   if (tsl_load_relaxed(&began_ms) == 0) tsl_store_relaxed(&began_ms, now_ms);
-  return now_ms - tsl_load_relaxed(&began_ms) >= tsl_option(stats_delay_ms);
+  return tsl_option(sample_bytes) != 0 ||
+         now_ms - tsl_load_relaxed(&began_ms) >= tsl_option(stats_delay_ms);
 }
 
 void tsl_report_tick(struct tsl_heap *home) {
@@ -139,6 +141,7 @@ void tsl_report_tick(struct tsl_heap *home) {
   if (!tsl_report_is_on()) return;
   tsl_report_heap(home);
   report_process();
+  tsl_sample_follow();
   tsl_mirror_beat(now_ms);
 }
 
@@ -193,11 +196,8 @@ void tsl_report_heap(struct tsl_heap *heap) {
   heap->told_freed = heap->cell_freed;
   if (tsl_unlikely(row->state == NOBODYS)) put_part(row, heap);
   PUT(row, scopes, tsl_load_relaxed(&heap->depth));
-  if (heap->home == heap) {
-    put_home(row, heap);
-  } else {
-    put_cells(row, heap);
-  }
+  if (heap->home == heap) put_home(row, heap);
+  put_cells(row, heap);
   if (!tsl_heap_has_store(heap)) return;
   struct tsl_bins_row *bins = TSL_ROW(bins, heap->number);
   for (unsigned class = 0; class < TSL_CLASSES && bins != NULL; class += 1)

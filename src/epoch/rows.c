@@ -18,8 +18,10 @@ static const struct tslab_stats_table tables[] = {TSL_TABLES(TABLE)};
 #define ONE(table, type, field, unit, kind, meaning) FIELD(table, type, field, unit, kind, 1)
 #define EACH(table, type, field, unit, kind, meaning) \
   FIELD(table, type, field, unit, kind, TSL_CLASSES)
+#define LIST(table, length, type, field, unit, kind, meaning) \
+  FIELD(table, type, field, unit, kind, length)
 #define TEXT(table, length, field, meaning) FIELD(table, char, field, NONE, TEXT, length)
-#define TABLE(table, most, fields) fields(table, ONE, EACH, TEXT)
+#define TABLE(table, most, fields) fields(table, ONE, EACH, LIST, TEXT)
 static const struct tslab_stats_field fields[] = {TSL_TABLES(TABLE)};
 
 const struct tsl_mirror_layout tsl_rows_layout = {tables, fields, sizeof tables / sizeof *tables,

@@ -1,36 +1,62 @@
 // rows: what stands in the statistics file (memory/mirror.h), declared once: structs, descriptors
 // and docs/statistics.md come from here. ONE(type, name, unit, kind, meaning) is one value,
-// EACH(the same) one for each size class, TEXT(bytes, name, meaning) a text.
+// EACH(the same) one for each size class, LIST(length, the same) several, and
+// TEXT(bytes, name, meaning) a text.
 #pragma once
 
 #include <stdint.h>
 
 #include "epoch/label.h"
+#include "epoch/sample.h"
 #include "memory/mirror.h"
 #include "slab/sizeclass.h"
 
-#define TSL_PROCESS_FIELDS(T, ONE, EACH, TEXT)                                                \
-  ONE(T, uint64_t, open_bytes, BYTES, GAUGE, "memory that was ever opened for blocks")        \
-  ONE(T, uint64_t, free_bytes, BYTES, GAUGE, "of open_bytes: nobody's")                       \
-  ONE(T, uint64_t, dirty_bytes, BYTES, GAUGE, "of free_bytes: not given back yet")            \
-  ONE(T, uint64_t, cached_bytes, BYTES, GAUGE, "empty units at hand for all threads")         \
-  ONE(T, uint64_t, large_objects, OBJECTS, GAUGE, "live blocks of whole units")               \
-  ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of large_objects")                             \
-  ONE(T, uint64_t, purges, PIECES, COUNTER, "calls that gave pages back to the system")       \
-  ONE(T, uint64_t, purged_bytes, BYTES, COUNTER, "given back by them")                        \
-  ONE(T, uint64_t, purges_refused, PIECES, COUNTER, "such calls that the system refused")     \
-  ONE(T, uint64_t, limits_refused, PIECES, COUNTER, "times that a hard limit refused memory") \
-  ONE(T, uint64_t, memory_refused, PIECES, COUNTER, "times that the system refused memory")
+#define TSL_PROCESS_FIELDS(T, ONE, EACH, LIST, TEXT)                                           \
+  ONE(T, uint64_t, open_bytes, BYTES, GAUGE, "memory that was ever opened for blocks")         \
+  ONE(T, uint64_t, free_bytes, BYTES, GAUGE, "of open_bytes: nobody's")                        \
+  ONE(T, uint64_t, dirty_bytes, BYTES, GAUGE, "of free_bytes: not given back yet")             \
+  ONE(T, uint64_t, cached_bytes, BYTES, GAUGE, "empty units at hand for all threads")          \
+  ONE(T, uint64_t, large_objects, OBJECTS, GAUGE, "live blocks of whole units")                \
+  ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of large_objects")                              \
+  ONE(T, uint64_t, purges, PIECES, COUNTER, "calls that gave pages back to the system")        \
+  ONE(T, uint64_t, purged_bytes, BYTES, COUNTER, "given back by them")                         \
+  ONE(T, uint64_t, purges_refused, PIECES, COUNTER, "such calls that the system refused")      \
+  ONE(T, uint64_t, limits_refused, PIECES, COUNTER, "times that a hard limit refused memory")  \
+  ONE(T, uint64_t, memory_refused, PIECES, COUNTER, "times that the system refused memory")    \
+  ONE(T, uint64_t, sample_bytes, BYTES, GAUGE, "between samples on average; 0: none is taken") \
+  ONE(T, uint64_t, weight_bytes, BYTES, GAUGE, "the same, of all samples; 0: there are none")  \
+  ONE(T, uint64_t, samples_taken, OBJECTS, COUNTER, "blocks")                                  \
+  ONE(T, uint64_t, samples_lost, OBJECTS, COUNTER, "for which a table had no row")
 
-#define TSL_CLASSES_FIELDS(T, ONE, EACH, TEXT)            \
+#define TSL_CONTROL_FIELDS(T, ONE, EACH, LIST, TEXT) \
+  ONE(T, uint32_t, sample_bytes, BYTES, GAUGE, "wanted; 0: what the option says, 2^32 - 1: none")
+
+#define TSL_SITES_FIELDS(T, ONE, EACH, LIST, TEXT)                                        \
+  ONE(T, uint64_t, allocations, OBJECTS, COUNTER, "samples")                              \
+  ONE(T, uint64_t, bytes, BYTES, COUNTER, "of these samples, unweighted")                 \
+  ONE(T, uint64_t, frees, OBJECTS, COUNTER, "of these samples")                           \
+  ONE(T, uint32_t, label, NONE, ID, "row in labels")                                      \
+  ONE(T, uint32_t, class, NONE, ID, "row in classes; beyond them: blocks of whole units") \
+  ONE(T, uint64_t, depth, PIECES, GAUGE, "calls in frames; 0: the row is nobody's")       \
+  LIST(T, TSL_SITE_FRAMES, uint64_t, frames, NONE, ID, "return addresses, innermost first")
+
+#define TSL_SAMPLES_FIELDS(T, ONE, EACH, LIST, TEXT)                                         \
+  ONE(T, uint32_t, site, NONE, ID, "row in sites; 0: the row is nobody's, or being written") \
+  ONE(T, uint32_t, unused, NONE, ID, "0")                                                    \
+  ONE(T, uint64_t, address, NONE, ID, "of the live block")                                   \
+  ONE(T, uint64_t, bytes, BYTES, GAUGE, "of the block, unweighted")                          \
+  ONE(T, uint64_t, epoch, NONE, ID, "id of its epoch; 0: the default one")                   \
+  ONE(T, uint64_t, sampled_ms, MS, GAUGE, "when it was allocated")
+
+#define TSL_CLASSES_FIELDS(T, ONE, EACH, LIST, TEXT)      \
   ONE(T, uint32_t, bytes, BYTES, GAUGE, "of a block")     \
   ONE(T, uint32_t, slab_bytes, BYTES, GAUGE, "of a slab") \
   ONE(T, uint32_t, capacity, OBJECTS, GAUGE, "blocks that a slab holds")
 
-#define TSL_LABELS_FIELDS(T, ONE, EACH, TEXT) \
+#define TSL_LABELS_FIELDS(T, ONE, EACH, LIST, TEXT) \
   TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`")
 
-#define TSL_EPOCHS_FIELDS(T, ONE, EACH, TEXT)                                                  \
+#define TSL_EPOCHS_FIELDS(T, ONE, EACH, LIST, TEXT)                                            \
   ONE(T, uint64_t, id, NONE, ID, "0, but in row 0: the row is nobody's, or being written")     \
   ONE(T, uint64_t, parent, NONE, ID, "the parent's row; 0: none")                              \
   ONE(T, uint32_t, label, NONE, ID, "row in labels")                                           \
@@ -44,7 +70,7 @@
   ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of large_objects")                              \
   EACH(T, uint32_t, survivors, OBJECTS, GAUGE, "live, of threads that have left for good")
 
-#define TSL_HEAPS_FIELDS(T, ONE, EACH, TEXT)                                                    \
+#define TSL_HEAPS_FIELDS(T, ONE, EACH, LIST, TEXT)                                              \
   ONE(T, uint32_t, state, NONE, ID, "0 nobody's, 1 a thread's, 2 a home without one")           \
   ONE(T, uint32_t, epoch, NONE, ID, "row in epochs whose part this is")                         \
   ONE(T, uint32_t, home, NONE, ID, "row of the same thread's part of the default epoch")        \
@@ -59,7 +85,7 @@
   ONE(T, uint64_t, away_bytes, BYTES, COUNTER, "of away_objects")                               \
   ONE(T, uint64_t, cell_bytes, BYTES, GAUGE, "its cells")
 
-#define TSL_BINS_FIELDS(T, ONE, EACH, TEXT)                                                     \
+#define TSL_BINS_FIELDS(T, ONE, EACH, LIST, TEXT)                                               \
   EACH(T, uint64_t, allocations, OBJECTS, COUNTER, "in slabs, those at hand in stock included") \
   EACH(T, uint32_t, out, OBJECTS, GAUGE, "blocks that slabs miss: live, hot or sent")           \
   EACH(T, uint32_t, hot, OBJECTS, GAUGE, "free blocks that the thread keeps at hand")           \
@@ -76,7 +102,10 @@
   TABLE(labels, TSL_MOST_LABELS, TSL_LABELS_FIELDS) \
   TABLE(epochs, 1 << 18, TSL_EPOCHS_FIELDS)         \
   TABLE(heaps, 1 << 18, TSL_HEAPS_FIELDS)           \
-  TABLE(bins, 1 << 14, TSL_BINS_FIELDS)
+  TABLE(bins, 1 << 14, TSL_BINS_FIELDS)             \
+  TABLE(control, 1, TSL_CONTROL_FIELDS)             \
+  TABLE(sites, TSL_MOST_SITES, TSL_SITES_FIELDS)    \
+  TABLE(samples, TSL_MOST_SAMPLES, TSL_SAMPLES_FIELDS)
 
 #define TSL_TABLE_NUMBER(name, most, fields) TSL_ROWS_##name,
 enum tsl_rows { TSL_TABLES(TSL_TABLE_NUMBER) TSL_ROWS };
@@ -84,10 +113,11 @@ enum tsl_rows { TSL_TABLES(TSL_TABLE_NUMBER) TSL_ROWS };
 
 #define TSL_ROW_ONE(table, type, name, unit, kind, meaning) type name;
 #define TSL_ROW_EACH(table, type, name, unit, kind, meaning) type name[TSL_CLASSES];
+#define TSL_ROW_LIST(table, length, type, name, unit, kind, meaning) type name[length];
 #define TSL_ROW_TEXT(table, bytes, name, meaning) char name[bytes];
-#define TSL_TABLE_ROW(name, most, fields)                 \
-  struct tsl_##name##_row {                               \
-    fields(name, TSL_ROW_ONE, TSL_ROW_EACH, TSL_ROW_TEXT) \
+#define TSL_TABLE_ROW(name, most, fields)                               \
+  struct tsl_##name##_row {                                             \
+    fields(name, TSL_ROW_ONE, TSL_ROW_EACH, TSL_ROW_LIST, TSL_ROW_TEXT) \
   };
 TSL_TABLES(TSL_TABLE_ROW)
 #undef TSL_TABLE_ROW

@@ -46,7 +46,6 @@ bool tsl_heap_claim_seal(struct tsl_heap *heap) {
 // Returns whether the cell was empty and went back.
 static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors, uint32_t *counts) {
   uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
-  size_t live_bytes = tsl_cell_live_bytes(number, granules);
   tsl_cell_count(number, granules, counts);
   uint32_t out = tsl_cell_seal(number);
   if (out == 0) {
@@ -54,7 +53,6 @@ static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors, u
     return true;
   }
   survivors->objects += out;
-  survivors->bytes += live_bytes;
   survivors->pages += pages(tsl_sizeclasses[tsl_mixed_cell_class(number)].bytes);
   return false;
 }
@@ -75,7 +73,6 @@ static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors, ui
   counts[class] += sealed.out;
   if (sealed.empty) return slab_end(slab);
   survivors->objects += sealed.out;
-  survivors->bytes += (size_t)sealed.out * sizeclass->bytes;
   survivors->pages += pages(sizeclass->slab_bytes);
   return false;
 }
@@ -111,6 +108,13 @@ static void inside_leave(uint8_t before) {
   if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, before);
 }
 
+static size_t bytes_of(const uint32_t *counts) {
+  size_t bytes = 0;
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1)
+    bytes += (size_t)counts[class] * tsl_sizeclasses[class].bytes;
+  return bytes;
+}
+
 void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
   uint32_t epoch = heap->epoch, empty = 0, count, counts[TSL_CLASSES] = {0};
   uint8_t before = inside_enter();
@@ -126,6 +130,7 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
     next = tsl_span_at(unit)->next;
     empty += slab_seal(tsl_slab_at(unit), survivors, counts);
   }
+  if (empty != count) survivors->bytes += bytes_of(counts);
   tsl_report_survivors(epoch, counts);
   tsl_report_sealed(heap);
   heap_forget(heap);

@@ -31,6 +31,7 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
   struct tsl_span *span = tsl_span_at(first);
   span->units = (uint32_t)units;
   span->bytes = units << TSL_UNIT_LOG2;
+  span->sample = 0;
   tsl_store_relaxed(&span->epoch, 0);
   tsl_store_relaxed(tsl_map_entry(first), entry);
   count_large(1, (ptrdiff_t)span->bytes);

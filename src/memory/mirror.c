@@ -164,8 +164,10 @@ bool tsl_mirror_extend(unsigned number, uint32_t row) {
   return done;
 }
 
+// All threads share the line.
 void tsl_mirror_beat(uint64_t now_ms) {
-  if (tsl_mirror_is_open()) tsl_store_relaxed(&header->told_ms, now_ms);
+  if (!tsl_mirror_is_open() || tsl_load_relaxed(&header->told_ms) == now_ms) return;
+  tsl_store_relaxed(&header->told_ms, now_ms);
 }
 
 static void forget(void) {

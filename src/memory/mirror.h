@@ -15,7 +15,7 @@
 #include "base/compiler.h"
 #include "tslab_stats.h"
 
-enum { TSL_MIRROR_TABLES = 8 };
+enum { TSL_MIRROR_TABLES = 16 };
 
 // Tables without their places, and their fields.
 struct tsl_mirror_layout {
@@ -55,8 +55,8 @@ TSL_HIDDEN bool tsl_mirror_open(const struct tsl_mirror_layout *layout);
 // Whether there is a file. A moment's value.
 TSL_HIDDEN bool tsl_mirror_is_open(void);
 
-// Gives a table memory for one more row, when there is a file and the system has some; a system that
-// refused is asked again a second later.
+// Gives a table memory for one more row, when there is a file and the system has some; a system
+// that refused is asked again a second later.
 TSL_HIDDEN bool tsl_mirror_extend(unsigned number, uint32_t row);
 
 // The row of a table whose rows have so many bytes; NULL when there is none.

@@ -17,6 +17,7 @@ struct tsl_span {
   uint32_t epoch;       // [owner of the block or slab] slot of its epoch
   tsl_unit next;        // [owner of the list] neighbours on the list of a heap's slabs,
   tsl_unit prev;        // [owner of the list] or of an epoch's large blocks
+  uint32_t sample;      // [owner of the block] of a large block; 0: none
 } TSL_ON_LINE;
 
 _Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES,

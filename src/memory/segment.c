@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/probe.h"
 #include "memory/mirror.h"
 #include "memory/record.h"
 #include "os/os.h"
@@ -402,6 +403,7 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
       bool purged = tsl_os_purge((void *)start, (size_t)run.count << TSL_UNIT_LOG2);
       tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);
       if (purged) tsl_add_relaxed(&tsl_counts.purged_bytes, run.count << TSL_UNIT_LOG2);
+      TSL_PROBE2(purge, start, purged ? (size_t)run.count << TSL_UNIT_LOG2 : 0);
       if (purged) discard_records(held_first, held_first + held.count);
       segment_give_held(index, held, run, !purged);
       return purged ? run.count : 0;

@@ -54,9 +54,17 @@ TSL_NOINLINE static void *new_again(size_t alignment, size_t bytes, bool throws)
   return NULL;
 }
 
-TSL_ALWAYS_INLINE void *new_plain(size_t bytes, bool throws) {
+TSL_NOINLINE static void *new_slow(size_t bytes, bool throws) {
   void *block = tsl_fast_malloc(bytes);
   return tsl_likely(block != NULL) ? block : new_again(TSL_BLOCK_ALIGNMENT, bytes, throws);
+}
+
+TSL_ALWAYS_INLINE void *new_plain(size_t bytes, bool throws) {
+  struct tsl_heap *heap = tsl_heap_current;
+  if (tsl_unlikely(bytes > TSL_TINY_LIMIT)) return new_slow(bytes, throws);
+  size_t place = tsl_tiny_places[bytes];
+  TSL_RETURN_POPPED(heap, place);
+  return new_slow(bytes, throws);
 }
 
 TSL_ALWAYS_INLINE void *new_aligned(size_t bytes, size_t alignment, bool throws) {

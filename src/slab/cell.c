@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/bits.h"
+
 #define SHARE(bytes) (1 | (uint64_t)((bytes) >> TSL_GRANULE_LOG2) << 32)
 const uint64_t tsl_cell_shares[TSL_CLASSES + 1] = {
     0,
@@ -17,6 +19,7 @@ void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch) {
   struct tsl_cell *cell = tsl_cell_at(number);
   cell->blocks = 0;
   cell->granules = 0;
+  cell->sample = 0;
   cell->newer = 0;
   cell->older = 0;
   tsl_store_relaxed(&cell->freed, 0);
@@ -53,23 +56,30 @@ uint32_t tsl_cell_out(tsl_cell_number number) {
   return cell->blocks - tsl_load_relaxed(&cell->freed) - (remote - TSL_CELL_BIAS);
 }
 
+// The bytes of eight granules, as one word.
+typedef uint64_t __attribute__((may_alias)) granules_word;
+enum { WORD_GRANULES = sizeof(granules_word) };
+#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+// The highest bit of each byte that is a live block's: not 0, and not TSL_CELL_FREED. No sum of two
+// numbers below 128 reaches the next byte.
+static uint64_t live_bytes_of(uint64_t word) {
+  uint64_t low = EACH_BYTE(TSL_CELL_FREED - 1);
+  return ((word & low) + low) & ~word & EACH_BYTE(TSL_CELL_FREED);
+}
+
 // A free that comes between marks its byte before or behind this, and so knows whether its block is
 // among the counted.
 void tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts) {
-  uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
-  for (uint32_t i = 0; i < granules; i++) {
-    if (tsl_granule_live(tsl_load_relaxed(&granule[i])) >= TSL_CLASSES) continue;
-    unsigned before = tsl_or_relaxed(&granule[i], (uint8_t)TSL_CELL_COUNTED);
-    if (tsl_granule_live(before) < TSL_CLASSES) counts[tsl_granule_live(before)]++;
+  granules_word *words = (granules_word *)(void *)tsl_granule_at(tsl_cell_address(number));
+  for (uint32_t i = 0; i * WORD_GRANULES < granules; i++) {
+    uint64_t live = live_bytes_of(tsl_load_relaxed(&words[i]));
+    if (live == 0) continue;
+    uint64_t marks = live / TSL_CELL_FREED * TSL_CELL_COUNTED;
+    uint64_t before = tsl_or_relaxed(&words[i], marks);
+    for (live &= live_bytes_of(before); live != 0; live &= live - 1) {
+      unsigned byte = before >> (tsl_lowest_bit(live) - 7) & (TSL_CELL_FREED - 1);
+      counts[tsl_granule_class(byte)]++;
+    }
   }
-}
-
-size_t tsl_cell_live_bytes(tsl_cell_number number, uint32_t granules) {
-  const uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
-  size_t bytes = 0;
-  for (uint32_t i = 0; i < granules; i++) {
-    unsigned class = tsl_granule_live(tsl_load_relaxed(&granule[i]));
-    if (class < TSL_CLASSES) bytes += tsl_sizeclasses[class].bytes;
-  }
-  return bytes;
 }

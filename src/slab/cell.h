@@ -40,6 +40,7 @@ struct tsl_cell {
   tsl_cell_number newer;         // [owner] neighbours on the heap's list
   tsl_cell_number older;         // [owner]
   uint32_t granules;             // [owner] handed out; 0 while the heap still allocates in it
+  uint32_t sample;               // [owner, then who frees the block] of its one block; 0: none
 };
 
 _Static_assert((int)TSL_CLASSES < (int)TSL_CELL_COUNTED, "a class and its marks fit a byte");
@@ -106,11 +107,8 @@ TSL_HIDDEN uint32_t tsl_cell_seal(tsl_cell_number number);
 // Blocks that are out of a cell at this moment; the heap does not allocate in it any more.
 TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
 
-// Usable bytes of the live blocks that begin in the first `granules`.
-TSL_HIDDEN size_t tsl_cell_live_bytes(tsl_cell_number number, uint32_t granules);
-
 // Marks the live blocks that begin in the first `granules`, and adds their number to `counts`, by
-// class. Who seals the cell, before.
+// class. What lies behind them is no block. Who seals the cell, before.
 TSL_HIDDEN void tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts);
 
 // Counts a free by somebody who is not the owner. True when it was the last one of a sealed cell:

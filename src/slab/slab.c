@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "base/probe.h"
 #include "memory/mirror.h"
 #include "slab/secure.h"
 
@@ -86,6 +87,7 @@ size_t tsl_slab_purge(struct tsl_slab *slab) {
   slab->purged = true;
   tsl_add_relaxed(&tsl_counts.purges, 1);
   tsl_add_relaxed(&tsl_counts.purged_bytes, purged);
+  TSL_PROBE2(purge, start, purged);
   return purged;
 }
 

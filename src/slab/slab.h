@@ -23,6 +23,8 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/bits.h"
+#include "base/check.h"
 #include "memory/record.h"
 #include "slab/sizeclass.h"
 
@@ -105,6 +107,14 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   slab->summary |= UINT64_C(1) << (word % TSL_SLAB_WORDS);
   slab->out--;
   return true;
+}
+
+// Puts several blocks of a word back that are out, by the owner.
+TSL_ALWAYS_INLINE void tsl_slab_put_word(struct tsl_slab *slab, unsigned word, uint64_t blocks) {
+  tsl_assert((slab->free[word] & blocks) == 0);
+  tsl_store_relaxed(&slab->free[word], slab->free[word] | blocks);
+  slab->summary |= UINT64_C(1) << (word % TSL_SLAB_WORDS);
+  slab->out -= tsl_bit_count(blocks);
 }
 
 enum tsl_remote {

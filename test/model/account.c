@@ -3,6 +3,7 @@
 
 #include "epoch/epoch.h"
 #include "epoch/heap.h"
+#include "epoch/home_units.h"
 #include "memory/record.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
@@ -19,11 +20,13 @@ static void each_home(void (*visit)(struct tsl_heap *)) {
   }
 }
 
+static void give_cache(struct tsl_heap *home) { tsl_home_units_trim(home, 0); }
+
 // What one has of another's goes there first.
 static void collect_homes(void) {
   each_home(tsl_heap_rest_all);
   each_home(tsl_heap_collect);
-  each_home(tsl_heap_give_caches);
+  each_home(give_cache);
 }
 
 static bool is_free(size_t unit) {

@@ -104,24 +104,44 @@ static void out_before_and_after_the_seal(void) {
   CHECK_EQ(tsl_cell_out(cell), 0);
 }
 
-static void live_bytes(void) {
+// What is counted in the first `used` granules.
+static uint32_t counted(uint32_t used, unsigned class) {
+  uint32_t counts[TSL_CLASSES] = {0};
+  tsl_cell_count(cell, used, counts);
+  return counts[class];
+}
+
+static void live_blocks_are_counted_by_class(void) {
   open_cell();
-  static const size_t sizes[] = {16, 100, 1000, 8192, 48};
-  size_t at = 0, total = 0;
+  static const size_t sizes[] = {16, 100, 1000, 8192, 48, 16, 16};
+  size_t at = 0;
   for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     unsigned class = tsl_sizeclass_of(sizes[i]);
-    CHECK_EQ(tsl_cell_live_bytes(cell, (uint32_t)at), total);
+    uint32_t before = counted((uint32_t)at, class);
     granules()[at] = (uint8_t)(class + 1);
     at += tsl_sizeclasses[class].bytes / 16;
-    total += tsl_sizeclasses[class].bytes;
-    CHECK_EQ(tsl_cell_live_bytes(cell, (uint32_t)at), total);
+    CHECK_EQ(counted((uint32_t)at, class), before + 1);
   }
-  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_GRANULES_BYTES), total);
-  granules()[1] |= TSL_CELL_FREED;  // of 112 bytes
-  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_GRANULES_BYTES), total - 112);
-  granules()[at - 3] = TSL_CLASSES;  // the largest class
-  granules()[at - 2] = TSL_CLASSES + 1;
-  CHECK_EQ(tsl_cell_live_bytes(cell, TSL_GRANULES_BYTES), total - 112 - 48 + 32768);
+  CHECK_EQ(counted(TSL_GRANULES_BYTES, tsl_sizeclass_of(16)), 3);
+  CHECK_EQ(counted(TSL_GRANULES_BYTES, tsl_sizeclass_of(100)), 1);
+  granules()[1] |= TSL_CELL_FREED;  // of 100 bytes
+  CHECK_EQ(counted(TSL_GRANULES_BYTES, tsl_sizeclass_of(100)), 0);
+  granules()[at] = TSL_CLASSES;  // the largest class
+  CHECK_EQ(counted(TSL_GRANULES_BYTES, TSL_CLASSES - 1), 1);
+}
+
+// Who frees one later knows whether it was counted.
+static void the_counted_are_marked(void) {
+  open_cell();
+  granules()[3] = 5;
+  granules()[4] = 5 | TSL_CELL_FREED;
+  granules()[9] = TSL_CLASSES;
+  uint32_t counts[TSL_CLASSES] = {0};
+  tsl_cell_count(cell, 16, counts);
+  CHECK_EQ(granules()[3], 5 | TSL_CELL_COUNTED);
+  CHECK_EQ(granules()[4], 5 | TSL_CELL_FREED);
+  CHECK_EQ(granules()[9], TSL_CLASSES | TSL_CELL_COUNTED);
+  CHECK_EQ(granules()[5], 0);
 }
 
 // C2: in every order of the seal and the frees by others, with some freed by the thread itself
@@ -207,7 +227,8 @@ int main(void) {
   RUN(cleared);
   RUN(closed);
   RUN(out_before_and_after_the_seal);
-  RUN(live_bytes);
+  RUN(live_blocks_are_counted_by_class);
+  RUN(the_counted_are_marked);
   RUN(every_order_of_seal_and_frees);
   RUN(frees_before_the_exchange_are_found);
   RUN(drained_once_among_threads);

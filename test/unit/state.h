@@ -71,7 +71,7 @@ static inline void state_check_cell(tsl_cell_number number, size_t bytes) {
   }
 }
 
-// What a home heap's slab of cells hands out is a cell of an epoch, or hot and nobody's. Returns
+// What a home heap's slab of cells hands out is a cell of a heap, or of an epoch, or hot. Returns
 // how many cells belong to heaps.
 static inline size_t state_check_cells(size_t unit, unsigned class) {
   size_t bytes = tsl_sizeclasses[class].bytes, owned = 0;
@@ -80,8 +80,8 @@ static inline size_t state_check_cells(size_t unit, unsigned class) {
     tsl_cell_number number = (tsl_cell_number)unit * TSL_UNIT_PAGES + page;
     const struct tsl_cell *cell = tsl_cell_at(number);
     unsigned index = (unsigned)(page << TSL_CELL_PAGE_LOG2) / (unsigned)bytes;
-    if (cell->epoch == 0) {
-      CHECK(cell->heap == 0 && cell->blocks == 0 && cell->freed == 0 && cell->granules == 0);
+    if (cell->epoch == 0 && cell->heap == 0) {
+      CHECK(cell->blocks == 0 && cell->freed == 0 && cell->granules == 0);
       CHECK_EQ(state_live_granules(number, 0, (size_t)1 << TSL_CELL_PAGE_LOG2), 0);
       continue;
     }

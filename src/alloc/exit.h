@@ -1,0 +1,9 @@
+// exit: what the allocator does when the program ends; see exit.c.
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+// True. By this question a program that is linked statically has the destructor, too (fork.h).
+TSL_HIDDEN bool tsl_exit_is_handled(void);

@@ -1,0 +1,305 @@
+#include "epoch/sample.h"
+
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/options.h"
+#include "base/probe.h"
+#include "base/random.h"
+#include "base/stack.h"
+#include "epoch/epoch.h"
+#include "epoch/mixed.h"
+#include "epoch/rows.h"
+#include "memory/record.h"
+#include "os/callers.h"
+#include "os/os.h"
+
+enum {
+  SITE_SLOTS = 2 * TSL_MOST_SITES,
+  MOST_BLIND = TSL_MOST_SITES / 2,
+  ROW_BITS = 17,           // of a sample's number; the rest counts the forks
+  LEAST_MEAN = 4096,       // bytes; below, samples would be most of the memory
+  OUTERMOST = 3,           // frames of the C library below main, which have no frame pointers
+  BLIND = UINT32_MAX,      // in place of a site: frame pointers do not tell who called
+  ASKED_OFF = UINT32_MAX,  // control: nothing is to be sampled
+};
+_Static_assert(TSL_MOST_SAMPLES < 1 << ROW_BITS, "a row fits a sample's number");
+
+// What is known of a call stack.
+struct known {
+  uint64_t hash;
+  uint32_t site;  // row in sites, or BLIND; 0: nothing is known
+};
+
+uint64_t tsl_sample_mean;
+static uint64_t weight_mean;              // [remote] the first mean other than 0
+static struct tsl_lock lock;              // sites
+static struct known known[SITE_SLOTS];    // [lock:sites] by open addressing
+static uint32_t site_count, blind_count;  // [lock:sites]
+static uint32_t links[TSL_MOST_SAMPLES];  // [remote] of free rows of samples; row 0 is nobody's
+static struct tsl_stack free_rows;        // [remote]
+static uint32_t last_row;                 // [remote]
+static uint32_t forks;  // [const between forks] how many lie between us and the first
+
+#define PUT(row, field, value) tsl_store_relaxed(&(row)->field, (value))
+
+static uint32_t *link_of(uint32_t row) { return &links[row]; }
+
+// ---- Points
+
+static uint64_t *seed_of(struct tsl_heap *home) {
+  uint64_t *seed = &home->store->sample_seed;
+  if (tsl_unlikely(*seed == 0)) *seed = tsl_os_random() | 1;
+  return seed;
+}
+
+// A point lies that near with probability 1 - exp(-bytes / mean), which is at most bytes / mean:
+// most draws end before the logarithm.
+size_t tsl_sample_within(struct tsl_heap *home, size_t bytes) {
+  double mean = (double)tsl_load_relaxed(&tsl_sample_mean);
+  double uniform = tsl_random_uniform(tsl_random_next(seed_of(home)));
+  if (uniform * mean >= (double)bytes) return SIZE_MAX;
+  double distance = -mean * tsl_log(1 - uniform);
+  return distance < (double)bytes ? (size_t)distance : SIZE_MAX;
+}
+
+// Which of the next `most` blocks holds the next point, from 1 on; 0: none.
+static uint32_t next_point(struct tsl_heap *heap, unsigned class, uint32_t most) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  size_t distance = tsl_sample_within(heap->home, bytes * most);
+  return distance == SIZE_MAX ? 0 : (uint32_t)(distance / bytes) + 1;
+}
+
+uint32_t tsl_sample_until(struct tsl_heap *heap, unsigned class, uint32_t most) {
+  uint64_t bit = UINT64_C(1) << class % 64;
+  heap->store->sampled_hot &= ~bit;
+  uint32_t point = class < TSL_CLASSES ? next_point(heap, class, most) : 0;
+  if (point == 0) return most;
+  heap->store->sampled_hot |= bit;
+  return point;
+}
+
+// A handful that was cut has drawn already. The empty store is never written.
+uint32_t tsl_sample_in_handful(struct tsl_heap *heap, unsigned class) {
+  uint64_t bit = UINT64_C(1) << class % 64;
+  if ((heap->store->sampled_cold & bit) == 0) return next_point(heap, class, 64);
+  heap->store->sampled_cold &= ~bit;
+  return 1;
+}
+
+// ---- Sites: who allocates what. A stack that the frame pointers tell is compared once with what
+// the unwinder says; from then on they are enough to know it.
+
+struct call {
+  uintptr_t frames[TSL_SITE_FRAMES];
+  unsigned depth;
+};
+
+// FNV-1a, word by word.
+static uint64_t hash_word(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * UINT64_C(1099511628211);
+  return hash ^ hash >> 29;
+}
+
+static uint64_t hash_call(const struct call *call, uint32_t label, unsigned class) {
+  uint64_t hash = hash_word(UINT64_C(14695981039346656037), (uint64_t)label << 32 | class);
+  for (unsigned i = 0; i < call->depth; i++) hash = hash_word(hash, call->frames[i]);
+  return hash | 1;
+}
+
+static struct known *find_locked(uint64_t hash) {
+  size_t at = hash % SITE_SLOTS;
+  while (known[at].hash != 0 && known[at].hash != hash) at = (at + 1) % SITE_SLOTS;
+  return &known[at];
+}
+
+static uint32_t find_site(uint64_t hash) {
+  tsl_lock_acquire(&lock);
+  uint32_t site = find_locked(hash)->site;
+  tsl_lock_release(&lock);
+  return site;
+}
+
+static void set_blind(uint64_t hash) {
+  tsl_lock_acquire(&lock);
+  struct known *found = find_locked(hash);
+  if (found->hash == 0 && blind_count < MOST_BLIND) {
+    *found = (struct known){hash, BLIND};
+    blind_count++;
+  }
+  tsl_lock_release(&lock);
+}
+
+static void write_site(struct tsl_sites_row *row, const struct call *call, uint32_t label,
+                       unsigned class) {
+  for (unsigned i = 0; i < TSL_SITE_FRAMES; i++)
+    PUT(row, frames[i], i < call->depth ? call->frames[i] : 0);
+  PUT(row, label, label);
+  PUT(row, class, class);
+  tsl_store_release(&row->depth, call->depth);  // pairs: mirror
+}
+
+// 0 when there is no room for one more.
+static uint32_t add_site(uint64_t hash, const struct call *call, uint32_t label, unsigned class) {
+  tsl_lock_acquire(&lock);
+  struct known *found = find_locked(hash);
+  uint32_t site = found->hash != 0 ? found->site : site_count + 1;
+  bool is_new = found->hash == 0;
+  struct tsl_sites_row *row = site < TSL_MOST_SITES ? TSL_ROW(sites, site) : NULL;
+  if (is_new && row != NULL) {
+    write_site(row, call, label, class);
+    *found = (struct known){hash, site};
+    site_count = site;
+  }
+  tsl_lock_release(&lock);
+  return row == NULL ? 0 : site;
+}
+
+static bool agree(const struct call *fast, const struct call *exact) {
+  bool is_cut = fast->depth == TSL_SITE_FRAMES;
+  if (fast->depth == 0 || fast->depth > exact->depth) return false;
+  if (!is_cut && exact->depth - fast->depth > OUTERMOST) return false;
+  return memcmp(fast->frames, exact->frames, fast->depth * sizeof *fast->frames) == 0;
+}
+
+// The caller's call stack; never part of the caller, so that both walks begin at the same frame.
+TSL_NOINLINE static uint32_t site_of(uint32_t label, unsigned class) {
+  struct call fast, exact;
+  fast.depth = tsl_callers_walk(__builtin_frame_address(0), fast.frames, TSL_SITE_FRAMES);
+  uint64_t hash = hash_call(&fast, label, class);
+  uint32_t site = fast.depth == 0 ? BLIND : find_site(hash);
+  if (tsl_likely(site != 0 && site != BLIND)) return site;
+  exact.depth = tsl_callers_unwind(1, exact.frames, TSL_SITE_FRAMES);
+  if (exact.depth == 0) exact = fast;
+  if (site == 0 && agree(&fast, &exact)) return add_site(hash, &exact, label, class);
+  if (site == 0) set_blind(hash);
+  hash = hash_call(&exact, label, class) ^ 2;  // never the hash of a fast one
+  site = find_site(hash);
+  return site != 0 ? site : add_site(hash, &exact, label, class);
+}
+
+// ---- Samples
+
+static void count_sample(bool is_lost) {
+  struct tsl_process_row *row = TSL_ROW(process, 0);
+  if (row != NULL) tsl_add_relaxed(is_lost ? &row->samples_lost : &row->samples_taken, 1);
+}
+
+// Bytes that a sample of n bytes stands for, n / (1 - exp(-n / mean)), within 5 %: the first terms
+// of the series, which costs nothing when nobody listens to the probe.
+static uint64_t sample_weight(size_t bytes) {
+  uint64_t mean = tsl_load_relaxed(&weight_mean);
+  return bytes < 3 * mean ? mean + bytes / 2 + bytes * bytes / (12 * mean) : bytes;
+}
+
+static uint32_t take_row(void) {
+  uint32_t row = tsl_stack_pop(&free_rows, link_of);
+  if (row != 0) return row;
+  row = tsl_add_relaxed(&last_row, 1) + 1;
+  return row < TSL_MOST_SAMPLES ? row : 0;
+}
+
+static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t slot,
+                         const void *block, size_t bytes) {
+  uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
+  PUT(row, address, (uintptr_t)block);
+  PUT(row, bytes, bytes);
+  PUT(row, epoch, slot == 0 ? 0 : tsl_epoch_id(slot, word));
+  PUT(row, sampled_ms, tsl_os_now_ms());
+  tsl_store_release(&row->site, site);  // pairs: mirror
+}
+
+// Returns what is to stand with the block; 0 when the sample is lost.
+static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
+                             unsigned class) {
+  uint32_t slot = heap->epoch, label = slot == 0 ? 0 : tsl_epoch_at(slot)->label;
+  uint32_t site = site_of(label, class), number = site == 0 ? 0 : take_row();
+  struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
+  struct tsl_samples_row *row = origin == NULL ? NULL : TSL_ROW(samples, number);
+  if (row == NULL) {
+    if (number != 0) tsl_stack_push(&free_rows, number, link_of);
+    count_sample(true);
+    return 0;
+  }
+  count_sample(false);
+  TSL_PROBE_SAMPLED(block, bytes, sample_weight(bytes));
+  write_sample(row, site, slot, block, bytes);
+  tsl_add_relaxed(&origin->allocations, 1);
+  tsl_add_relaxed(&origin->bytes, bytes);
+  return forks << ROW_BITS | number;
+}
+
+void *tsl_sample_small(struct tsl_heap *heap, unsigned class) {
+  void *block = tsl_mixed_alone(heap, class);
+  if (block == NULL) return NULL;
+  tsl_cell_number number = tsl_mixed_cell_of(block);
+  uint32_t sample = sample_begin(heap, block, tsl_sizeclasses[class].bytes, class);
+  tsl_store_relaxed(&tsl_cell_at(number)->sample, sample);
+  return block;
+}
+
+void tsl_sample_large(struct tsl_heap *heap, void *block) {
+  struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
+  if (tsl_sample_within(heap->home, span->bytes) == SIZE_MAX) return;
+  span->sample = sample_begin(heap, block, span->bytes, TSL_CLASSES);
+}
+
+// A sample of a time before a fork is nobody's.
+static struct tsl_samples_row *row_of(uint32_t sample) {
+  if (sample >> ROW_BITS != forks) return NULL;
+  return TSL_ROW(samples, sample & ((1u << ROW_BITS) - 1));
+}
+
+void tsl_sample_end(uint32_t sample) {
+  struct tsl_samples_row *row = row_of(sample);
+  if (row == NULL) return;
+  struct tsl_sites_row *origin = TSL_ROW(sites, tsl_load_relaxed(&row->site));
+  TSL_PROBE_ENDED(tsl_load_relaxed(&row->address));
+  if (origin != NULL) tsl_add_relaxed(&origin->frees, 1);
+  PUT(row, site, 0);
+  tsl_stack_push(&free_rows, sample & ((1u << ROW_BITS) - 1), link_of);
+}
+
+void tsl_sample_move(uint32_t sample, const void *block) {
+  struct tsl_samples_row *row = row_of(sample);
+  if (row != NULL) PUT(row, address, (uintptr_t)block);
+}
+
+// ---- On and off
+
+// The smaller the mean the more there is to do; what somebody else wrote is not trusted.
+static uint64_t mean_within_bounds(uint64_t bytes) {
+  return bytes != 0 && bytes < LEAST_MEAN ? LEAST_MEAN : bytes;
+}
+
+static uint64_t wanted_mean(void) {
+  const struct tsl_control_row *control = TSL_ROW(control, 0);
+  uint32_t asked = control == NULL ? 0 : tsl_load_relaxed(&control->sample_bytes);
+  if (asked == ASKED_OFF) return 0;
+  return mean_within_bounds(asked != 0 ? asked : tsl_option(sample_bytes));
+}
+
+void tsl_sample_follow(void) {
+  uint64_t wanted = TSL_SECURE ? 0 : wanted_mean(), first = 0;
+  if (wanted != 0 && !tsl_cas_relaxed(&weight_mean, &first, wanted) && first != 0) wanted = first;
+  struct tsl_process_row *row = TSL_ROW(process, 0);
+  if (row == NULL) return;
+  PUT(row, sample_bytes, wanted);
+  PUT(row, weight_bytes, tsl_load_relaxed(&weight_mean));
+  if (tsl_load_relaxed(&tsl_sample_mean) != wanted) tsl_store_relaxed(&tsl_sample_mean, wanted);
+}
+
+// The tables of the parent's file are not the child's.
+void tsl_sample_after_fork(void) {
+  if (weight_mean == 0) return;
+  memset(known, 0, sizeof known);
+  site_count = 0;
+  blind_count = 0;
+  free_rows.head = 0;
+  last_row = 0;
+  forks = (forks + 1) & (UINT32_MAX >> ROW_BITS);
+  tsl_sample_mean = 0;  // until the child has a file
+}
+
+void tsl_sample_lock(void) { tsl_lock_acquire(&lock); }
+void tsl_sample_unlock(void) { tsl_lock_release(&lock); }

@@ -1,0 +1,21 @@
+// callers: who called. Addresses are return addresses, innermost first.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+// Where no build system says otherwise there is one.
+#ifndef TSL_HAS_UNWINDER
+#define TSL_HAS_UNWINDER 1
+#endif
+
+// The calls above the frame at `frame` (of __builtin_frame_address), as frame pointers tell them:
+// wrong where code without them is among the callers, but never beyond the thread's stack. Needs a
+// few loads a call. Returns their number, at most `most`; 0 on a stack whose end is not known.
+TSL_HIDDEN unsigned tsl_callers_walk(const void *frame, uintptr_t *calls, unsigned most);
+
+// The calls above the function that is `skipped` above this one, by the unwind tables that C++
+// exceptions use: right, but a hundred times as dear. 0 where there are none.
+TSL_HIDDEN unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, unsigned most);

@@ -1,0 +1,98 @@
+#include "os/callers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "test.h"
+
+enum { MOST = 32, DEPTH = 5 };
+
+static uintptr_t walked[MOST], unwound[MOST];
+static unsigned walked_depth, unwound_depth;
+
+TSL_NOINLINE static void look(void) {
+  walked_depth = tsl_callers_walk(__builtin_frame_address(0), walked, MOST);
+  unwound_depth = tsl_callers_unwind(1, unwound, MOST);
+}
+
+// Not a tail call: each has a frame.
+TSL_NOINLINE static unsigned descend(unsigned depth) {
+  if (depth == 0) {
+    look();
+    return 0;
+  }
+  return descend(depth - 1) + 1;
+}
+
+static void both_ways_see_the_same(void) {
+  CHECK_EQ(descend(DEPTH), DEPTH);
+  CHECK_GE(walked_depth, DEPTH + 2);
+  if (!TSL_HAS_UNWINDER) return;
+  CHECK_GE(unwound_depth, walked_depth);
+  CHECK(memcmp(walked, unwound, (DEPTH + 2) * sizeof *walked) == 0);
+  for (unsigned i = 1; i < DEPTH; i++) CHECK_EQ(walked[i], walked[1]);
+}
+
+static void *descend_in_thread(void *unused) {
+  descend(DEPTH);
+  return unused;
+}
+
+static void threads_have_ends(void) {
+  pthread_t thread;
+  CHECK_EQ(pthread_create(&thread, NULL, descend_in_thread, NULL), 0);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  CHECK_GE(walked_depth, DEPTH + 2);
+  CHECK(walked_depth < MOST);
+}
+
+static void depth_is_bounded(void) {
+  descend(3 * MOST);
+  CHECK_EQ(walked_depth, MOST);
+  CHECK_EQ(unwound_depth, TSL_HAS_UNWINDER ? MOST : 0);
+}
+
+// What code without frame pointers leaves in the register.
+static void garbage_is_not_followed(void) {
+  uintptr_t calls[MOST], here[4] = {0, 0, 0, 0};
+  const uintptr_t garbage[] = {0, 1, 8, UINTPTR_MAX - 7, (uintptr_t)here + 4};
+  for (unsigned i = 0; i < sizeof garbage / sizeof *garbage; i++)
+    CHECK_EQ(tsl_callers_walk((void *)garbage[i], calls, MOST), 0);
+  here[0] = (uintptr_t)here;  // a frame that is its own caller
+  here[1] = (uintptr_t)&garbage_is_not_followed;
+  CHECK_EQ(tsl_callers_walk(here, calls, MOST), 1);
+  here[0] = 12345;
+  CHECK_EQ(tsl_callers_walk(here, calls, MOST), 1);
+}
+
+static ucontext_t outer, inner;
+
+static void descend_in_context(void) { descend(DEPTH); }
+
+// The end of a stack that the program made itself is not known.
+static void other_stacks_are_not_walked(void) {
+  enum { STACK_BYTES = 1 << 17 };
+  char *stack = mmap((void *)(UINT64_C(1) << 40), STACK_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  CHECK(stack != MAP_FAILED);
+  CHECK_EQ(getcontext(&inner), 0);
+  inner.uc_stack.ss_sp = stack;
+  inner.uc_stack.ss_size = STACK_BYTES;
+  inner.uc_link = &outer;
+  makecontext(&inner, descend_in_context, 0);
+  CHECK_EQ(swapcontext(&outer, &inner), 0);
+  CHECK_EQ(walked_depth, 0);
+  CHECK(unwound_depth >= DEPTH + 2 || !TSL_HAS_UNWINDER);
+}
+
+int main(void) {
+  RUN(both_ways_see_the_same);
+  RUN(threads_have_ends);
+  RUN(depth_is_bounded);
+  RUN(garbage_is_not_followed);
+  RUN(other_stacks_are_not_walked);
+  return test_status();
+}

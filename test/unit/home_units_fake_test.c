@@ -1,0 +1,85 @@
+#include "epoch/home_units.h"
+
+#include "base/options.h"
+#include "epoch/pool.h"
+#include "memory/segment.h"
+#include "memory/unit_cache.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { KEPT = 4 };
+
+static struct tsl_heap *home;
+
+static void open_home(void) {
+  os_fake.limit_bytes = (size_t)1 << 26;
+  tsl_options.cache_units = KEPT;
+  CHECK(tsl_region_init());
+  home = tsl_heap_take();
+  tsl_heap_current = home;
+}
+
+// A home keeps as many as the option allows; further ones are everybody's.
+static void a_home_keeps_a_few(void) {
+  open_home();
+  tsl_unit units[KEPT + 2];
+  for (unsigned i = 0; i < KEPT + 2; i++) units[i] = tsl_home_units_take(home, 1);
+  for (unsigned i = 0; i < KEPT; i++) CHECK(!tsl_home_units_give(units[i], 1));
+  CHECK_EQ(home->unit_count, KEPT);
+  CHECK(tsl_home_units_give(units[KEPT], 1));
+  CHECK(tsl_home_units_give(units[KEPT + 1], 1));
+  CHECK_EQ(tsl_unit_cache_units(), 2);
+  for (unsigned i = KEPT; i != 0; i--) CHECK_EQ(tsl_home_units_take(home, 1), units[i - 1]);
+  CHECK_EQ(home->unit_low, 0);
+  CHECK_NE(tsl_home_units_take(home, 1), 0);
+  CHECK_EQ(tsl_unit_cache_units(), 1);
+}
+
+static void several_units_are_neighbours_and_not_kept(void) {
+  open_home();
+  size_t before = tsl_units_free();
+  tsl_unit first = tsl_home_units_take(home, 3);
+  CHECK_NE(first, 0);
+  CHECK(tsl_home_units_give(first, 3));
+  CHECK_EQ(home->unit_count, 0);
+  CHECK_GE(tsl_units_free(), before);
+}
+
+static void what_is_trimmed_is_everybodys(void) {
+  open_home();
+  tsl_unit units[KEPT];
+  for (unsigned i = 0; i < KEPT; i++) units[i] = tsl_home_units_take(home, 1);
+  for (unsigned i = 0; i < KEPT; i++) tsl_home_units_give(units[i], 1);
+  tsl_home_units_trim(home, 1);
+  CHECK_EQ(home->unit_count, 1);
+  CHECK_EQ(home->unit_low, 1);
+  CHECK_EQ(tsl_unit_cache_units(), KEPT - 1);
+  tsl_home_units_trim(home, 0);
+  CHECK_EQ(tsl_unit_cache_units(), KEPT);
+}
+
+static void threads_without_a_heap_keep_nothing(void) {
+  open_home();
+  tsl_unit unit = tsl_home_units_take(home, 1);
+  tsl_heap_current = &tsl_heap_empty;
+  CHECK(tsl_home_units_give(unit, 1));
+  tsl_home_units_trim(&tsl_heap_empty, 0);
+  CHECK_EQ(tsl_unit_cache_units(), 1);
+}
+
+static void without_memory_there_are_none(void) {
+  open_home();
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  while (tsl_home_units_take(home, 1) != 0) continue;
+  CHECK_EQ(tsl_home_units_take(home, 1), 0);
+  CHECK_EQ(tsl_home_units_take(home, 2), 0);
+}
+
+int main(void) {
+  RUN(a_home_keeps_a_few);
+  RUN(several_units_are_neighbours_and_not_kept);
+  RUN(what_is_trimmed_is_everybodys);
+  RUN(threads_without_a_heap_keep_nothing);
+  RUN(without_memory_there_are_none);
+  return test_status();
+}

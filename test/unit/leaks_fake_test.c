@@ -1,0 +1,56 @@
+#include "observe/leaks.h"
+
+#include <string.h>
+
+#include "capture.h"
+#include "epoch/pool.h"
+#include "epoch/scope.h"
+#include "epochs.h"
+#include "os_fake.h"
+
+static void open_home(void) {
+  os_fake.limit_bytes = (size_t)1 << 28;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  tsl_scope_init();
+  tsl_heap_current = tsl_heap_take();
+}
+
+static const char *look(size_t expected) {
+  capture_start();
+  size_t found = tsl_leaks_report();
+  const char *said = capture_end();
+  CHECK_EQ(found, expected);
+  return said;
+}
+
+static void closed_epochs_with_objects_are_leaks(void) {
+  open_home();
+  tslab_epoch leaking = epochs_open(), open = epochs_open(), drained = epochs_open();
+  for (unsigned i = 0; i < 3; i++) epochs_alloc(leaking, 100);
+  epochs_alloc(open, 100);
+  epochs_alloc(drained, 100);
+  os_fake.now_ms = 5000;
+  epochs_close(leaking, 3);
+  CHECK_EQ(tslab_epoch_release(drained), 0);
+  os_fake.now_ms = 5250;
+  char wanted[128];
+  snprintf(wanted, sizeof wanted,
+           "leak: epoch %zu \"test\", closed 250 ms ago: 3 objects, %zu bytes", (size_t)leaking,
+           3 * tslab_good_size(100));
+  const char *said = look(1);
+  CHECK(strstr(said, wanted) != NULL);
+  CHECK(strchr(said, '\n') == said + strlen(said) - 1);
+}
+
+static void without_leaks_nothing_is_said(void) {
+  open_home();
+  epochs_alloc(epochs_open(), 100);
+  CHECK_EQ(strlen(look(0)), 0);
+}
+
+int main(void) {
+  RUN(closed_epochs_with_objects_are_leaks);
+  RUN(without_leaks_nothing_is_said);
+  return test_status();
+}

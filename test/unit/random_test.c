@@ -1,0 +1,36 @@
+#include "base/random.h"
+
+#include <math.h>
+
+#include "test.h"
+
+static void logarithms_are_right(void) {
+  for (double x = 0x1p-60; x < 0x1p60; x *= 1.0009765625) {
+    double error = tsl_log(x) - log(x);
+    CHECK(error < 1e-6 && error > -1e-6);
+  }
+  CHECK(tsl_log(1) == 0);
+}
+
+static void uniform_numbers_are_uniform(void) {
+  enum { PARTS = 64, DRAWS = 1 << 20 };
+  unsigned counts[PARTS] = {0};
+  uint64_t state = 42;
+  for (unsigned i = 0; i < DRAWS; i++) {
+    double uniform = tsl_random_uniform(tsl_random_next(&state));
+    CHECK(uniform >= 0 && uniform < 1);
+    counts[(unsigned)(uniform * PARTS)]++;
+  }
+  double chi_square = 0, expected = (double)DRAWS / PARTS;
+  for (unsigned i = 0; i < PARTS; i++) {
+    double difference = counts[i] - expected;
+    chi_square += difference * difference / expected;
+  }
+  CHECK(chi_square < 118);  // 63 degrees of freedom: once in 30,000 sequences
+}
+
+int main(void) {
+  RUN(logarithms_are_right);
+  RUN(uniform_numbers_are_uniform);
+  return test_status();
+}

@@ -1,0 +1,402 @@
+#include "epoch/sample.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "epoch/mixed.h"
+#include "epoch/pool.h"
+#include "epoch/remote.h"
+#include "epoch/report.h"
+#include "epoch/rows.h"
+#include "epoch/scope.h"
+#include "epochs.h"
+#include "os_fake.h"
+
+enum { MEAN = 16384, MOST = 1 << 16 };
+
+static struct tsl_heap *mine, *other;
+static void *blocks[MOST];
+
+static void be(struct tsl_heap *home) { tsl_heap_current = home; }
+
+static void tick(void) {
+  os_fake.now_ms++;
+  tsl_report_tick(tsl_heap_current->home);
+  tsl_heap_follow_samples(tsl_heap_current->home);
+}
+
+static void open_homes(uint64_t mean) {
+  os_fake.limit_bytes = (size_t)1 << 30;
+  tsl_options.sample_bytes = mean;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  tsl_scope_init();
+  mine = tsl_heap_take();
+  other = tsl_heap_take();
+  be(mine);
+  tick();
+  CHECK_EQ(tsl_sample_mean, mean);
+}
+
+static const struct tsl_process_row *process(void) { return TSL_ROW(process, 0); }
+
+struct totals {
+  uint64_t allocations, bytes, frees, live, live_bytes;
+};
+
+// What a reader of the file finds.
+static struct totals totals(void) {
+  struct totals totals = {0};
+  for (uint32_t i = 1; i < tsl_mirror_tables[TSL_ROWS_sites].ready; i++) {
+    const struct tsl_sites_row *site = TSL_ROW(sites, i);
+    if (site->depth == 0) continue;
+    totals.allocations += site->allocations;
+    totals.bytes += site->bytes;
+    totals.frees += site->frees;
+  }
+  for (uint32_t i = 1; i < tsl_mirror_tables[TSL_ROWS_samples].ready; i++) {
+    const struct tsl_samples_row *sample = TSL_ROW(samples, i);
+    if (sample->site == 0) continue;
+    totals.live++;
+    totals.live_bytes += sample->bytes;
+  }
+  CHECK_EQ(totals.live, totals.allocations - totals.frees);
+  return totals;
+}
+
+// So many samples of `count` blocks are to be expected; four deviations are allowed.
+static void check_share(uint64_t samples, double count, size_t bytes) {
+  double share = 1 - exp(-(double)bytes / MEAN), expected = count * share;
+  double deviation = sqrt(count * share * (1 - share));
+  CHECK(fabs((double)samples - expected) <= 4 * deviation + 1);
+}
+
+static void alloc(unsigned count, size_t bytes) {
+  for (unsigned i = 0; i < count; i++) {
+    blocks[i] = tsl_fast_malloc(bytes);
+    pattern_write(blocks[i], bytes, i);
+  }
+}
+
+static void free_all(unsigned count, size_t bytes) {
+  for (unsigned i = 0; i < count; i++) {
+    CHECK(pattern_is(blocks[i], bytes, i, bytes));
+    tsl_fast_free(blocks[i]);
+  }
+}
+
+static void nothing_is_sampled_unasked(void) {
+  open_homes(0);
+  tsl_report_start();
+  alloc(MOST, 256);
+  CHECK_EQ(tsl_mirror_tables[TSL_ROWS_sites].ready, 0);
+  CHECK_EQ(process()->sample_bytes, 0);
+  CHECK_EQ(process()->weight_bytes, 0);
+}
+
+// Stocks, filled from slabs that nobody used before.
+static void stocks_are_sampled_by_bytes(size_t bytes) {
+  open_homes(MEAN);
+  alloc(MOST, bytes);
+  check_share(totals().allocations, MOST, bytes);
+  CHECK_EQ(totals().frees, 0);
+  state_check();
+  free_all(MOST, bytes);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+static void small_stocks(void) { stocks_are_sampled_by_bytes(16); }
+static void stocks(void) { stocks_are_sampled_by_bytes(256); }
+static void medium_stocks(void) { stocks_are_sampled_by_bytes(2048); }
+
+// Bins: the same blocks again and again.
+static void bins_are_sampled_by_bytes(size_t bytes) {
+  enum { TIMES = 4000, HELD = 32 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < TIMES; i++) {
+    alloc(HELD, bytes);
+    free_all(HELD, bytes);
+  }
+  check_share(totals().allocations, TIMES * HELD, tslab_good_size(bytes));
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+static void small_bins(void) { bins_are_sampled_by_bytes(24); }
+static void bins(void) { bins_are_sampled_by_bytes(512); }
+static void large_bins(void) { bins_are_sampled_by_bytes(30000); }
+
+// Of a pattern as long as a handful of a stock, each place is sampled as often as any other.
+static void each_place_of_a_pattern_counts_the_same(void) {
+  enum { PLACES = 64, TIMES = 20000, BYTES = 512 };
+  unsigned counts[PLACES] = {0};
+  open_homes(MEAN);
+  for (unsigned i = 0; i < TIMES; i++) {
+    for (unsigned place = 0; place < PLACES; place++) {
+      uint64_t before = tsl_load_relaxed(&process()->samples_taken);
+      blocks[place] = tsl_fast_malloc(BYTES);
+      counts[place] += process()->samples_taken != before;
+    }
+    for (unsigned place = 0; place < PLACES; place++) tsl_fast_free(blocks[place]);
+  }
+  for (unsigned place = 0; place < PLACES; place++) check_share(counts[place], TIMES, BYTES);
+}
+
+static void cells_are_sampled_by_bytes(void) {
+  enum { EPOCHS = 4000, EACH = 50, BYTES = 96 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < EPOCHS; i++) {
+    tslab_epoch epoch = epochs_open();
+    epochs_alloc_many(blocks, epoch, BYTES, EACH);
+    if (i % 2 == 0) epochs_free_many(blocks, BYTES, EACH);
+    if (i % 4 == 1) CHECK_EQ(tslab_epoch_release(epoch), 0);
+    if (i % 4 == 3) {
+      epochs_close(epoch, EACH);
+      epochs_free_many(blocks, BYTES, EACH);
+    }
+    if (i % 2 == 0) epochs_close(epoch, 0);
+    CHECK(epochs_is_over(epoch));
+  }
+  check_share(totals().allocations, EPOCHS * EACH, BYTES);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+static void aligned_blocks_of_epochs_stay_aligned(void) {
+  enum { COUNT = 2000, ALIGNMENT = 1024 };
+  open_homes(MEAN);
+  tslab_epoch epoch = epochs_open();
+  for (unsigned i = 0; i < COUNT; i++) {
+    void *block = tslab_epoch_aligned_alloc(epoch, ALIGNMENT, 100);
+    CHECK_EQ((uintptr_t)block % ALIGNMENT, 0);
+  }
+  CHECK_GE(totals().live, 1);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(totals().live, 0);
+}
+
+// A block of many means is sampled always; what lies between, by its bytes.
+static void large_blocks_are_sampled(void) {
+  open_homes(MEAN);
+  for (unsigned i = 0; i < 100; i++) blocks[i] = tsl_fast_malloc(1 << 20);
+  CHECK_EQ(totals().live, 100);
+  CHECK_EQ(totals().live_bytes, UINT64_C(100) << 20);
+  blocks[0] = tslab_realloc(blocks[0], 8 << 20);
+  CHECK(blocks[0] != NULL);
+  CHECK_EQ(totals().live, 100);
+  for (unsigned i = 0; i < 100; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(totals().live, 0);
+}
+
+// A sample says where, when, for which epoch.
+static void a_sample_tells_of_its_block(void) {
+  open_homes(MEAN);
+  tslab_epoch epoch = epochs_open();
+  os_fake.now_ms = 777;
+  const void *block = tslab_epoch_malloc(epoch, 1 << 20);
+  const struct tsl_samples_row *sample = TSL_ROW(samples, 1);
+  const struct tsl_sites_row *site = TSL_ROW(sites, sample->site);
+  CHECK_EQ(sample->address, (uintptr_t)block);
+  CHECK_EQ(sample->bytes, 1 << 20);
+  CHECK_EQ(sample->epoch, epoch);
+  CHECK_EQ(sample->sampled_ms, 777);
+  CHECK_EQ(site->class, TSL_CLASSES);
+  CHECK_EQ(site->label, tsl_epoch_at(tsl_epoch_slot(epoch))->label);
+  CHECK_GE(site->depth, 2);
+  for (unsigned i = 0; i < TSL_SITE_FRAMES; i++) CHECK((site->frames[i] != 0) == (i < site->depth));
+}
+
+TSL_NOINLINE static void *one_way(void) { return tsl_fast_malloc(1 << 20); }
+TSL_NOINLINE static void *another_way(void) { return tsl_fast_malloc(1 << 20); }
+
+static void sites_are_told_apart(void) {
+  open_homes(MEAN);
+  for (unsigned i = 0; i < 10; i++) {
+    blocks[2 * i] = one_way();
+    blocks[2 * i + 1] = another_way();
+  }
+  CHECK_EQ(((struct tsl_sites_row *)TSL_ROW(sites, 1))->allocations, 10);
+  CHECK_EQ(((struct tsl_sites_row *)TSL_ROW(sites, 2))->allocations, 10);
+  CHECK_EQ(((struct tsl_sites_row *)TSL_ROW(sites, 3))->depth, 0);
+}
+
+// Frees by another thread, and their memory.
+static void strangers_end_samples(void) {
+  enum { COUNT = 20000, BYTES = 512 };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  CHECK_GE(totals().live, 1);
+  be(other);
+  free_all(COUNT, BYTES);
+  tsl_heap_collect(other);
+  CHECK_EQ(totals().live, 0);
+  be(mine);
+  CHECK(mine->cell_count != 0);
+  epochs_check_all_free();
+}
+
+// Looks find them one after the other, however many live on before them.
+static void looks_give_cells_back(void) {
+  enum { COUNT = 4000, BYTES = 4096 };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  uint32_t before = mine->cell_count;
+  be(other);
+  for (unsigned i = COUNT / 2; i < COUNT; i++) tsl_fast_free(blocks[i]);
+  be(mine);
+  for (unsigned i = 0; i < before; i++) tsl_mixed_look(mine, TSL_MIXED_FEW);
+  CHECK_EQ(mine->cell_count, totals().live);
+  CHECK(mine->cell_count < before);
+  state_check();
+}
+
+// The owner frees them in a scope, too.
+static void a_scope_does_not_matter(void) {
+  enum { COUNT = 4000, BYTES = 1024 };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  tslab_scope scope;
+  epochs_enter(&scope, epochs_open());
+  free_all(COUNT, BYTES);
+  epochs_leave(&scope);
+  CHECK_EQ(mine->cell_count, 0);
+  CHECK_EQ(totals().live, 0);
+}
+
+static void reallocated_blocks_keep_their_bytes(void) {
+  open_homes(MEAN);
+  for (unsigned i = 0; i < 2000; i++) {
+    char *block = tsl_fast_malloc(1000);
+    pattern_write(block, 1000, i);
+    block = tslab_realloc(block, 3000);
+    CHECK(block != NULL && pattern_is(block, 1000, i, 1000));
+    CHECK_GE(tslab_usable_size(block), 3000);
+    block = tslab_realloc(block, 500);
+    CHECK(block != NULL && pattern_is(block, 1000, i, 500));
+    tsl_fast_free(block);
+  }
+  CHECK_GE(totals().allocations, 1);
+  CHECK_EQ(totals().live, 0);
+}
+
+static void a_second_free_is_told(void) {
+  open_homes(MEAN);
+  alloc(4000, 1024);
+  uint32_t number = ((struct tsl_samples_row *)TSL_ROW(samples, 1))->site;
+  CHECK(number != 0);
+  void *sampled = (void *)((struct tsl_samples_row *)TSL_ROW(samples, 1))->address;
+  tsl_options.on_error = 2;
+  be(other);
+  tsl_fast_free(sampled);
+  tsl_fast_free(sampled);
+  be(mine);
+  CHECK_EQ(totals().frees, 1);
+  tslab_trim(0);
+  state_check();
+}
+
+// Who asks in the file is answered at the next tick; who asks for nonsense gets what is possible.
+static void the_file_can_ask(void) {
+  open_homes(0);
+  tsl_report_start();
+  struct tsl_control_row *control = TSL_ROW(control, 0);
+  control->sample_bytes = 1;
+  tick();
+  CHECK_EQ(process()->sample_bytes, 4096);
+  CHECK_EQ(process()->weight_bytes, 4096);
+  control->sample_bytes = 65536;  // the counts so far are weighed by the first
+  tick();
+  CHECK_EQ(process()->sample_bytes, 4096);
+  alloc(4000, 64);
+  CHECK_GE(totals().live, 1);
+  control->sample_bytes = UINT32_MAX;
+  tick();
+  CHECK_EQ(process()->sample_bytes, 0);
+  CHECK_EQ(process()->weight_bytes, 4096);
+  uint64_t taken = totals().allocations;
+  free_all(4000, 64);
+  alloc(4000, 64);
+  alloc(4000, 64);
+  CHECK_EQ(totals().allocations, taken);
+  CHECK_EQ(totals().live, totals().allocations - totals().frees);
+}
+
+static void without_rows_samples_are_lost_and_counted(void) {
+  open_homes(MEAN);
+  os_fake_fail_all(OS_FAKE_SHARE_MORE);
+  alloc(4000, 1024);
+  CHECK_GE(process()->samples_lost, 1);
+  free_all(4000, 1024);
+  os_fake_recover();
+  epochs_check_all_free();
+}
+
+static void a_child_begins_anew(void) {
+  open_homes(MEAN);
+  alloc(4000, 1024);
+  CHECK_GE(totals().live, 1);
+  tsl_report_after_fork();
+  tsl_sample_after_fork();
+  CHECK_EQ(tsl_sample_mean, 0);
+  tick();
+  tick();
+  CHECK_EQ(tsl_sample_mean, MEAN);
+  CHECK_EQ(totals().live, 0);
+  free_all(2000, 1024);  // the parent's samples, which end unseen
+  CHECK_EQ(totals().frees, 0);
+  alloc(2000, 1024);
+  CHECK_GE(totals().live, 1);
+  free_all(2000, 1024);
+  CHECK_EQ(totals().live, 0);
+}
+
+static void limits_hold(void) {
+  enum { LIMIT = 1 << 20 };
+  open_homes(MEAN);
+  tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = LIMIT);
+  while (tslab_epoch_malloc(epoch, 1000) != NULL)
+    CHECK_LE(tsl_epoch_at(tsl_epoch_slot(epoch))->held_bytes, LIMIT);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+static void the_secure_build_samples_nothing(void) {
+  os_fake.limit_bytes = (size_t)1 << 30;
+  tsl_options.sample_bytes = MEAN;
+  CHECK(tsl_region_init());
+  tsl_epoch_init();
+  tsl_scope_init();
+  mine = tsl_heap_take();
+  be(mine);
+  tick();
+  CHECK_EQ(tsl_sample_mean, 0);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(nothing_is_sampled_unasked);
+  RUN_UNLESS_SECURE(small_stocks);
+  RUN_UNLESS_SECURE(stocks);
+  RUN_UNLESS_SECURE(medium_stocks);
+  RUN_UNLESS_SECURE(small_bins);
+  RUN_UNLESS_SECURE(bins);
+  RUN_UNLESS_SECURE(large_bins);
+  RUN_UNLESS_SECURE(each_place_of_a_pattern_counts_the_same);
+  RUN_UNLESS_SECURE(cells_are_sampled_by_bytes);
+  RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
+  RUN_UNLESS_SECURE(large_blocks_are_sampled);
+  RUN_UNLESS_SECURE(a_sample_tells_of_its_block);
+  RUN_UNLESS_SECURE(sites_are_told_apart);
+  RUN_UNLESS_SECURE(strangers_end_samples);
+  RUN_UNLESS_SECURE(looks_give_cells_back);
+  RUN_UNLESS_SECURE(a_scope_does_not_matter);
+  RUN_UNLESS_SECURE(reallocated_blocks_keep_their_bytes);
+  RUN_UNLESS_SECURE(a_second_free_is_told);
+  RUN_UNLESS_SECURE(the_file_can_ask);
+  RUN_UNLESS_SECURE(without_rows_samples_are_lost_and_counted);
+  RUN_UNLESS_SECURE(a_child_begins_anew);
+  RUN_UNLESS_SECURE(limits_hold);
+  if (TSL_SECURE) RUN(the_secure_build_samples_nothing);
+  return test_status();
+}
