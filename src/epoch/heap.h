@@ -184,12 +184,13 @@ struct tsl_heap {
   uint8_t mixed;                 // [owner] new blocks go to cells
   uint8_t sampled_cell;  // [owner] cell_end lies before the newest cell's end, in a block to sample
   uint8_t refused;       // [owner] a limit refused the memory that the last refill wanted
-  uint16_t pace;     // [owner] home heap: hot allocations until the next look, while it is awake
-  uint8_t awake;     // [owner] home heap: there may be memory to give back
-  uint8_t sampling;  // [owner] home heap: its points were drawn while samples are taken
-  uint8_t inside;    // [owner, read after fork] home heap: the thread is in the middle of a change
-  uint8_t telling;   // [owner] home heap: a limit's callback runs
-  uint8_t torn;      // [owner] a fork took the thread, perhaps in the middle of a fast path
+  uint16_t pace;      // [owner] home heap: hot allocations until the next look, while it is awake
+  uint8_t awake;      // [owner] home heap: there may be memory to give back
+  uint8_t sampling;   // [owner] home heap: its points were drawn while samples are taken
+  uint8_t inside;     // [owner, read after fork] home heap: the thread is in the middle of a change
+  uint8_t telling;    // [owner] home heap: a limit's callback runs
+  uint8_t unwinding;  // [owner] home heap: the unwinder looks for callers; it may allocate
+  uint8_t torn;       // [owner] a fork took the thread, perhaps in the middle of a fast path
 
   TSL_ON_LINE uint64_t ready;  // [remote] life << 32 | slabs with remote bits
   uint32_t returned;           // [remote] home heap: its heaps that others sealed

@@ -162,14 +162,24 @@ static bool agree(const struct call *fast, const struct call *exact) {
   return memcmp(fast->frames, exact->frames, fast->depth * sizeof *fast->frames) == 0;
 }
 
+// The unwinder of a program that is linked statically allocates, with a lock held: what is sampled
+// meanwhile has no callers.
+TSL_NOINLINE static void unwind(struct tsl_heap *home, struct call *call) {
+  call->depth = 0;
+  if (home->unwinding) return;
+  home->unwinding = true;
+  call->depth = tsl_callers_unwind(2, call->frames, TSL_SITE_FRAMES);
+  home->unwinding = false;
+}
+
 // The caller's call stack; never part of the caller, so that both walks begin at the same frame.
-TSL_NOINLINE static uint32_t site_of(uint32_t label, unsigned class) {
+TSL_NOINLINE static uint32_t site_of(struct tsl_heap *home, uint32_t label, unsigned class) {
   struct call fast, exact;
   fast.depth = tsl_callers_walk(__builtin_frame_address(0), fast.frames, TSL_SITE_FRAMES);
   uint64_t hash = hash_call(&fast, label, class);
   uint32_t site = fast.depth == 0 ? BLIND : find_site(hash);
   if (tsl_likely(site != 0 && site != BLIND)) return site;
-  exact.depth = tsl_callers_unwind(1, exact.frames, TSL_SITE_FRAMES);
+  unwind(home, &exact);
   if (exact.depth == 0) exact = fast;
   if (site == 0 && agree(&fast, &exact)) return add_site(hash, &exact, label, class);
   if (site == 0) set_blind(hash);
@@ -213,7 +223,7 @@ static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t sl
 static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
                              unsigned class) {
   uint32_t slot = heap->epoch, label = slot == 0 ? 0 : tsl_epoch_at(slot)->label;
-  uint32_t site = site_of(label, class), number = site == 0 ? 0 : take_row();
+  uint32_t site = site_of(heap->home, label, class), number = site == 0 ? 0 : take_row();
   struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
   struct tsl_samples_row *row = origin == NULL ? NULL : TSL_ROW(samples, number);
   if (row == NULL) {
@@ -299,6 +309,7 @@ void tsl_sample_after_fork(void) {
   last_row = 0;
   forks = (forks + 1) & (UINT32_MAX >> ROW_BITS);
   tsl_sample_mean = 0;  // until the child has a file
+  tsl_callers_after_fork();
 }
 
 void tsl_sample_lock(void) { tsl_lock_acquire(&lock); }

@@ -63,15 +63,23 @@ static _Unwind_Reason_Code unwind_call(struct _Unwind_Context *context, void *ar
   return _URC_NO_REASON;
 }
 
+static bool unwinder_is_lost;
+
 // The first call that the unwinder tells of lies in this function.
 TSL_NOINLINE unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, unsigned most) {
+  if (unwinder_is_lost) return 0;
   struct unwinding unwinding = {calls, 0, most, skipped + 1};
   _Unwind_Backtrace(unwind_call, &unwinding);
   return unwinding.depth;
 }
+
+// Only a program with an interpreter, the dynamic linker, has unwind tables that need no lock.
+void tsl_callers_after_fork(void) { unwinder_is_lost = getauxval(AT_BASE) == 0; }
 #else
 unsigned tsl_callers_unwind(unsigned skipped TSL_UNUSED, uintptr_t *calls TSL_UNUSED,
                             unsigned most TSL_UNUSED) {
   return 0;
 }
+
+void tsl_callers_after_fork(void) {}
 #endif
