@@ -127,7 +127,7 @@ int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epo
   epoch->settled = 0;
   epoch->opened_ms = tsl_os_now_ms();
   tsl_store_relaxed(&epoch->closed_ms, 0);
-  epoch->undrained = 1;
+  tsl_store_relaxed(&epoch->undrained, 1);
   tsl_store_relaxed(&epoch->heaps, 0);
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
   *id = tsl_epoch_id(slot, word);

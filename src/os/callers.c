@@ -1,22 +1,60 @@
 #include "os/callers.h"
 
+#include <errno.h>
 #include <sys/auxv.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "os/os.h"
 
 enum {
   MOST_STACK_BYTES = 1 << 26,  // of a thread's stack; who is further off is on another one
   FRAME_WORDS = 2,             // the caller's frame pointer, the return address
+  PAGES_AT_ONCE = 64,
 };
 
+// What is known to be readable of the calling thread's stack.
+static TSL_TLS struct { uintptr_t low, end; } known;
+
+// Asks the system to read a byte of each page.
+static bool pages_are_readable(uintptr_t start, size_t pages) {
+  char bytes[PAGES_AT_ONCE];
+  struct iovec each[PAGES_AT_ONCE], all = {bytes, pages};
+  for (size_t i = 0; i < pages; i++)
+    each[i] = (struct iovec){(void *)(start + i * tsl_os_page_bytes()), 1};
+  return process_vm_readv(getpid(), &all, 1, each, pages, 0) == (ssize_t)pages;
+}
+
+static bool is_readable(uintptr_t start, uintptr_t end) {
+  size_t page = tsl_os_page_bytes(), at_once = page * PAGES_AT_ONCE;
+  for (; start < end; start += at_once) {
+    size_t left = (end - start + page - 1) / page;
+    if (!pages_are_readable(start, left < PAGES_AT_ONCE ? left : PAGES_AT_ONCE)) return false;
+  }
+  return true;
+}
+
 // The C library lays a thread's own block right above its stack; the system lays its random bytes
-// above the first thread's. 0 on stacks that the program made itself.
-static uintptr_t stack_end(uintptr_t frame) {
+// above the first thread's.
+static uintptr_t likely_end(uintptr_t frame) {
   uintptr_t ends[] = {(uintptr_t)__builtin_thread_pointer(), getauxval(AT_RANDOM)};
   for (unsigned i = 0; i < 2; i++) {
     if (ends[i] > frame && ends[i] - frame < MOST_STACK_BYTES) return ends[i];
   }
   return 0;
+}
+
+// 0 on stacks that the program made itself. All between the frame and the end can be read.
+static uintptr_t stack_end(uintptr_t frame) {
+  if (frame >= known.low && frame < known.end) return known.end;
+  uintptr_t end = likely_end(frame), low = frame & ~(uintptr_t)(tsl_os_page_bytes() - 1);
+  int saved = errno;
+  bool readable = end != 0 && is_readable(low, end);
+  errno = saved;
+  if (!readable) return 0;
+  known.low = low;
+  known.end = end;
+  return end;
 }
 
 static bool is_frame(uintptr_t frame, uintptr_t below, uintptr_t end) {

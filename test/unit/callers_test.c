@@ -74,10 +74,11 @@ static void descend_in_context(void) { descend(DEPTH); }
 
 // The end of a stack that the program made itself is not known.
 static void other_stacks_are_not_walked(void) {
-  enum { STACK_BYTES = 1 << 17 };
-  char *stack = mmap((void *)(UINT64_C(1) << 40), STACK_BYTES, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  enum { STACK_BYTES = 1 << 17, GUARD_BYTES = 1 << 14 };
+  char *stack = mmap(NULL, STACK_BYTES + GUARD_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(stack != MAP_FAILED);
+  CHECK_EQ(mprotect(stack + STACK_BYTES, GUARD_BYTES, PROT_NONE), 0);  // that of the next one
   CHECK_EQ(getcontext(&inner), 0);
   inner.uc_stack.ss_sp = stack;
   inner.uc_stack.ss_size = STACK_BYTES;
