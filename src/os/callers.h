@@ -20,6 +20,6 @@ TSL_HIDDEN unsigned tsl_callers_walk(const void *frame, uintptr_t *calls, unsign
 // exceptions use: right, but a hundred times as dear. 0 where there are none. May allocate.
 TSL_HIDDEN unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, unsigned most);
 
-// In the child of a fork the unwinder of a program that is linked statically may be locked for ever:
-// it is not asked any more.
+// In the child of a fork the unwinder of a program that is linked statically may be locked for
+// ever: it is not asked any more.
 TSL_HIDDEN void tsl_callers_after_fork(void);
