@@ -89,7 +89,7 @@ const lifetimes: Row = {
       "Epochs by label",
       "The ten labels with most epochs.",
       "short",
-      series("tslab_epoch_count"),
+      series("tslab_label_epochs"),
     ),
     chart(
       {
@@ -162,7 +162,7 @@ const memory: Row = {
       { name: "held", unit: "bytes", expr: sum(series("tslab_epoch_held_bytes"), "epoch") },
       { name: "live", unit: "bytes", expr: sum(series("tslab_epoch_live_bytes"), "epoch") },
       { name: "objects", unit: "short", expr: sum(series("tslab_epoch_live_objects"), "epoch") },
-      { name: "epochs", unit: "short", expr: sum(series("tslab_epoch_count"), "epoch") },
+      { name: "epochs", unit: "short", expr: sum(series("tslab_label_epochs"), "epoch") },
       { name: "oldest", unit: "s", expr: `max by (epoch) (${oldest})` },
     ),
   ],
@@ -208,7 +208,7 @@ export const epochs: Frame = {
     ["process", 'label_values(tslab_live_bytes{job=~"$job", instance=~"$instance"}, process)'],
     [
       "epoch",
-      "label_values(tslab_epoch_count" +
+      "label_values(tslab_label_epochs" +
         '{job=~"$job", instance=~"$instance", process=~"$process"}, epoch)',
     ],
   ],
