@@ -1,88 +1,18 @@
 //! The command as its users run it, on files as processes leave them.
 
 mod common;
+mod place;
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{Image, add_epoch, sample};
+use place::{Directory, map, own_start};
 use serde_json::Value;
 
 // Above the largest number that Linux gives to a process.
 const NOBODY: u32 = 4_200_000_000;
-
-/// A place for statistics files that ends with its test.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("files-{}-{number}", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// Writes a file under the name that its process would give it.
-    fn add(&self, image: &Image) -> PathBuf {
-        let path = self.path(&format!("tslab.{}.{}", image.pid, image.start_ticks));
-        fs::write(&path, image.bytes()).unwrap();
-        path
-    }
-
-    fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tslab"));
-        let output = command.arg("--directory").arg(&self.0).args(arguments).output().unwrap();
-        Output {
-            code: output.status.code(),
-            text: String::from_utf8(output.stdout).unwrap(),
-            errors: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        let output = self.run(&[arguments, &["--json"]].concat());
-        serde_json::from_str(&output.text).unwrap_or_else(|_| panic!("{}", output.errors))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-struct Output {
-    code: Option<i32>,
-    text: String,
-    errors: String,
-}
-
-// Field 22 of /proc/PID/stat.
-fn own_start() -> u64 {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap();
-    let fields = stat.rsplit_once(')').unwrap().1;
-    fields.split_ascii_whitespace().nth(19).unwrap().parse().unwrap()
-}
-
-/// A file in use by this process, as by a library in it.
-#[expect(unsafe_code, reason = "there is no other way to map a file")]
-fn map(path: &Path) {
-    use rustix::mm::{MapFlags, ProtFlags, mmap};
-    let file = fs::File::open(path).unwrap();
-    let flags = MapFlags::SHARED;
-    // SAFETY: nothing lies where the system chooses to map, and nobody uses what is mapped.
-    unsafe { mmap(std::ptr::null_mut(), 4096, ProtFlags::READ, flags, &file, 0) }.unwrap();
-}
 
 #[test]
 fn ps_lists_every_process_and_says_what_it_cannot_read() {
