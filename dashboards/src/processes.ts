@@ -232,6 +232,17 @@ const each: Row = {
     ),
     chart(
       {
+        title: "Files not read",
+        description:
+          "Unreadable: damaged, foreign or forbidden; the exporter's standard error says why. " +
+          "Abandoned: their processes have ended; `tslab gc` removes them.",
+        unit: "short",
+      },
+      { expr: sum(series("tslab_unreadable_files")), legend: "unreadable" },
+      { expr: sum(series("tslab_abandoned_files")), legend: "abandoned" },
+    ),
+    chart(
+      {
         title: "Exporters by version",
         description: "Versions that answer; two for long: an upgrade that stopped half-way.",
         unit: "none",

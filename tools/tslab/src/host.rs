@@ -85,6 +85,12 @@ pub fn entry_in_container(pid: u32) -> Option<Entry> {
     path.exists().then_some(Entry { path, pid: pid_there, start_ticks })
 }
 
+/// All processes that this one sees, by their numbers here.
+pub fn processes() -> impl Iterator<Item = u32> {
+    let found = fs::read_dir("/proc").into_iter().flatten().flatten();
+    found.filter_map(|process| process.file_name().to_str()?.parse().ok())
+}
+
 fn status_value(status: &str, name: &str) -> Option<String> {
     Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
 }
@@ -218,9 +224,8 @@ impl InUse {
     /// Looks through all processes that this one may look at.
     pub fn now() -> Self {
         let mut files = HashSet::new();
-        for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let pid = process.file_name().to_str().and_then(|name| name.parse().ok());
-            let text = pid.and_then(maps_text).unwrap_or_default();
+        for pid in processes() {
+            let text = maps_text(pid).unwrap_or_default();
             let lines = text.lines().filter(|line| line.contains("/tslab."));
             files.extend(lines.filter_map(Identity::in_line));
         }

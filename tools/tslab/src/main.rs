@@ -9,6 +9,9 @@ mod commands;
 mod fixture;
 mod host;
 mod live;
+#[cfg(test)]
+#[path = "../tests/openmetrics/mod.rs"]
+mod openmetrics;
 mod segment;
 mod snapshot;
 mod text;
@@ -20,7 +23,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use commands::{Answer, Setting, epochs, gc, leaks, ps, stats};
+use commands::{Answer, Setting, epochs, gc, leaks, ps, serve, stats};
 
 const EXITS: &str = "\
 Exit status:
@@ -93,6 +96,10 @@ enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+
+    /// Serve the figures of all processes over HTTP: OpenMetrics at /metrics, JSON below /api
+    #[command(after_help = EXITS)]
+    Serve(serve::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -118,6 +125,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
             leaks::run(&setting, &target, limits)
         }
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
+        Command::Serve(arguments) => serve::run(&setting, &arguments),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::live::{self, Quantity, Role, Tables, Total};
+use crate::live::{self, Counts, Quantity, Role, Tables, Total};
 use crate::segment::{Error, Header, Rows, Segment, Source, Unit};
 
 /// An epoch's row number is also the lower part of its id.
@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub epochs: Vec<Epoch>,
     /// All size classes.
     pub classes: Vec<Class>,
+    /// What each heap has allocated; none when the file does not tell.
+    pub heaps: Option<Vec<Counts>>,
     /// Threads that have a heap.
     pub threads: Option<u64>,
     /// Tables whose further rows are missing, because the system had no memory for them.
@@ -216,6 +218,7 @@ impl Snapshot {
             process: process.as_ref().map(figures).unwrap_or_default(),
             epochs: reading.epochs(epochs.as_ref(), epochs_again.as_ref()),
             classes: reading.classes(bins.as_ref()),
+            heaps: reading.heap_counts(),
             threads: heaps.as_ref().and_then(threads),
             full_tables: full_tables(segment),
             missing: missing(segment),
@@ -241,6 +244,11 @@ impl Snapshot {
             threads: self.threads,
             unsettled: epochs().any(|epoch| epoch.live.unsettled),
         }
+    }
+
+    /// A figure that the process says itself; None when the file does not tell.
+    pub fn process_figure(&self, name: &str) -> Option<u64> {
+        self.process.iter().find(|figure| figure.name == name)?.value
     }
 
     /// The latest moment that the file tells of: an epoch may have come or gone after the process
@@ -331,6 +339,10 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    fn heap_counts(&self) -> Option<Vec<Counts>> {
+        live::counts(self.tables?, self.heaps.as_ref()?)
+    }
+
     fn in_default(&self) -> Option<Vec<Total>> {
         live::in_default(self.tables?, self.heaps.as_ref()?)
     }

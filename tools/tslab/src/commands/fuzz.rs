@@ -1,5 +1,6 @@
 //! Damaged files: whatever is in them, every command gives an answer or an error.
 
+use super::serve::tests::checked_scrape;
 use super::{Subject, epochs, leaks, stats};
 use crate::fixture::{Random, sample};
 use crate::segment::Segment;
@@ -24,6 +25,9 @@ fn read(bytes: Vec<u8>, with_json: bool) -> bool {
         shown += &text::json(&epochs).unwrap();
     }
     assert!(!shown.chars().any(|char| char.is_control() && char != '\n'), "{shown:?}");
+    if with_json {
+        checked_scrape(subject);
+    }
     true
 }
 

@@ -12,7 +12,7 @@ use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot, State, Survivors};
 use crate::text;
 
 /// From when on an epoch is of interest.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Ms since it was closed.
     pub after_ms: u64,
@@ -106,7 +106,7 @@ fn check(subject: &Subject) -> Result<()> {
 }
 
 // What each epoch holds without its children, by row.
-fn own_bytes(snapshot: &Snapshot) -> HashMap<u64, u64> {
+pub(super) fn own_bytes(snapshot: &Snapshot) -> HashMap<u64, u64> {
     let held = snapshot.epochs.iter().filter_map(|epoch| Some((epoch.row, epoch.held_bytes?)));
     let mut own: HashMap<_, _> = held.collect();
     for epoch in &snapshot.epochs {

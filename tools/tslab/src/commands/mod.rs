@@ -1,8 +1,9 @@
 //! What the user asks for, one file a command.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::host::{self, Entry, Life};
@@ -13,6 +14,7 @@ pub mod epochs;
 pub mod gc;
 pub mod leaks;
 pub mod ps;
+pub mod serve;
 pub mod stats;
 
 #[cfg(test)]
@@ -46,6 +48,18 @@ impl Setting {
         Ok(if self.json { crate::text::json(report)? } else { text(report) })
     }
 }
+
+/// A process that does not exist, or has no statistics file.
+#[derive(Debug)]
+pub struct NotFound(String);
+
+impl fmt::Display for NotFound {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotFound {}
 
 /// A process whose file was read.
 #[derive(Debug)]
@@ -110,15 +124,16 @@ impl Subject {
         })
     }
 
-    /// Finds the file of `target`, a process or a path, and reads it.
+    /// Finds the file of `target`, a process or a path, and reads it. Fails with `NotFound` when
+    /// there is no such process, or no file of it.
     pub fn find(setting: &Setting, target: &str) -> Result<Self> {
         let is_number = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number {
             return Self::read(Path::new(target), true, None).with_context(|| cannot_read(target));
         }
-        let pid = target.parse().map_err(|_| anyhow!("there is no process {target}"))?;
+        let pid = target.parse().map_err(|_| NotFound(format!("there is no process {target}")))?;
         let entry = entry_of(host::entries(&setting.directory)?, pid)
-            .ok_or_else(|| anyhow!("{}", no_file(&setting.directory, pid)))?;
+            .ok_or_else(|| NotFound(no_file(&setting.directory, pid)))?;
         Self::of_entry(&entry, pid).with_context(|| cannot_read(&entry.path.to_string_lossy()))
     }
 

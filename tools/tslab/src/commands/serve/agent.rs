@@ -1,0 +1,62 @@
+//! The agent: reads the processes that are asked for.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Result;
+
+use super::Limits;
+use super::desk::Question;
+use super::encode::{self, Metric};
+use super::find::Finder;
+use super::ledger::Ledger;
+use super::samples::{Samples, Value};
+use crate::commands::{Setting, epochs, leaks, ps, stats};
+
+/// Reads the processes of this machine.
+#[derive(Debug)]
+pub struct Agent {
+    setting: Setting,
+    metrics: Arc<[Metric]>,
+    finder: Finder,
+    ledger: Ledger,
+}
+
+impl Agent {
+    /// Of the processes that have files in this directory.
+    pub fn new(directory: &Path, limits: Limits) -> Result<Self> {
+        Ok(Self {
+            setting: Setting { directory: directory.to_owned(), json: true },
+            metrics: encode::metrics()?,
+            finder: Finder::default(),
+            ledger: Ledger::new(limits),
+        })
+    }
+
+    /// What a command says in JSON, or all figures as OpenMetrics.
+    pub fn answer(&mut self, question: Question) -> Result<String> {
+        let setting = &self.setting;
+        let answer = match question {
+            Question::Metrics => return self.scrape(),
+            Question::Processes => ps::run(setting),
+            Question::Stats(pid) => stats::run(setting, &pid.to_string()),
+            Question::Epochs { pid, all } => epochs::run(setting, &pid.to_string(), all),
+            Question::Leaks { pid, limits } => leaks::run(setting, &pid.to_string(), limits),
+        };
+        Ok(answer?.output)
+    }
+
+    // One process after the other, so that one alone is in memory.
+    fn scrape(&mut self) -> Result<String> {
+        let start = Instant::now();
+        let mut samples = Samples::default();
+        let Self { setting, finder, ledger, .. } = self;
+        let files =
+            finder.find(&setting.directory, &mut |subject| ledger.add(&mut samples, subject));
+        ledger.close(&mut samples, files);
+        let seconds = Value::Seconds(start.elapsed().as_secs_f64());
+        samples.add("tslab_scrape_duration_seconds", Vec::new(), seconds);
+        Ok(encode::openmetrics(Arc::clone(&self.metrics), samples)?)
+    }
+}

@@ -1,0 +1,134 @@
+//! The commands' JSON over HTTP.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderName;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+
+use super::desk::{Desk, Question};
+use super::refusal::Refusal;
+use crate::commands::leaks;
+
+/// What JSON is called in HTTP.
+pub const JSON: &str = "application/json";
+
+type Reply = Result<([(HeaderName, &'static str); 1], Bytes), Refusal>;
+type Process = Result<Path<String>, PathRejection>;
+
+/// Everything below `/api`.
+pub fn routes() -> Router<Arc<Desk>> {
+    Router::new()
+        .route("/api/v1/processes", get(processes))
+        .route("/api/v1/processes/{pid}", get(stats))
+        .route("/api/v1/processes/{pid}/epochs", get(epochs))
+        .route("/api/v1/processes/{pid}/leaks", get(leaks))
+}
+
+async fn processes(State(desk): State<Arc<Desk>>) -> Reply {
+    reply(&desk, Question::Processes).await
+}
+
+async fn stats(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
+    reply(&desk, Question::Stats(pid(process)?)).await
+}
+
+async fn epochs(
+    State(desk): State<Arc<Desk>>,
+    process: Process,
+    RawQuery(query): RawQuery,
+) -> Reply {
+    let all = switch(query.as_deref(), "all")?;
+    reply(&desk, Question::Epochs { pid: pid(process)?, all }).await
+}
+
+async fn leaks(
+    State(desk): State<Arc<Desk>>,
+    process: Process,
+    RawQuery(query): RawQuery,
+) -> Reply {
+    let ms = |name| seconds_as_ms(query.as_deref(), name);
+    let after_ms = ms("after")?.unwrap_or(desk.leak_after_ms());
+    let limits = leaks::Limits { after_ms, open_after_ms: ms("open_after")? };
+    reply(&desk, Question::Leaks { pid: pid(process)?, limits }).await
+}
+
+async fn reply(desk: &Arc<Desk>, question: Question) -> Reply {
+    Ok(([(CONTENT_TYPE, JSON)], desk.answer(question).await?))
+}
+
+// Of the commands' targets numbers alone: a path could lead anywhere.
+fn pid(process: Process) -> Result<u32, Refusal> {
+    let name = process.map(|Path(name)| name).unwrap_or_default();
+    let number = Some(&name).filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    number.and_then(|name| name.parse().ok()).ok_or_else(|| {
+        let advice = "/api/v1/processes lists those that there are";
+        Refusal::NotFound(format!("{name:?} is no number of a process: {advice}"))
+    })
+}
+
+// The value of a parameter; one without a value is empty.
+fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
+    let mut pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+fn switch(query: Option<&str>, name: &str) -> Result<bool, Refusal> {
+    match parameter(query, name) {
+        None | Some("0" | "false") => Ok(false),
+        Some("" | "1" | "true") => Ok(true),
+        Some(value) => Err(Refusal::Senseless(format!(
+            "{name}={value:?} is neither true nor false: write {name}=true, or leave it out"
+        ))),
+    }
+}
+
+fn seconds_as_ms(query: Option<&str>, name: &str) -> Result<Option<u64>, Refusal> {
+    let Some(value) = parameter(query, name) else { return Ok(None) };
+    let seconds: u64 = value.parse().map_err(|_| {
+        Refusal::Senseless(format!(
+            "{name}={value:?} is no number of seconds: write one, such as {name}=60"
+        ))
+    })?;
+    Ok(Some(seconds.saturating_mul(1000)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_found_by_name() {
+        let query = Some("after=5&all&x=&after=7");
+        assert_eq!(parameter(query, "after"), Some("5"));
+        assert_eq!((parameter(query, "all"), parameter(query, "x")), (Some(""), Some("")));
+        assert_eq!((parameter(query, "aft"), parameter(None, "after")), (None, None));
+    }
+
+    #[test]
+    fn switches_and_seconds_are_understood_or_refused() {
+        for (query, on) in [("all", true), ("all=true", true), ("all=0", false), ("x", false)] {
+            assert_eq!(switch(Some(query), "all").ok(), Some(on), "{query}");
+        }
+        assert!(switch(Some("all=perhaps"), "all").is_err());
+        let ms = |query| seconds_as_ms(Some(query), "after");
+        assert_eq!((ms("after=2"), ms("")), (Ok(Some(2000)), Ok(None)));
+        assert_eq!(ms("after=18446744073709551615"), Ok(Some(u64::MAX)));
+        for query in ["after=", "after=-1", "after=1.5", "after=18446744073709551616"] {
+            assert!(ms(query).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn processes_are_numbers() {
+        let pid = |name: &str| pid(Ok(Path(name.to_owned()))).ok();
+        assert_eq!(pid("42"), Some(42));
+        for name in ["", "+42", "-1", "4294967296", "../1", "/etc/passwd", "self"] {
+            assert_eq!(pid(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The desk: answers questions, and gives an answer that is fresh to all who ask the same.
+//!
+//!  D1  one question is worked on at a time: however many ask, one core is busy
+//!  D2  an answer is kept for `FRESH` at least, and nine times as long as it took, up to `STALE`:
+//!      reading takes a tenth of that core's time at most, unless it takes very long
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use axum::body::Bytes;
+use tokio::sync::Mutex as Turn;
+
+use super::Limits;
+use super::agent::Agent;
+use super::refusal::Refusal;
+use crate::commands::leaks;
+
+const FRESH: Duration = Duration::from_millis(200);
+const STALE: Duration = Duration::from_secs(5);
+
+/// Answers to further questions are not kept.
+const MOST_KEPT: usize = 256;
+
+/// What can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// The figures of all processes, as OpenMetrics.
+    Metrics,
+    /// Which processes have files.
+    Processes,
+    /// What a process holds.
+    Stats(u32),
+    /// The epochs of a process.
+    Epochs {
+        /// The process.
+        pid: u32,
+        /// Released epochs too, and closed ones without survivors.
+        all: bool,
+    },
+    /// The epochs of a process whose objects outlived them.
+    Leaks {
+        /// The process.
+        pid: u32,
+        /// From when on.
+        limits: leaks::Limits,
+    },
+}
+
+type Reply = Result<Bytes, Refusal>;
+
+struct Kept {
+    reply: Reply,
+    until: Instant,
+}
+
+/// Where everyone asks.
+pub struct Desk {
+    limits: Limits,
+    agent: Arc<Turn<Agent>>,
+    kept: Mutex<HashMap<Question, Kept>>,
+}
+
+impl Desk {
+    /// For the processes that have files in this directory.
+    pub fn new(directory: &Path, limits: Limits) -> Result<Self> {
+        let agent = Agent::new(directory, limits)?;
+        Ok(Self { limits, agent: Arc::new(Turn::new(agent)), kept: Mutex::default() })
+    }
+
+    /// Ms since an epoch was closed after which its objects are leak candidates.
+    pub fn leak_after_ms(&self) -> u64 {
+        self.limits.leak_after_ms
+    }
+
+    /// The answer to a question, from a moment ago or from now.
+    pub async fn answer(self: &Arc<Self>, question: Question) -> Reply {
+        if let Some(reply) = self.fresh(question) {
+            return reply;
+        }
+        let mut agent = Arc::clone(&self.agent).lock_owned().await;
+        // Who was before may have asked the same.
+        if let Some(reply) = self.fresh(question) {
+            return reply;
+        }
+        let desk = Arc::clone(self);
+        let work = tokio::task::spawn_blocking(move || desk.work(&mut agent, question));
+        work.await.unwrap_or_else(|_| {
+            let advice = "what `tslab serve` wrote to standard error says why";
+            Err(Refusal::Failed(format!("reading broke off: {advice}")))
+        })
+    }
+
+    fn work(&self, agent: &mut Agent, question: Question) -> Reply {
+        let start = Instant::now();
+        let reply = agent.answer(question).map(Bytes::from).map_err(Refusal::from);
+        let keep = (start.elapsed() * 9).clamp(FRESH, STALE);
+        self.keep(question, Kept { reply: reply.clone(), until: Instant::now() + keep });
+        reply
+    }
+
+    fn fresh(&self, question: Question) -> Option<Reply> {
+        let kept = self.kept();
+        let kept = kept.get(&question).filter(|kept| kept.is_fresh())?;
+        Some(kept.reply.clone())
+    }
+
+    fn keep(&self, question: Question, new: Kept) {
+        let mut kept = self.kept();
+        kept.retain(|_, old| old.is_fresh());
+        if kept.len() < MOST_KEPT {
+            kept.insert(question, new);
+        }
+    }
+
+    // Nobody panics who has it.
+    fn kept(&self) -> MutexGuard<'_, HashMap<Question, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn is_fresh(&self) -> bool {
+        Instant::now() < self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { most_labels: 16, leak_after_ms: 60_000 };
+
+    fn desk() -> Arc<Desk> {
+        Arc::new(Desk::new(Path::new("/nowhere"), LIMITS).unwrap())
+    }
+
+    fn kept(ms: u64) -> Kept {
+        let until = Instant::now() + Duration::from_millis(ms);
+        Kept { reply: Ok(Bytes::from_static(b"kept")), until }
+    }
+
+    fn ask(desk: &Arc<Desk>, question: Question) -> Reply {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(desk.answer(question))
+    }
+
+    #[test]
+    fn fresh_answers_are_given_again_and_old_ones_are_not() {
+        let desk = desk();
+        desk.keep(Question::Processes, kept(600_000));
+        assert_eq!(ask(&desk, Question::Processes).unwrap(), "kept");
+        desk.keep(Question::Processes, kept(0));
+        let refused = ask(&desk, Question::Processes).unwrap_err();
+        assert!(matches!(&refused, Refusal::Failed(why) if why.contains("--directory")));
+        assert!(desk.fresh(Question::Processes).is_some(), "refusals are kept, too");
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let desk = desk();
+        (0..1000).for_each(|pid| desk.keep(Question::Stats(pid), kept(600_000)));
+        assert_eq!(desk.kept().len(), MOST_KEPT);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_told_from_what_went_wrong() {
+        let desk = Arc::new(Desk::new(Path::new("src"), LIMITS).unwrap());
+        let refused = ask(&desk, Question::Stats(4_200_000_000)).unwrap_err();
+        assert!(matches!(refused, Refusal::NotFound(_)), "{refused:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! The server: addresses, signals, and who may ask for what.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::Uri;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use super::access::Token;
+use super::desk::{Desk, Question};
+use super::refusal::Refusal;
+use super::{api, encode, page};
+
+/// How long the end waits for clients that are slow to take their answers.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Serves until SIGINT or SIGTERM. Fails when the address cannot be had.
+pub fn serve(listen: SocketAddr, token: Option<Token>, desk: Arc<Desk>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(run(listen, router(token, desk)));
+    runtime.shutdown_background();
+    result
+}
+
+async fn run(listen: SocketAddr, router: Router) -> Result<()> {
+    let end = End::new()?;
+    let cannot = || format!("cannot listen on {listen}: choose another address with --listen");
+    let listener = TcpListener::bind(listen).await.with_context(cannot)?;
+    crate::say(&format!("serving http://{}/", listener.local_addr()?));
+    let (tell, told) = oneshot::channel();
+    let ended = async move {
+        end.wait().await;
+        let _ = tell.send(());
+    };
+    let too_late = async {
+        let _ = told.await;
+        tokio::time::sleep(PATIENCE).await;
+    };
+    let serving = axum::serve(listener, router).with_graceful_shutdown(ended).into_future();
+    tokio::select! {
+        served = serving => Ok(served?),
+        () = too_late => Ok(()),
+    }
+}
+
+// The signals that ask for the end.
+struct End {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl End {
+    fn new() -> Result<Self> {
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn wait(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => (),
+            _ = self.terminate.recv() => (),
+        }
+    }
+}
+
+// Whatever tells of processes asks for the token.
+fn router(token: Option<Token>, desk: Arc<Desk>) -> Router {
+    let guard = middleware::from_fn_with_state(Arc::new(token), admit);
+    Router::new()
+        .route("/metrics", get(metrics))
+        .merge(api::routes())
+        .route_layer(guard)
+        .merge(page::routes())
+        .route("/healthz", get(|| async { "ok\n" }))
+        .fallback(|uri: Uri| async move { nothing_at(uri.path()) })
+        .with_state(desk)
+}
+
+async fn admit(State(token): State<Arc<Option<Token>>>, request: Request, next: Next) -> Response {
+    match token.as_ref() {
+        Some(token) if !token.is_in(request.headers()) => Refusal::Unauthorized.into_response(),
+        _ => next.run(request).await,
+    }
+}
+
+async fn metrics(State(desk): State<Arc<Desk>>) -> Result<impl IntoResponse, Refusal> {
+    let text = desk.answer(Question::Metrics).await?;
+    Ok(([(CONTENT_TYPE, encode::CONTENT_TYPE)], text))
+}
+
+fn nothing_at(path: &str) -> Refusal {
+    Refusal::NotFound(format!("there is nothing at {path}: / says what there is"))
+}

@@ -1,0 +1,81 @@
+//! serve: the figures of all processes of this machine, over HTTP.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use super::{Answer, Setting};
+use crate::host;
+
+mod access;
+mod agent;
+mod api;
+mod counters;
+mod desk;
+mod encode;
+mod figures;
+mod find;
+mod http;
+mod labels;
+mod ledger;
+mod page;
+mod refusal;
+mod samples;
+
+#[cfg(test)]
+pub(super) mod tests;
+
+/// What the command line says.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Arguments {
+    /// Where to listen; port 0: any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
+    listen: SocketAddr,
+
+    /// Answer only those who send the token in this file, as `Authorization: Bearer TOKEN`; without
+    /// this option, `TSLAB_SERVE_TOKEN` may hold it
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// Let everyone read who reaches the address, without a token
+    #[arg(long)]
+    insecure_no_token: bool,
+
+    /// Labels of epochs to tell apart in each process; the others are summed up as "other"
+    #[arg(long, value_name = "COUNT", default_value_t = 16)]
+    labels: usize,
+
+    /// For how long an epoch must have been closed until its objects are taken for leaks
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    after: u64,
+}
+
+/// What figures to make.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Labels of epochs told apart in each process.
+    most_labels: usize,
+    /// Ms since an epoch was closed after which its objects are leak candidates.
+    leak_after_ms: u64,
+}
+
+impl Arguments {
+    fn limits(&self) -> Limits {
+        let leak_after_ms = self.after.saturating_mul(1000);
+        Limits { most_labels: self.labels, leak_after_ms }
+    }
+}
+
+/// Serves until the process is told to end.
+pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
+    let token = access::Token::find(arguments.token_file.as_deref())?;
+    let is_open = arguments.insecure_no_token;
+    access::check_reach(arguments.listen, token.is_some() || is_open)?;
+    // Told now, while somebody looks.
+    host::entries(&setting.directory)?;
+    let desk = desk::Desk::new(&setting.directory, arguments.limits())?;
+    http::serve(arguments.listen, token, Arc::new(desk))?;
+    Ok(Answer::default())
+}

@@ -1,0 +1,374 @@
+//! `tslab serve` as its users run it, asked over HTTP.
+#![allow(clippy::float_cmp, reason = "the figures are whole numbers")]
+
+mod common;
+mod openmetrics;
+mod place;
+mod server;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::symlink;
+use std::process;
+use std::thread;
+use std::time::Instant;
+
+use common::{Image, add_epoch, sample};
+use openmetrics::{Family, parse};
+use place::{Crowd, Directory, map, own_start};
+use rustix::process::Signal;
+use serde_json::Value;
+use server::{Server, command, value};
+
+// Above the largest number that Linux gives to a process.
+const NOBODY: u32 = 4_200_000_000;
+const CONTRACT: &str = include_str!("../../../dashboards/metrics.json");
+
+/// Not a test, but what the processes of a `Crowd` run.
+#[test]
+fn one_of_a_crowd() {
+    place::join_crowd();
+}
+
+fn own_image() -> Image {
+    sample(process::id(), own_start())
+}
+
+// The own process with a file that it uses.
+fn alive(image: &Image) -> Directory {
+    let files = Directory::new();
+    map(&files.add(image));
+    files
+}
+
+fn labels(families: &[Family], name: &str, label: &str) -> BTreeSet<String> {
+    let samples = families.iter().flat_map(|family| &family.samples);
+    let named = samples.filter(|sample| sample.name == name);
+    named.filter_map(|sample| sample.label(label)).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_scrape_keeps_the_contract() {
+    let files = alive(&own_image());
+    let server = Server::start(&files, &[]);
+    let response = server.get("/metrics");
+    let kind = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert!(response.status == 200 && response.head.contains(kind), "{}", response.head);
+    let families = parse(&response.body).unwrap();
+    let contract: Value = serde_json::from_str(CONTRACT).unwrap();
+    let contract = contract.as_array().unwrap();
+    for promised in contract {
+        let name = promised["name"].as_str().unwrap();
+        let bare = name.strip_suffix("_total").unwrap_or(name);
+        let family = families.iter().find(|family| family.name == bare);
+        let family = family.unwrap_or_else(|| panic!("no {name} in\n{}", response.body));
+        assert_eq!(family.kind.as_deref(), promised["type"].as_str(), "{name}");
+        assert_eq!(family.unit.as_deref().unwrap_or(""), promised["unit"], "{name}");
+        assert_eq!(family.help.as_deref(), promised["help"].as_str(), "{name}");
+        assert!(!family.samples.is_empty(), "{name}");
+        for sample in &family.samples {
+            assert_eq!(Value::from(sample.label_names()), promised["labels"], "{name}");
+        }
+    }
+    assert_eq!(families.len(), contract.len());
+}
+
+// Without what passes between two readings.
+fn settled(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            fields.remove("last_word_ms");
+            fields.values_mut().for_each(|field| *field = settled(field.take()));
+        }
+        Value::Array(rows) => rows.iter_mut().for_each(|row| *row = settled(row.take())),
+        _ => (),
+    }
+    value
+}
+
+#[test]
+fn the_api_says_what_the_commands_say() {
+    let files = Directory::new();
+    files.add(&sample(NOBODY, 7));
+    files.add(&sample(NOBODY + 1, 7));
+    let server = Server::start(&files, &["--after", "61"]);
+    let pid = NOBODY.to_string();
+    let pid = pid.as_str();
+    let list = "/api/v1/processes";
+    for (path, command) in [
+        (list.to_owned(), vec!["ps"]),
+        (format!("{list}/{pid}"), vec!["stats", pid]),
+        (format!("{list}/{pid}/epochs"), vec!["epochs", pid]),
+        (format!("{list}/{pid}/epochs?all=true"), vec!["epochs", pid, "--all"]),
+        (format!("{list}/{pid}/leaks"), vec!["leaks", pid, "--after", "61"]),
+        (format!("{list}/{pid}/leaks?after=60"), vec!["leaks", pid, "--after", "60"]),
+        (
+            format!("{list}/{pid}/leaks?after=61&open_after=9"),
+            vec!["leaks", pid, "--after", "61", "--open-after", "9"],
+        ),
+    ] {
+        assert_eq!(settled(server.json(&path)), settled(files.json(&command)), "{path}");
+    }
+    let leaks = |query: &str| server.json(&format!("{list}/{pid}/leaks?{query}"))["leaks"].clone();
+    assert_eq!(leaks("after=60")[0]["label"], "GET /upload");
+    assert_eq!(leaks(""), Value::Array(vec![]));
+    assert!(server.get(list).head.contains("content-type: application/json"));
+}
+
+#[test]
+fn errors_of_the_api_say_what_to_do() {
+    let files = Directory::new();
+    files.add(&sample(NOBODY, 7));
+    fs::write(files.path("tslab.4200000001.7"), "something else").unwrap();
+    let server = Server::start(&files, &[]);
+    for (path, status, advice) in [
+        ("/api/v1/processes/4199999999", 404, "there is no process 4199999999"),
+        ("/api/v1/processes/1/leaks", 404, "does not run on tslab"),
+        ("/api/v1/processes/self", 404, "/api/v1/processes lists those"),
+        ("/api/v1/processes/%2Fetc%2Fpasswd", 404, "/api/v1/processes lists those"),
+        ("/api/v1/processes/%ff/epochs", 404, "/api/v1/processes lists those"),
+        ("/api/v1/processes/4200000000/leaks?after=soon", 400, "such as after=60"),
+        ("/api/v1/processes/4200000000/epochs?all=perhaps", 400, "write all=true"),
+        ("/api/v1/processes/4200000001", 500, "it is not a statistics file of tslab"),
+        ("/api/v2", 404, "/ says what there is"),
+    ] {
+        let response = server.get(path);
+        let body: Value = serde_json::from_str(&response.body).unwrap();
+        let error = body["error"].as_str().unwrap();
+        assert!(response.status == status && error.contains(advice), "{path}: {error}");
+        assert!(response.head.contains("content-type: application/json"), "{}", response.head);
+    }
+}
+
+#[test]
+fn the_index_leads_to_what_there_is() {
+    let files = Directory::new();
+    let server = Server::start(&files, &[]);
+    assert_eq!(server.get("/healthz").body, "ok\n");
+    let index = server.get("/");
+    assert!(index.status == 200 && index.head.contains("content-type: text/html"));
+    let links = index.body.split("href=\"").skip(1);
+    let links: Vec<_> = links.map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(links, ["metrics", "api/v1/processes", "healthz"]);
+    for link in links {
+        assert_eq!(server.get(&format!("/{link}")).status, 200, "{link}");
+    }
+}
+
+#[test]
+fn without_the_token_nobody_reads() {
+    let files = Directory::new();
+    let file = files.path("token");
+    fs::write(&file, "s3cret\n").unwrap();
+    let of_file = Server::start(&files, &["--token-file", file.to_str().unwrap()]);
+    let of_environment = Server::of(command(&files, &[]).env("TSLAB_SERVE_TOKEN", "s3cret"));
+    for server in [of_file, of_environment] {
+        for path in ["/metrics", "/api/v1/processes", "/api/v1/processes/1"] {
+            let refused = server.get(path);
+            assert!(refused.status == 401 && refused.body.contains("Bearer TOKEN"), "{path}");
+            assert!(refused.head.contains("www-authenticate: bearer"), "{}", refused.head);
+            assert_eq!(server.ask(path, &["Authorization: Bearer s3cre"]).status, 401);
+            assert_ne!(server.ask(path, &["Authorization: Bearer s3cret"]).status, 401);
+        }
+        assert_eq!(server.get("/healthz").status, 200);
+        assert_eq!(server.get("/").status, 200);
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_said_at_once() {
+    let files = Directory::new();
+    let server = Server::start(&files, &[]);
+    let address = server.address.to_string();
+    let empty = files.path("empty");
+    fs::write(&empty, "\n").unwrap();
+    let empty = empty.to_str().unwrap();
+    for (arguments, advice) in [
+        (vec!["--listen", "0.0.0.0:0"], "give --token-file FILE, or --insecure-no-token"),
+        (
+            vec!["--listen", address.as_str()],
+            "choose another address with --listen: Address already in use",
+        ),
+        (vec!["--token-file", empty], "holds no token: write one line"),
+        (vec!["--token-file", "/nowhere"], "cannot read the token in /nowhere"),
+        (vec!["--token", "s3cret"], "unexpected argument"),
+        (vec!["--directory", "/nowhere"], "name the files' place with --directory"),
+    ] {
+        let output = files.run(&[vec!["serve"], arguments].concat());
+        assert_eq!(output.code, Some(2), "{}", output.errors);
+        assert!(output.errors.contains(advice), "{}", output.errors);
+    }
+    let everywhere = ["--insecure-no-token", "--listen", "0.0.0.0:0"];
+    let mut open = process::Command::new(env!("CARGO_BIN_EXE_tslab"));
+    Server::of(open.arg("--directory").arg(&files.0).arg("serve").args(everywhere));
+}
+
+#[test]
+fn a_signal_ends_it_whatever_its_clients_do() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let files = alive(&own_image());
+        let server = Server::start(&files, &[]);
+        let _silent = server.connect();
+        let mut idle = server.connect();
+        idle.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        idle.read_exact(&mut [0; 100]).unwrap();
+        assert_eq!(server.end(signal), Some(0));
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_are_counted_and_passed_over() {
+    let image = own_image();
+    let files = alive(&image);
+    files.add(&sample(NOBODY, 7));
+    symlink("/nowhere", files.path("tslab.4200000001.7")).unwrap();
+    fs::write(files.path("tslab.txt"), "").unwrap();
+    let server = Server::start(&files, &[]);
+    let counts = |metrics: &[Family]| {
+        ["processes", "unreadable_files", "abandoned_files", "read_errors_total"]
+            .map(|name| value(metrics, &format!("tslab_{name}"), &[]).unwrap())
+    };
+    assert_eq!(counts(&server.metrics()), [1.0, 0.0, 2.0, 0.0]);
+    let path = files.path(&format!("tslab.{}.{}", image.pid, image.start_ticks));
+    let mut newer = own_image();
+    newer.abi = 2;
+    let whole = image.bytes();
+    let mut errors = 0.0;
+    for (bytes, complaint) in [
+        (whole[..whole.len() / 2].to_vec(), "it is cut short"),
+        (b"something else".to_vec(), "it is not a statistics file of tslab"),
+        (newer.bytes(), "its format is number 2"),
+        (sample(1, 1).bytes(), "it says that it is of process 1"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let [processes, unreadable, abandoned, total] = counts(&server.new_metrics());
+        assert_eq!([processes, unreadable, abandoned], [0.0, 1.0, 2.0], "{complaint}");
+        assert!(total > errors, "{total} {errors}");
+        errors = total;
+        server.says(complaint);
+    }
+    fs::write(&path, whole).unwrap();
+    assert_eq!(counts(&server.new_metrics())[..2], [1.0, 0.0]);
+}
+
+#[test]
+fn a_process_is_told_of_once() {
+    let image = own_image();
+    let files = alive(&image);
+    let path = files.path(&format!("tslab.{}.{}", image.pid, image.start_ticks));
+    let twin = files.path(&format!("tslab.0{}.{}", image.pid, image.start_ticks));
+    fs::hard_link(path, &twin).unwrap();
+    map(&twin);
+    let metrics = Server::start(&files, &[]).metrics();
+    assert_eq!(value(&metrics, "tslab_processes", &[]), Some(1.0));
+    assert_eq!(value(&metrics, "tslab_abandoned_files", &[]), Some(1.0));
+}
+
+#[test]
+fn labels_and_names_come_back_as_they_were() {
+    const LABEL: &str = "a\"b\\c\nd=\"e\"} 1 ü\u{202e}\t";
+    const NAME: &str = "q\"\\\n{ü}=1";
+    let files = Directory::new();
+    let crowd = Crowd::named(&files, NAME, |image| add_epoch(image, 2, LABEL, &[]));
+    let server = Server::start(&files, &[]);
+    let families = server.metrics();
+    let pid = crowd.first().to_string();
+    let of_epoch = [("pid", pid.as_str()), ("process", NAME), ("epoch", LABEL)];
+    assert_eq!(value(&families, "tslab_label_epochs", &of_epoch), Some(1.0));
+    let epochs = server.json(&format!("/api/v1/processes/{pid}/epochs"));
+    assert_eq!(epochs["name"], NAME);
+    let mut epochs = epochs["epochs"].as_array().unwrap().iter();
+    assert!(epochs.any(|epoch| epoch["label"] == LABEL));
+}
+
+#[test]
+fn labels_beyond_the_cap_are_summed_up() {
+    let mut image = own_image();
+    for row in [1, 2, 4] {
+        add_epoch(&mut image, row, &format!("label {row}"), &[]);
+    }
+    let files = alive(&image);
+    for (cap, expected) in [("0", 1), ("2", 3), ("16", 7)] {
+        let families = Server::start(&files, &["--labels", cap]).metrics();
+        let name = "tslab_label_epochs";
+        let told = labels(&families, name, "epoch");
+        assert_eq!((told.len(), told.contains("other")), (expected, cap != "16"), "{told:?}");
+        let samples = families.iter().flat_map(|family| &family.samples);
+        let epochs = samples.filter(|sample| sample.name == name).map(|sample| sample.value);
+        assert_eq!(epochs.sum::<f64>(), 7.0);
+        assert!(labels(&families, "tslab_objects_leaked_total", "handler").len() <= expected);
+    }
+}
+
+#[test]
+fn counters_do_not_fall_nor_overflow() {
+    let mut image = own_image();
+    let files = alive(&image);
+    let server = Server::start(&files, &[]);
+    let counters = |families: &[Family]| {
+        let class = [("class", "128")];
+        [
+            value(families, "tslab_purges_total", &[]).unwrap(),
+            value(families, "tslab_allocations_total", &[]).unwrap(),
+            value(families, "tslab_class_slabs_opened_total", &class).unwrap(),
+        ]
+    };
+    assert_eq!(counters(&server.metrics()), [5.0, 2000.0, 4.0]);
+    // The program has called exec.
+    image.set("process", 0, "purges", 1);
+    image.set("heaps", 3, "cut_objects", 100);
+    image.set_class("bins", 1, "opened", 1, 1);
+    files.add(&image);
+    assert_eq!(counters(&server.new_metrics()), [6.0, 2100.0, 5.0]);
+    image.set("process", 0, "purges", u64::MAX);
+    image.set("heaps", 3, "cut_objects", u64::MAX);
+    image.set_class("bins", 1, "opened", 1, u32::MAX.into());
+    image.set_class("bins", 1, "allocations", 1, u64::MAX);
+    files.add(&image);
+    let most = counters(&server.new_metrics());
+    assert!(most[0] >= 1.8e19 && most[1] >= 1.8e19 && most[2] > 4e9, "{most:?}");
+    image.set("process", 0, "purges", 0);
+    files.add(&image);
+    assert_eq!(counters(&server.new_metrics()), most);
+}
+
+// Scrapes of all threads; how many of them were made anew.
+fn readings(server: &Server, threads: usize, scrapes: usize) -> usize {
+    let scrape = || -> Vec<String> { (0..scrapes).map(|_| server.get("/metrics").body).collect() };
+    let bodies: BTreeSet<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(scrape)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    for body in &bodies {
+        parse(body).unwrap();
+    }
+    bodies.len()
+}
+
+#[test]
+fn a_thousand_scrapes_share_a_few_readings() {
+    let files = alive(&own_image());
+    let server = Server::start(&files, &[]);
+    let start = Instant::now();
+    let readings = readings(&server, 4, 250);
+    let most = start.elapsed().as_millis() / 200 + 2;
+    assert!(readings as u128 <= most, "{readings} of {most}");
+}
+
+#[test]
+fn a_hundred_processes_are_read() {
+    let files = Directory::new();
+    let crowd = Crowd::of(&files, 100);
+    let server = Server::start(&files, &[]);
+    let families = server.metrics();
+    assert_eq!(value(&families, "tslab_processes", &[]), Some(100.0));
+    assert_eq!(labels(&families, "tslab_live_bytes", "pid").len(), 100);
+    let start = Instant::now();
+    let readings = readings(&server, 2, 5);
+    let most = start.elapsed().as_millis() / 200 + 2;
+    assert!(readings as u128 <= most, "{readings} of {most}");
+    drop(crowd);
+    assert_eq!(value(&server.new_metrics(), "tslab_processes", &[]), Some(0.0));
+    assert_eq!(value(&server.metrics(), "tslab_abandoned_files", &[]), Some(100.0));
+}
