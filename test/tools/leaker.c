@@ -23,7 +23,8 @@ static void serve(void **blocks) {
 }
 
 int main(void) {
-  tslab_epoch session = tslab_epoch_open("session", NULL);
+  tslab_epoch_options options = {.size = sizeof options, .hard_limit_bytes = (size_t)64 << 20};
+  tslab_epoch session = tslab_epoch_open("session", &options);
   keep(session, 1000);
   for (int i = 0; i < REQUESTS; i++) serve(kept[i]);
   for (int i = 1; i < REQUESTS; i++) {
