@@ -189,9 +189,17 @@ static void put_part(struct tsl_heaps_row *row, const struct tsl_heap *part) {
   PUT(row, state, A_THREADS);
 }
 
+// A process that takes memory and then waits says how much that is, too.
+static void report_growth(void) {
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  size_t open_bytes = tsl_units_open() << TSL_UNIT_LOG2;
+  if (row != NULL && tsl_load_relaxed(&row->open_bytes) != open_bytes) report_process();
+}
+
 void tsl_report_heap(struct tsl_heap *heap) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, heap->number) : NULL;
   if (row == NULL) return;
+  report_growth();
   heap->told_next = heap->cell_next;
   heap->told_freed = heap->cell_freed;
   if (tsl_unlikely(row->state == NOBODYS)) put_part(row, heap);

@@ -160,6 +160,19 @@ static void the_process_is_told(void) {
   CHECK_EQ(row->dirty_bytes, 0);
 }
 
+// The first epoch makes the file before it has memory, and may be the last to pass by.
+static void a_process_that_waits_tells_what_it_has(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  CHECK(tsl_fast_malloc(100) != NULL);
+  epochs_leave(&scope);
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK_GE(row->open_bytes, 1);
+  CHECK_EQ(row->open_bytes, tsl_units_open() << TSL_UNIT_LOG2);
+}
+
 static void refusals_are_counted(void) {
   open_homes();
   tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4096, .first_cell_bytes = TSLAB_NO_CELLS);
@@ -429,6 +442,7 @@ int main(void) {
   RUN(what_was_there_is_told);
   RUN(classes_are_told);
   RUN(the_process_is_told);
+  RUN(a_process_that_waits_tells_what_it_has);
   RUN(refusals_are_counted);
   RUN(survivors_in_cells);
   RUN(survivors_in_slabs);
