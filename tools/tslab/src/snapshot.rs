@@ -25,6 +25,8 @@ pub struct Snapshot {
     pub classes: Vec<Class>,
     /// What each heap has allocated; none when the file does not tell.
     pub heaps: Option<Vec<Counts>>,
+    /// Of the default epoch, what is in no class: sampled blocks, each of which lies alone.
+    pub alone: Live,
     /// Threads that have a heap.
     pub threads: Option<u64>,
     /// Tables whose further rows are missing, because the system had no memory for them.
@@ -95,6 +97,17 @@ pub struct Live {
     pub bytes: Option<u64>,
     /// The figures were changing while they were read; what came out negative counts as 0.
     pub unsettled: bool,
+}
+
+impl Live {
+    fn of(objects: Option<Total>, bytes: Option<Total>) -> Self {
+        let is_unsettled = |total: Option<Total>| total.is_some_and(|total| total.unsettled);
+        Self {
+            objects: objects.map(|total| total.value),
+            bytes: bytes.map(|total| total.value),
+            unsettled: is_unsettled(objects) || is_unsettled(bytes),
+        }
+    }
 }
 
 /// Objects of one size class that outlived the threads that allocated them.
@@ -219,6 +232,7 @@ impl Snapshot {
             epochs: reading.epochs(epochs.as_ref(), epochs_again.as_ref()),
             classes: reading.classes(bins.as_ref()),
             heaps: reading.heap_counts(),
+            alone: reading.alone(),
             threads: heaps.as_ref().and_then(threads),
             full_tables: full_tables(segment),
             missing: missing(segment),
@@ -407,16 +421,14 @@ impl Reading<'_> {
         let objects = self.quantity(&Quantity::objects(&ones));
         let bytes = self.quantity(&Quantity::bytes(&self.sizes));
         let pick = |totals: &ByRow, row: usize| -> Option<Total> { *totals.as_ref()?.get(row)? };
-        let live = |row| {
-            let (objects, bytes) = (pick(&objects, row), pick(&bytes, row));
-            let is_unsettled = |total: Option<Total>| total.is_some_and(|total| total.unsettled);
-            Live {
-                objects: objects.map(|total| total.value),
-                bytes: bytes.map(|total| total.value),
-                unsettled: is_unsettled(objects) || is_unsettled(bytes),
-            }
+        (0..epochs).map(|row| Live::of(pick(&objects, row), pick(&bytes, row))).collect()
+    }
+
+    fn alone(&self) -> Live {
+        let in_cells = |quantity: &Quantity| {
+            live::in_default_cells(self.tables?, self.heaps.as_ref()?, quantity)
         };
-        (0..epochs).map(live).collect()
+        Live::of(in_cells(&Quantity::objects(&[])), in_cells(&Quantity::bytes(&[])))
     }
 
     // What lives in each epoch, by row.
@@ -512,6 +524,19 @@ mod tests {
         assert_eq!(epoch(&snapshot, 6).state, Some(State::Released));
         assert_eq!(epoch(&snapshot, 3).closed_ms, None);
         assert_eq!(epoch(&snapshot, 0).label.as_deref(), Some("default"));
+    }
+
+    #[test]
+    fn sampled_objects_of_the_default_epoch_are_in_no_class() {
+        let mut image = sample(42, 7);
+        image.set_all("heaps", 1, &[("cut_objects", 9), ("cut_bytes", 1000)]);
+        image.set_all("heaps", 2, &[("freed_objects", 2), ("freed_bytes", 64)]);
+        image.set_all("heaps", 1, &[("away_objects", 3), ("away_bytes", 100)]);
+        let snapshot = snapshot(&image);
+        assert_eq!(figures(snapshot.alone), (Some(4), Some(836), false));
+        assert_eq!(figures(epoch(&snapshot, 0).live), (Some(137), Some(217_604), false));
+        assert_eq!(figures(epoch(&snapshot, 3).live), (Some(319), Some(154_880), false));
+        assert_eq!(snapshot.classes[1].live, Some(131));
     }
 
     #[test]
