@@ -1,19 +1,25 @@
 //! tslab: shows what processes on the tslab allocator do with their memory.
 //!
 //! It reads the statistics files that these processes write (`include/tslab_stats.h`), and never
-//! writes to them.
+//! writes to them, but for one field by which `profile` asks for samples.
 
 mod commands;
+mod control;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixture;
 mod host;
 mod live;
+mod modules;
+mod names;
 #[cfg(test)]
 #[path = "../tests/openmetrics/mod.rs"]
 mod openmetrics;
+mod profile;
+mod sampling;
 mod segment;
 mod snapshot;
+mod symbols;
 mod text;
 
 use std::io::{self, ErrorKind, Write};
@@ -23,7 +29,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use commands::{Answer, Setting, epochs, gc, leaks, ps, serve, stats};
+use commands::{Answer, Setting, epochs, gc, leaks, profile as profiler, ps, serve, stats};
 
 const EXITS: &str = "\
 Exit status:
@@ -87,7 +93,15 @@ enum Command {
         /// Show open epochs too, if they were opened longer ago than this
         #[arg(long, value_name = "SECONDS")]
         open_after: Option<u64>,
+
+        /// Show the addresses of sampled survivors
+        #[arg(long)]
+        addresses: bool,
     },
+
+    /// Write who allocates, and who allocated what lives, for pprof or flame graphs
+    #[command(after_help = EXITS)]
+    Profile(profiler::Arguments),
 
     /// Remove the files that dead processes left behind
     #[command(after_help = EXITS)]
@@ -119,11 +133,13 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Ps => ps::run(&setting),
         Command::Stats { target } => stats::run(&setting, &target),
         Command::Epochs { target, all } => epochs::run(&setting, &target, all),
-        Command::Leaks { target, after, open_after } => {
+        Command::Leaks { target, after, open_after, addresses } => {
             let ms = |seconds: u64| seconds.saturating_mul(1000);
             let limits = leaks::Limits { after_ms: ms(after), open_after_ms: open_after.map(ms) };
-            leaks::run(&setting, &target, limits)
+            let run = if addresses { leaks::run_with_addresses } else { leaks::run };
+            run(&setting, &target, limits)
         }
+        Command::Profile(arguments) => profiler::run(&setting, &arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
         Command::Serve(arguments) => serve::run(&setting, &arguments),
     }

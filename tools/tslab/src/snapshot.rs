@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::live::{self, Counts, Quantity, Role, Tables, Total};
+use crate::sampling::Sampling;
 use crate::segment::{Error, Header, Rows, Segment, Source, Unit};
 
 /// An epoch's row number is also the lower part of its id.
@@ -27,6 +28,8 @@ pub struct Snapshot {
     pub heaps: Option<Vec<Counts>>,
     /// Of the default epoch, what is in no class: sampled blocks, each of which lies alone.
     pub alone: Live,
+    /// What was sampled.
+    pub sampling: Option<Sampling>,
     /// Threads that have a heap.
     pub threads: Option<u64>,
     /// Tables whose further rows are missing, because the system had no memory for them.
@@ -233,6 +236,7 @@ impl Snapshot {
             classes: reading.classes(bins.as_ref()),
             heaps: reading.heap_counts(),
             alone: reading.alone(),
+            sampling: Sampling::read(segment)?,
             threads: heaps.as_ref().and_then(threads),
             full_tables: full_tables(segment),
             missing: missing(segment),
