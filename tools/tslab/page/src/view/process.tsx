@@ -150,7 +150,7 @@ function Tiles({ watched }: { readonly watched: Watched }): JSX.Element {
       <Tile name="RSS over live" value={times(ratio(rss, live))} />
       <Tile name="epochs open" value={number(stats?.totals.epochs_open ?? null)} />
       <Tile
-        name="with survivors"
+        name="epochs with survivors"
         value={number(survivors)}
         tone={(survivors ?? 0) > 0 ? "alarm" : undefined}
       />
@@ -165,6 +165,7 @@ function PartsBar({ stats }: { readonly stats: Stats }): JSX.Element {
   const whole = parts.reduce((sum, part) => sum + part.bytes, 0);
   return (
     <div class="parts">
+      <p class="about">What the allocator has, by use</p>
       <div class="whole" aria-hidden="true">
         {parts.map((part) => (
           <span key={part.key} class={part.key} style={{ flexGrow: part.bytes / (whole || 1) }} />

@@ -5,7 +5,7 @@ import type { Process } from "../api/answers.js";
 import { Sparkline } from "../chart/sparkline.js";
 import type { Model } from "../live/model.js";
 import { hashOfProcess } from "../model/route.js";
-import { bytes, number, printable } from "../model/text.js";
+import { bytes, count, number, printable } from "../model/text.js";
 import { Empty, Name } from "./fragments.js";
 import { walk } from "./table.js";
 
@@ -92,7 +92,9 @@ function Marks({
       <span class="pid">{process.pid}</span>
       {isGone ? <span class="mark">gone</span> : null}
       {!isGone && process.life !== "alive" ? <span class="mark">{lifeText(process)}</span> : null}
-      {survivors > 0 ? <span class="mark alarm">{number(survivors)} with survivors</span> : null}
+      {survivors > 0 ? (
+        <span class="mark alarm">survivors in {count(survivors, "epoch")}</span>
+      ) : null}
     </span>
   );
 }

@@ -16,7 +16,7 @@ import { classesOf, Table, type Column } from "./table.js";
 const COLUMNS: readonly Column<LeakColumn>[] = [
   { key: "label", name: "epoch" },
   { key: "bytes", name: "bytes", isFigure: true, falling: true },
-  { key: "objects", name: "objects", isFigure: true, falling: true },
+  { key: "objects", name: "objects", isFigure: true, falling: true, isMinor: true },
   { key: "pages", name: "pins", isFigure: true, falling: true, isMinor: true },
   { key: "closed", name: "closed", isFigure: true, falling: true },
 ];

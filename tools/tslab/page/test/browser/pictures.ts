@@ -16,7 +16,7 @@ async function watch(page: Page, agent: Agent, address: string): Promise<void> {
   await page.goto(address);
   for (let second = 0; second < SECONDS; second = rounds(agent)) {
     agent.told = [server(second), stranger(77, "old-daemon"), hostile()];
-    await page.clock.runFor(500);
+    await page.clock.runFor(100);
   }
   await page.clock.resume();
 }
@@ -52,6 +52,15 @@ for (const { name, path, width, colorScheme } of PICTURES) {
     await page.screenshot({ path: `${FOLDER}/${name}.png`, fullPage: true });
   });
 }
+
+test("grey", async ({ page, agent, address }) => {
+  test.setTimeout(120_000);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setEmulatedVisionDeficiency", { type: "achromatopsia" });
+  await watch(page, agent, address);
+  await page.screenshot({ path: `${FOLDER}/grey.png` });
+});
 
 test("lost", async ({ page, agent, address }) => {
   test.setTimeout(120_000);
