@@ -44,7 +44,10 @@ export class Poller {
     if (this.#model.link.kind === "locked") return;
     // What a process tells is wanted as soon as the process is known.
     const isWhole = (round.detail?.pid ?? null) === this.#model.pid;
-    const wait = isWhole ? Math.max(100, EVERY_MS - performance.now() + start) : 0;
+    const wait = isWhole ? restOf(performance.now() - start) : 0;
     this.#timer = setTimeout(() => this.now(), wait);
   }
 }
+
+/** Until the next round. An agent that has much to tell rests for half of the time. */
+const restOf = (asked: number): number => Math.max(EVERY_MS - asked, asked);

@@ -42,8 +42,8 @@ export class Watched {
   epochs: Epochs | null = null;
   leaks: Leaks | null = null;
   profile: Profile | null = null;
-  /** Why there is no profile; null: there may be one. */
-  unsampled: string | null = null;
+  /** The process keeps no samples. */
+  isUnsampled = false;
   #profiled = 0;
   epoch: WatchedEpoch | null = null;
   /** It was there, and is no more. */
@@ -99,9 +99,9 @@ export class Watched {
 
   #takeProfile(outcome: Outcome<Profile>): void {
     this.profile = this.#take("profile", outcome) ?? this.profile;
-    if (outcome.kind === "told") this.unsampled = null;
+    if (outcome.kind === "told") this.isUnsampled = false;
     if (outcome.kind === "missing") {
-      this.unsampled = outcome.why;
+      this.isUnsampled = true;
       this.profile = null;
     }
   }

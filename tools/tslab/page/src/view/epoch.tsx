@@ -269,12 +269,11 @@ function Stacks({ watched, epoch }: PartProps): JSX.Element {
 const SAMPLING = "TSLAB_CONF=sample_bytes:512K";
 
 function NoStacks({ watched }: { readonly watched: Watched }): JSX.Element {
-  if (watched.unsampled !== null) {
+  if (watched.isUnsampled) {
     return (
       <Empty>
-        {watched.unsampled === "" ? "This process keeps no samples." : printable(watched.unsampled)}{" "}
-        Start it with <code>{SAMPLING}</code> in its environment to see here which code its memory
-        belongs to.
+        This process keeps no samples of its stacks. Start it with <code>{SAMPLING}</code> in its
+        environment to see here which code its memory belongs to.
       </Empty>
     );
   }

@@ -29,7 +29,7 @@ const MODES = [
   ["labels", "by label"],
 ] as const;
 
-/** More rows than this slow the page down, and nobody reads them. */
+/** Nobody reads more rows: unless the reader chose the tree, more epochs are shown by label. */
 const MOST_ROWS = 200;
 
 interface PanelProps {
@@ -39,8 +39,9 @@ interface PanelProps {
 
 export function EpochsPanel({ model, watched }: PanelProps): JSX.Element {
   const [filter, setFilter] = useKept("epochs.filter", "");
-  const [mode, setMode] = useKept<Mode>("epochs.mode", "tree");
+  const [chosen, setMode] = useKept<Mode | null>("epochs.mode", null);
   const epochs = watched.epochs?.epochs ?? [];
+  const mode = chosen ?? (epochs.length > MOST_ROWS ? "labels" : "tree");
   const tools = (
     <>
       <Filter text={filter} change={setFilter} />

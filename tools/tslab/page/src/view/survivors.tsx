@@ -30,7 +30,8 @@ const AFTER = [
 
 const BY_BYTES: Order<LeakColumn> = { column: "bytes", falling: true };
 
-const MOST_ROWS = 12;
+const FEW_ROWS = 12;
+const MOST_ROWS = 500;
 
 interface PanelProps {
   readonly model: Model;
@@ -69,7 +70,7 @@ function Survivors({ watched }: { readonly watched: Watched }): JSX.Element {
   if (leaks.length === 0) {
     return <Empty>No epoch closed for longer than {age(after_ms)} has survivors.</Empty>;
   }
-  const shown = orderedLeaks(leaks, order).slice(0, isWhole ? undefined : MOST_ROWS);
+  const shown = orderedLeaks(leaks, order).slice(0, isWhole ? MOST_ROWS : FEW_ROWS);
   const most = leaks.reduce((most, leak) => Math.max(most, leak.bytes ?? 0), 0);
   return (
     <>
@@ -79,14 +80,17 @@ function Survivors({ watched }: { readonly watched: Watched }): JSX.Element {
           <Row key={leak.id} leak={leak} pid={watched.pid} most={most} isFirst={index === 0} />
         ))}
       </Table>
-      {leaks.length > MOST_ROWS ? (
+      {leaks.length > FEW_ROWS ? (
         <button type="button" class="more" onClick={() => showWhole(!isWhole)}>
-          {isWhole ? "Show the first only" : `Show all ${number(leaks.length)}`}
+          {isWhole ? "Show the first only" : moreText(leaks.length)}
         </button>
       ) : null}
     </>
   );
 }
+
+const moreText = (leaks: number): string =>
+  leaks > MOST_ROWS ? `Show ${number(MOST_ROWS)} of ${number(leaks)}` : `Show all ${number(leaks)}`;
 
 function sumText(leaks: readonly Leak[]): string {
   const sum = leakSum(leaks);

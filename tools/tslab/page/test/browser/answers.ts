@@ -261,6 +261,15 @@ const samples = (): Sample[] =>
     bytes,
   }));
 
+/** A process of which more epochs are known than anyone reads. */
+export function crowd(epochs: number): Told {
+  const told = server(0);
+  const rows = Array.from({ length: epochs }, (_, row) =>
+    epoch(row, `request ${row % 3}`, row / 10, 4 * KIB, { state: "closed", closed: 1 }),
+  );
+  return { ...told, epochs: { ...told.epochs, epochs: rows } };
+}
+
 /** Labels that a page must show as nothing but text. */
 export const HOSTILE: readonly string[] = [
   "<script>window.hacked = 1</script>",

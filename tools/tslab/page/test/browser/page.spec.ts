@@ -1,5 +1,5 @@
 // page: what is shown of processes and epochs, and that it stays true.
-import { server, stranger } from "./answers.js";
+import { crowd, server, stranger } from "./answers.js";
 import { expect, test } from "./setting.js";
 
 test("shows the largest process at once", async ({ page, address }) => {
@@ -80,6 +80,16 @@ test("sorts, filters and sums up epochs", async ({ page, address }) => {
   await expect(labels.getByRole("row", { name: /POST \/login/ })).toContainText("3");
 });
 
+test("sums up more epochs than anyone reads", async ({ page, address, agent }) => {
+  agent.told = [crowd(20_000)];
+  await page.goto(address);
+  const labels = page.getByRole("table", { name: "Epochs by label" });
+  await expect(labels.getByRole("row", { name: /request 1/ })).toContainText("6\u202f667");
+  await page.getByRole("group", { name: "Epochs shown as" }).getByText("tree").click();
+  await expect(page.getByRole("table", { name: "Epochs" }).getByRole("row")).toHaveCount(201);
+  await expect(page.getByText("The first 200 of 20\u202f000")).toBeVisible();
+});
+
 test("opens an epoch, with its classes and stacks, and comes back", async ({ page, address }) => {
   await page.goto(address);
   const table = page.getByRole("table", { name: "Epochs" });
@@ -112,7 +122,9 @@ test("widens a frame of the flame graph", async ({ page, address }) => {
 test("says how to switch sampling on", async ({ page, address, agent }) => {
   agent.told = [{ ...server(200), profile: null }];
   await page.goto(`${address}#/4242/epoch/16777223`);
-  await expect(page.locator(".stacks")).toContainText("Sampling is off. Start it with TSLAB_CONF=");
+  await expect(page.locator(".stacks")).toContainText(
+    "keeps no samples of its stacks. Start it with TSLAB_CONF=",
+  );
 });
 
 test("an epoch that drains stays, with a note", async ({ page, address, agent }) => {
