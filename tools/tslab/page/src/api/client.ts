@@ -12,7 +12,7 @@ export type Outcome<T> =
   /** Nobody answered. */
   | { readonly kind: "lost"; readonly why: string };
 
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 10_000;
 const MOST_OF_AN_ERROR = 300;
 
 export class Client {

@@ -73,7 +73,8 @@ export class Model {
       this.link = { kind: "lost", since, why: processes.why };
     }
     this.#watch();
-    if (detail !== null && detail.pid === this.watched?.pid) this.watched.apply(at, detail);
+    const isOfWatched = detail !== null && detail.pid === this.watched?.pid;
+    if (isOfWatched && processes.kind === "told") this.watched?.apply(at, detail);
     this.changed();
   }
 

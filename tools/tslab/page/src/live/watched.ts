@@ -63,7 +63,7 @@ export class Watched {
   }
 
   apply(at: number, detail: Detail): void {
-    this.stats = this.#take("stats", detail.stats) ?? this.stats;
+    this.stats = this.#take("process", detail.stats) ?? this.stats;
     this.epochs = this.#take("epochs", detail.epochs) ?? this.epochs;
     this.leaks = this.#take("leaks", detail.leaks) ?? this.leaks;
     if (detail.profile !== null) {
@@ -94,6 +94,9 @@ export class Watched {
     this.notes.delete(question);
     if (outcome.kind === "told") return outcome.answer;
     if (outcome.kind === "refused") this.notes.set(question, outcome.why);
+    if (outcome.kind === "lost") {
+      this.notes.set(question, `The agent did not tell of the ${question}: ${outcome.why}.`);
+    }
     return null;
   }
 

@@ -89,7 +89,16 @@ test("what the agent cannot tell is said, until it can", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10)), false);
   model.apply(2, { ...list(process(1, 10)), detail: detail(1, LOST) }, false);
-  assert.deepEqual([...(model.watched?.notes ?? [])], [["leaks", "it lacks bins.taken"]]);
+  assert.deepEqual(
+    [...(model.watched?.notes ?? [])],
+    [
+      ["process", "The agent did not tell of the process: no connection."],
+      ["epochs", "The agent did not tell of the epochs: no connection."],
+      ["leaks", "it lacks bins.taken"],
+    ],
+  );
+  model.apply(3, { processes: LOST, detail: detail(1, { kind: "missing", why: "" }) }, false);
+  assert.equal(model.watched?.notes.size, 3);
 });
 
 test("answers about a process that is not looked at any more are passed over", () => {
