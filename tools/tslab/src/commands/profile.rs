@@ -201,6 +201,20 @@ pub(super) fn names(subject: &Subject, calls: &BTreeSet<u64>) -> Names {
     Names::of(maps.as_ref(), calls)
 }
 
+/// The samples that a process has taken so far, in JSON. Fails when there are none.
+pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
+    let subject = Subject::find(setting, target)?;
+    let sampling = subject.snapshot.sampling.as_ref();
+    if sampling.is_none_or(|sampling| sampling.weight_bytes == 0) {
+        bail!(
+            "process {0} has not sampled any allocation: `tslab profile {0} --keep` lets it",
+            subject.pid
+        );
+    }
+    let output = text::json(&report(&subject, &of_subject(&subject)))?;
+    Ok(Answer { output, ..Answer::default() })
+}
+
 /// Writes a profile, after sampling for a while if need be.
 pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     if setting.json && !matches!(arguments.format, Format::Json | Format::Pprof) {
