@@ -162,12 +162,15 @@ function Tiles({ watched }: { readonly watched: Watched }): JSX.Element {
 function PartsBar({ stats }: { readonly stats: Stats }): JSX.Element {
   const parts = memoryParts(stats);
   if (parts === null) return <Empty>The process does not tell where its memory is.</Empty>;
+  const some = parts.filter((part) => part.bytes > 0);
   const whole = parts.reduce((sum, part) => sum + part.bytes, 0);
   return (
     <div class="parts">
-      <p class="about">What the allocator has, by use</p>
+      <p class="about">
+        What the allocator has opened, by use; room that was never touched is not resident
+      </p>
       <div class="whole" aria-hidden="true">
-        {parts.map((part) => (
+        {some.map((part) => (
           <span key={part.key} class={part.key} style={{ flexGrow: part.bytes / (whole || 1) }} />
         ))}
       </div>

@@ -95,7 +95,7 @@ const moreText = (leaks: number): string =>
 function sumText(leaks: readonly Leak[]): string {
   const sum = leakSum(leaks);
   const what = `${count(sum.objects, "object")} of ${bytes(sum.bytes)}`;
-  return `${what} in ${count(sum.epochs, "closed epoch")} pin ${bytes(sum.held)}.`;
+  return `${what} in ${count(sum.epochs, "closed epoch")} hold ${bytes(sum.held)}.`;
 }
 
 interface RowProps {
