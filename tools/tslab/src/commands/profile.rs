@@ -16,7 +16,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::{Answer, Identity, Setting, Subject};
+use super::{Answer, Identity, NotFound, Setting, Subject};
 use crate::control::{NOTHING, Wish};
 use crate::host::{self, Life};
 use crate::modules::Maps;
@@ -201,15 +201,14 @@ pub(super) fn names(subject: &Subject, calls: &BTreeSet<u64>) -> Names {
     Names::of(maps.as_ref(), calls)
 }
 
-/// The samples that a process has taken so far, in JSON. Fails when there are none.
+/// The samples that a process has taken so far, in JSON. Fails with `NotFound` when there are none.
 pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
     let subject = Subject::find(setting, target)?;
     let sampling = subject.snapshot.sampling.as_ref();
     if sampling.is_none_or(|sampling| sampling.weight_bytes == 0) {
-        bail!(
-            "process {0} has not sampled any allocation: `tslab profile {0} --keep` lets it",
-            subject.pid
-        );
+        let why = "has not sampled any allocation";
+        let advice = format!("`tslab profile {} --keep` lets it", subject.pid);
+        return Err(NotFound(format!("process {} {why}: {advice}", subject.pid)).into());
     }
     let output = text::json(&report(&subject, &of_subject(&subject)))?;
     Ok(Answer { output, ..Answer::default() })

@@ -99,5 +99,7 @@ async fn metrics(State(desk): State<Arc<Desk>>) -> Result<impl IntoResponse, Ref
 }
 
 fn nothing_at(path: &str) -> Refusal {
-    Refusal::NotFound(format!("there is nothing at {path}: / says what there is"))
+    Refusal::NotFound(format!(
+        "there is nothing at {path}: there are /, /metrics and /api/v1/processes"
+    ))
 }

@@ -1,7 +1,9 @@
 //! The page at `/`. It is for everyone, with a token or without: what it shows comes from the API.
 
 use axum::Router;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::routing::get;
 
 /// Nothing but what the binary brings, and the API.
@@ -36,6 +38,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
             (CONTENT_TYPE, file.kind),
             (CONTENT_SECURITY_POLICY, POLICY),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (CACHE_CONTROL, "no-cache"),
         ];
         router.route(file.path, get(move || async move { (head, file.bytes) }))
     })
