@@ -207,6 +207,7 @@ impl Snapshot {
         let process = segment.rows("process")?;
         let epochs_again = segment.rows("epochs")?;
         let reading = Reading {
+            process: process.as_ref(),
             sizes: class_sizes(classes.as_ref()),
             heaps: heaps.as_ref().and_then(live::heaps),
             tables: tables(epochs.as_ref(), heaps.as_ref(), bins.as_ref()),
@@ -331,6 +332,7 @@ type ByRow = Option<Vec<Option<Total>>>;
 
 // What is looked up while epochs and classes are put together.
 struct Reading<'a> {
+    process: Option<&'a Rows<'a>>,
     tables: Option<Tables<'a>>,
     heaps: Option<Vec<(usize, Role)>>,
     classes: Option<&'a Rows<'a>>,
@@ -425,12 +427,17 @@ impl Reading<'_> {
         let mut totals: Vec<_> = totals.into_iter().map(Some).collect();
         if let Some(default) = totals.first_mut() {
             let in_default = self.in_default();
-            let others = default.take();
+            let others = default.take().zip(self.large_of_default(quantity));
+            let others = others.map(|(others, large)| others.plus(large));
             *default = others
                 .zip(in_default)
                 .and_then(|(others, in_default)| live::with_slabs(others, &in_default, quantity));
         }
         Some(totals)
+    }
+
+    fn large_of_default(&self, quantity: &Quantity) -> Option<Total> {
+        live::large_of_default(self.process?, self.tables?.epochs, quantity)
     }
 
     fn classes(&self, bins: Option<&Rows>) -> Vec<Class> {
@@ -554,10 +561,7 @@ mod tests {
             image.tables.retain(|known| known.name != table);
             let snapshot = snapshot(&image);
             let totals = snapshot.totals();
-            assert_eq!(
-                totals.live_objects.is_some(),
-                ["process", "classes", "labels"].contains(&table)
-            );
+            assert_eq!(totals.live_objects.is_some(), ["classes", "labels"].contains(&table));
             assert_eq!(snapshot.epochs.is_empty(), table == "epochs");
         }
     }
