@@ -4,6 +4,7 @@
 //! writes to them.
 
 mod commands;
+mod elf;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixture;
@@ -23,13 +24,16 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use commands::{Answer, Setting, epochs, gc, leaks, ps, serve, stats};
+use commands::{Answer, Setting, diff, epochs, gc, leaks, ps, run as launch, serve, stats};
 
 const EXITS: &str = "\
 Exit status:
   0  done
-  1  `leaks` found some
+  1  `leaks` found some, `diff --fail-on` found growth
   2  something could not be done: standard error says what, and what to do";
+
+const RUN_EXITS: &str = "\
+Exit status: the program's, and its signals; 2: it could not be started";
 
 /// Shows what processes on the tslab allocator do with their memory
 #[derive(Debug, Parser)]
@@ -89,6 +93,14 @@ enum Command {
         open_after: Option<u64>,
     },
 
+    /// Compare two looks at a process, by epoch label and size class
+    #[command(after_help = EXITS)]
+    Diff(diff::Arguments),
+
+    /// Start an unchanged program on the allocator
+    #[command(after_help = RUN_EXITS)]
+    Run(launch::Arguments),
+
     /// Remove the files that dead processes left behind
     #[command(after_help = EXITS)]
     Gc {
@@ -124,6 +136,8 @@ fn run(arguments: Arguments) -> Result<Answer> {
             let limits = leaks::Limits { after_ms: ms(after), open_after_ms: open_after.map(ms) };
             leaks::run(&setting, &target, limits)
         }
+        Command::Diff(arguments) => diff::run(&setting, &arguments),
+        Command::Run(arguments) => launch::run(&arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
         Command::Serve(arguments) => serve::run(&setting, &arguments),
     }

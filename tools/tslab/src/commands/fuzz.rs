@@ -1,5 +1,6 @@
 //! Damaged files: whatever is in them, every command gives an answer or an error.
 
+use super::diff;
 use super::serve::tests::checked_scrape;
 use super::{Subject, epochs, leaks, stats};
 use crate::fixture::{Random, sample};
@@ -23,12 +24,18 @@ fn read(bytes: Vec<u8>, with_json: bool) -> bool {
     if with_json {
         shown += &text::json(&stats).unwrap();
         shown += &text::json(&epochs).unwrap();
+        shown += &read_closely(&subject);
     }
     assert!(!shown.chars().any(|char| char.is_control() && char != '\n'), "{shown:?}");
     if with_json {
         checked_scrape(subject);
     }
     true
+}
+
+fn read_closely(subject: &Subject) -> String {
+    let whole = Subject::of_bytes(sample(42, 7).bytes());
+    diff::between(&whole, subject) + &diff::between(subject, &whole)
 }
 
 // Values at which places, counts and sums break.

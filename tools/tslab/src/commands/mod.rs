@@ -10,10 +10,12 @@ use crate::host::{self, Entry, Life};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
+pub mod diff;
 pub mod epochs;
 pub mod gc;
 pub mod leaks;
 pub mod ps;
+pub mod run;
 pub mod serve;
 pub mod stats;
 

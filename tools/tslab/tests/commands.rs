@@ -1,0 +1,169 @@
+//! `diff` and `run` as their users run them.
+
+mod common;
+mod place;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::sample;
+use place::Directory;
+
+const PID: u32 = 4_200_000_000;
+
+/// Two looks at a process in the three forms that there are.
+struct Looks<'a> {
+    files: &'a Directory,
+    name: &'static str,
+}
+
+impl Looks<'_> {
+    fn path(&self, form: &str) -> String {
+        self.files.path(&format!("{}.{form}", self.name)).to_string_lossy().into_owned()
+    }
+
+    fn write(&self, image: &common::Image) {
+        let file = self.files.add(image);
+        for form in ["stats", "epochs"] {
+            let json = self.files.run(&[form, &image.pid.to_string(), "--json"]).text;
+            fs::write(self.path(form), json).unwrap();
+        }
+        fs::rename(file, self.path("file")).unwrap();
+    }
+}
+
+#[test]
+fn diff_compares_files_and_json_and_fails_on_growth() {
+    let files = Directory::new();
+    let (before, after) =
+        (Looks { files: &files, name: "before" }, Looks { files: &files, name: "after" });
+    before.write(&sample(PID, 7));
+    let mut image = sample(PID, 7);
+    image.set_class("epochs", 7, "survivors", 1, 440);
+    after.write(&image);
+    let diff = |form: &str, more: &[&str]| {
+        let (before, after) = (before.path(form), after.path(form));
+        files.run(&[["diff", &before, &after].as_slice(), more].concat())
+    };
+    for (form, grown) in
+        [("file", "\"GET /upload\""), ("epochs", "\"GET /upload\""), ("stats", "process")]
+    {
+        let output = diff(form, &[]);
+        assert_eq!(output.code, Some(0), "{}", output.errors);
+        assert!(output.text.contains(&format!("!  {grown}")), "{form}: {}", output.text);
+        assert_eq!(diff(form, &["--fail-on", "regression"]).code, Some(1));
+        let tolerant = diff(form, &["--fail-on", "regression", "--tolerance", "30"]);
+        assert_eq!((tolerant.code, tolerant.errors.as_str()), (Some(0), ""));
+    }
+    let backwards =
+        files.run(&["diff", &after.path("file"), &before.path("file"), "--fail-on=regression"]);
+    assert_eq!(backwards.code, Some(0), "{}", backwards.text);
+    let json = files.json(&["diff", &before.path("file"), &after.path("epochs")]);
+    assert_eq!(json["differences"][0]["topic"]["label"], "GET /upload");
+    assert_eq!(json["differences"][0]["quantity"], "live_bytes");
+    assert_eq!((&json["regressions"], &json["tolerance_percent"]), (&2.into(), &5.0.into()));
+}
+
+#[test]
+fn diff_says_what_is_wrong_with_its_files() {
+    let files = Directory::new();
+    let look = Looks { files: &files, name: "look" };
+    look.write(&sample(PID, 7));
+    let (stats, epochs) = (look.path("stats"), look.path("epochs"));
+    let mixed = files.run(&["diff", &stats, &epochs]);
+    assert_eq!(mixed.code, Some(2));
+    assert!(mixed.errors.contains("is JSON of `stats`, and "), "{}", mixed.errors);
+    let bad = files.path("bad").to_string_lossy().into_owned();
+    for (bytes, advice) in [("", "it is empty"), ("{\"epochs\": ", "`tslab stats --json PID`")] {
+        fs::write(&bad, bytes).unwrap();
+        let output = files.run(&["diff", &stats, &bad]);
+        assert!(output.code == Some(2) && output.errors.contains(advice), "{}", output.errors);
+    }
+    let nothing = files.run(&["diff", &stats, "./nothing"]);
+    assert!(nothing.code == Some(2) && nothing.errors.contains("cannot read ./nothing"));
+    assert_eq!(files.run(&["diff", &stats, &stats, "--tolerance", "-1"]).code, Some(2));
+}
+
+// Something that the loader can look at, without loading it.
+const LIBRARY: &str = env!("CARGO_BIN_EXE_tslab");
+
+fn run(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tslab"));
+    command.args(["run", "--library", LIBRARY]).args(arguments).env_remove("LD_PRELOAD");
+    command.stderr(Stdio::null());
+    command
+}
+
+#[test]
+fn run_becomes_the_program() {
+    let child = run(&["--", "sh", "-c", "echo $$ $0 -n; exit 7", "me"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{pid} me -n\n"));
+    let killed = run(&["sh", "-c", "kill -9 $$"]).status().unwrap();
+    assert_eq!(killed.signal(), Some(9));
+}
+
+#[test]
+fn run_hands_the_library_and_options_on() {
+    let environment = |command: &mut Command| {
+        let output = command.output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let library = fs::canonicalize(LIBRARY).unwrap().to_string_lossy().into_owned();
+    let options = ["-o", "purge_delay_ms=500", "--option", "helper=true", "--", "env", "--null"];
+    let said = environment(&mut run(&options));
+    let has = |said: &str, variable: &str| said.split('\0').any(|known| known == variable);
+    assert!(has(&said, &format!("LD_PRELOAD={library}")), "{said}");
+    assert!(has(&said, "TSLAB_PURGE_DELAY_MS=500") && has(&said, "TSLAB_HELPER=true"), "{said}");
+    let said = environment(run(&["env", "--null"]).env("LD_PRELOAD", "/first.so"));
+    assert!(has(&said, &format!("LD_PRELOAD=/first.so:{library}")), "{said}");
+    let mut variable = Command::new(LIBRARY);
+    variable.args(["run", "env", "--null"]).env("TSLAB_LIBRARY", LIBRARY);
+    assert!(has(&environment(&mut variable), &format!("LD_PRELOAD={library}")));
+}
+
+#[test]
+fn run_says_what_stands_in_the_way() {
+    let files = Directory::new();
+    let script = files.path("script");
+    let fixed = files.path("fixed");
+    let foreign = files.path("foreign");
+    let own = fs::read(LIBRARY).unwrap();
+    let mut image = own[..4096].to_vec();
+    image[18] ^= 0x55;
+    fs::write(&foreign, &image).unwrap();
+    // Of the types of program headers, only that of the loader is 3.
+    let mut image = own;
+    let at = usize::from(u16::from_ne_bytes([image[32], image[33]]));
+    let count = usize::from(u16::from_ne_bytes([image[56], image[57]]));
+    let types =
+        (0..count).map(|entry| at + 56 * entry).filter(|&at| image[at..at + 4] == [3, 0, 0, 0]);
+    types.collect::<Vec<_>>().into_iter().for_each(|at| image[at] = 0);
+    fs::write(&fixed, &image).unwrap();
+    fs::write(&script, format!("#!{}\n", fixed.display())).unwrap();
+    for path in [&script, &fixed, &foreign] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let said = |path: &Path| {
+        let output = run(&["--", path.to_str().unwrap()]).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(said(&fixed).contains("is linked statically"), "{}", said(&fixed));
+    assert!(said(&script).contains("is linked statically"), "{}", said(&script));
+    assert!(said(&foreign).contains("of another architecture"), "{}", said(&foreign));
+    assert!(said(Path::new("/no/such/program")).contains("there is no program"));
+    let looked = files.run(&["run", "--library", "/nowhere/lib.so", "--", "true"]);
+    assert!(looked.errors.contains("looked for /nowhere/lib.so; name it with --library"));
+    let option = files.run(&["run", "-o", "purge=5", "--", "true"]);
+    assert!(option.code == Some(2) && option.errors.contains("purge_delay_ms"));
+    assert_eq!(files.run(&["run"]).code, Some(2));
+}
