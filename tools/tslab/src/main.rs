@@ -8,12 +8,14 @@ mod elf;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixture;
+mod holdings;
 mod host;
 mod live;
 #[cfg(test)]
 #[path = "../tests/openmetrics/mod.rs"]
 mod openmetrics;
 mod segment;
+mod smaps;
 mod snapshot;
 mod text;
 
@@ -24,12 +26,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use commands::{Answer, Setting, diff, epochs, gc, leaks, ps, run as launch, serve, stats};
+use commands::{
+    Answer, Setting, diff, doctor, epochs, gc, leaks, ps, run as launch, serve, stats, watch, why,
+};
 
 const EXITS: &str = "\
 Exit status:
   0  done
-  1  `leaks` found some, `diff --fail-on` found growth
+  1  `leaks` found some, `doctor` has findings, `diff --fail-on` found growth
   2  something could not be done: standard error says what, and what to do";
 
 const RUN_EXITS: &str = "\
@@ -93,6 +97,18 @@ enum Command {
         open_after: Option<u64>,
     },
 
+    /// Show where the memory of one process went: parts that add up to what is resident
+    #[command(after_help = EXITS)]
+    Why(why::Arguments),
+
+    /// Look for what is wrong with one process's memory, and say what to do
+    #[command(after_help = doctor_help())]
+    Doctor(doctor::Arguments),
+
+    /// Show what changes in one process, a line a second
+    #[command(after_help = EXITS)]
+    Watch(watch::Arguments),
+
     /// Compare two looks at a process, by epoch label and size class
     #[command(after_help = EXITS)]
     Diff(diff::Arguments),
@@ -112,6 +128,10 @@ enum Command {
     /// Serve the figures of all processes over HTTP: OpenMetrics at /metrics, JSON below /api
     #[command(after_help = EXITS)]
     Serve(serve::Arguments),
+}
+
+fn doctor_help() -> String {
+    format!("Causes, and from when on they count:\n{}\n{EXITS}", doctor::thresholds())
 }
 
 fn main() -> ExitCode {
@@ -136,6 +156,9 @@ fn run(arguments: Arguments) -> Result<Answer> {
             let limits = leaks::Limits { after_ms: ms(after), open_after_ms: open_after.map(ms) };
             leaks::run(&setting, &target, limits)
         }
+        Command::Why(arguments) => why::run(&setting, &arguments),
+        Command::Doctor(arguments) => doctor::run(&setting, &arguments),
+        Command::Watch(arguments) => watch::run(&setting, &arguments),
         Command::Diff(arguments) => diff::run(&setting, &arguments),
         Command::Run(arguments) => launch::run(&arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),

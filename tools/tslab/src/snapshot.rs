@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::holdings::Holdings;
 use crate::live::{self, Counts, Quantity, Role, Tables, Total};
 use crate::segment::{Error, Header, Rows, Segment, Source, Unit};
 
@@ -25,6 +26,8 @@ pub struct Snapshot {
     pub classes: Vec<Class>,
     /// What each heap has allocated; none when the file does not tell.
     pub heaps: Option<Vec<Counts>>,
+    /// What heaps hold, and how full the tables are.
+    pub holdings: Holdings,
     /// Threads that have a heap.
     pub threads: Option<u64>,
     /// Tables whose further rows are missing, because the system had no memory for them.
@@ -220,6 +223,7 @@ impl Snapshot {
             epochs: reading.epochs(epochs.as_ref(), epochs_again.as_ref()),
             classes: reading.classes(bins.as_ref()),
             heaps: reading.heap_counts(),
+            holdings: reading.holdings(),
             threads: heaps.as_ref().and_then(threads),
             full_tables: full_tables(segment),
             missing: missing(segment),
@@ -343,6 +347,11 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn heap_counts(&self) -> Option<Vec<Counts>> {
         live::counts(self.tables?, self.heaps.as_ref()?)
+    }
+
+    fn holdings(&self) -> Holdings {
+        let roles = self.heaps.as_deref().unwrap_or_default();
+        Holdings::of(self.tables, roles, self.classes, self.labels)
     }
 
     fn in_default(&self) -> Option<Vec<Total>> {

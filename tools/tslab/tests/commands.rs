@@ -1,4 +1,4 @@
-//! `diff` and `run` as their users run them.
+//! `doctor`, `watch`, `diff` and `run` as their users run them.
 
 mod common;
 mod place;
@@ -10,9 +10,69 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::sample;
-use place::Directory;
+use place::{Directory, map, own_start};
+use serde_json::Value;
 
 const PID: u32 = 4_200_000_000;
+
+#[test]
+fn doctor_names_causes_and_ends_with_status_1() {
+    let files = Directory::new();
+    files.add(&sample(PID, 7));
+    let output = files.run(&["doctor", &PID.to_string()]);
+    assert_eq!(output.code, Some(1), "{}", output.errors);
+    let expected = "leak: 1 epoch \"GET /upload\" closed up to 61 s ago, with 357 objects of \
+                    46.8 KiB in 48.0 KiB\n  -> `tslab leaks 4200000000` lists";
+    assert!(output.text.starts_with(expected), "{}", output.text);
+    let json = files.json(&["doctor", &PID.to_string()]);
+    assert_eq!(json["findings"][0]["cause"], "leak");
+    assert_eq!(json["findings"][0]["evidence"]["objects"], 357);
+    assert_eq!(json["not_checked"][0]["cause"], "outside");
+}
+
+#[test]
+fn doctor_says_that_nothing_was_found() {
+    let files = Directory::new();
+    files.add(&sample(PID, 7));
+    let output = files.run(&["doctor", &PID.to_string(), "--after", "61"]);
+    assert_eq!(output.code, Some(0));
+    assert!(output.text.starts_with("nothing found: 14 checks passed\n"), "{}", output.text);
+    let old = files.run(&["doctor", &PID.to_string(), "--after", "61", "--open-after", "9"]);
+    assert!(old.text.starts_with("open-too-long: 1 epoch \"batch\" open for up to 10 s"));
+    assert_eq!(old.code, Some(1));
+    let help = files.run(&["doctor", "--help"]);
+    assert!(help.text.contains("\n  near-limit       an epoch holds 90 %"), "{}", help.text);
+}
+
+#[test]
+fn watch_shows_a_line_for_each_interval() {
+    let files = Directory::new();
+    map(&files.add(&sample(std::process::id(), own_start())));
+    let pid = std::process::id().to_string();
+    let arguments = ["watch", &pid, "--interval", "0.05", "-n", "2"];
+    let output = files.run(&arguments);
+    assert_eq!((output.code, output.errors.as_str()), (Some(0), ""));
+    let lines: Vec<_> = output.text.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", output.text);
+    assert!(lines[0].trim_start().starts_with("SECOND ") && lines[2].contains(" 409.7 KiB "));
+    let json = files.run(&[arguments.as_slice(), &["--json"]].concat());
+    for line in json.text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&line["live_bytes"], &line["allocations_a_s"]), (&419_520.into(), &0.0.into()));
+        assert!(line["rss_bytes"].as_u64().unwrap() > 4096);
+    }
+    assert_eq!(json.text.lines().count(), 2);
+}
+
+#[test]
+fn watch_says_why_it_cannot() {
+    let files = Directory::new();
+    files.add(&sample(PID, 7));
+    let output = files.run(&["watch", &PID.to_string()]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.errors.contains("`tslab stats` shows"), "{}", output.errors);
+    assert_eq!(files.run(&["watch", "1", "--interval", "0"]).code, Some(2));
+}
 
 /// Two looks at a process in the three forms that there are.
 struct Looks<'a> {

@@ -1,8 +1,8 @@
 //! Damaged files: whatever is in them, every command gives an answer or an error.
 
-use super::diff;
 use super::serve::tests::checked_scrape;
 use super::{Subject, epochs, leaks, stats};
+use super::{diff, doctor, watch, why};
 use crate::fixture::{Random, sample};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
@@ -34,8 +34,18 @@ fn read(bytes: Vec<u8>, with_json: bool) -> bool {
 }
 
 fn read_closely(subject: &Subject) -> String {
+    let doctor = doctor::Report::of(subject, 0, 0);
+    let json = text::json(&doctor).unwrap();
     let whole = Subject::of_bytes(sample(42, 7).bytes());
-    diff::between(&whole, subject) + &diff::between(subject, &whole)
+    [
+        doctor.text() + &json,
+        why::of_any_memory(subject),
+        watch::between(&whole, subject),
+        watch::between(subject, &whole),
+        diff::between(&whole, subject),
+        diff::between(subject, &whole),
+    ]
+    .concat()
 }
 
 // Values at which places, counts and sums break.

@@ -1,6 +1,7 @@
 //! What the user asks for, one file a command.
 
 use std::fmt;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +11,9 @@ use crate::host::{self, Entry, Life};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
+mod account;
 pub mod diff;
+pub mod doctor;
 pub mod epochs;
 pub mod gc;
 pub mod leaks;
@@ -18,6 +21,8 @@ pub mod ps;
 pub mod run;
 pub mod serve;
 pub mod stats;
+pub mod watch;
+pub mod why;
 
 #[cfg(test)]
 mod fuzz;
@@ -62,6 +67,16 @@ impl fmt::Display for NotFound {
 }
 
 impl std::error::Error for NotFound {}
+
+/// Writes to standard output at once. False when nobody reads there any more.
+fn show(output: &str) -> Result<bool> {
+    let mut out = io::stdout().lock();
+    match out.write_all(output.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("cannot write the output"),
+        Ok(()) => Ok(true),
+    }
+}
 
 /// A process whose file was read.
 #[derive(Debug)]

@@ -95,7 +95,6 @@ impl Image {
             image.set("classes", row, "capacity", 65536 / bytes);
         }
         image.text("labels", 0, b"default");
-        image.text("labels", 1, b"other");
         image
     }
 
