@@ -5,10 +5,16 @@ live.py TSLAB PRELOAD LEAKER FILLER
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -186,6 +192,44 @@ def check_run(tslab: Command, preload: str, leaker: str) -> None:
         assert (child.returncode, watch.returncode) == (0, 0)
 
 
+def read_until(terminal: int, text: bytes) -> bytes:
+    """What a terminal shows until a text appears there."""
+    shown = b""
+    end = time.monotonic() + 30
+    while text not in shown:
+        assert time.monotonic() < end, shown
+        if select.select([terminal], [], [], 1)[0]:
+            shown += os.read(terminal, 65536)
+    return shown
+
+
+def resize(terminal: int, lines: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+
+def check_top(tslab: Command, pid: str) -> None:
+    """On a terminal, with keys and a resize, and as plain text."""
+    assert pid in tslab.run("top", "--batch", "-n", "1")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(tslab.path, [tslab.path, "top", "--interval", "0.1"])
+    try:
+        resize(terminal, 24, 80)
+        read_until(terminal, b"tslab top")
+        os.write(terminal, b"?")
+        read_until(terminal, b"goes")
+        os.write(terminal, b"x")
+        read_until(terminal, b"quit")
+        resize(terminal, 30, 100)
+        read_until(terminal, b"tslab top")
+        os.write(terminal, b"q")
+        # The terminal gets its own screen back.
+        read_until(terminal, b"\x1b[?1049l")
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        os.close(terminal)
+
+
 def check_living(tslab: Command, preload: str, leaker: str) -> None:
     with process(leaker, preload=preload) as child:
         assert first_line(child) == "ready\n"
@@ -196,6 +240,7 @@ def check_living(tslab: Command, preload: str, leaker: str) -> None:
         check_doctor(tslab, pid)
         check_watch(tslab, pid)
         check_diff(tslab, pid, Path(leaker).parent)
+        check_top(tslab, pid)
         child.kill()
         child.wait()
         check_dead(tslab, pid)

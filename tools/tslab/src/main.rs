@@ -27,7 +27,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Answer, Setting, diff, doctor, epochs, gc, leaks, ps, run as launch, serve, stats, watch, why,
+    Answer, Setting, diff, doctor, epochs, gc, leaks, ps, run as launch, serve, stats, top, watch,
+    why,
 };
 
 const EXITS: &str = "\
@@ -109,6 +110,10 @@ enum Command {
     #[command(after_help = EXITS)]
     Watch(watch::Arguments),
 
+    /// Show all processes, and one of them from close by, as they change
+    #[command(after_help = EXITS)]
+    Top(top::Arguments),
+
     /// Compare two looks at a process, by epoch label and size class
     #[command(after_help = EXITS)]
     Diff(diff::Arguments),
@@ -159,6 +164,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Why(arguments) => why::run(&setting, &arguments),
         Command::Doctor(arguments) => doctor::run(&setting, &arguments),
         Command::Watch(arguments) => watch::run(&setting, &arguments),
+        Command::Top(arguments) => top::run(&setting, &arguments),
         Command::Diff(arguments) => diff::run(&setting, &arguments),
         Command::Run(arguments) => launch::run(&arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),

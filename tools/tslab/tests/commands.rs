@@ -1,4 +1,4 @@
-//! `doctor`, `watch`, `diff` and `run` as their users run them.
+//! `doctor`, `watch`, `top`, `diff` and `run` as their users run them.
 
 mod common;
 mod place;
@@ -72,6 +72,30 @@ fn watch_says_why_it_cannot() {
     assert_eq!(output.code, Some(2));
     assert!(output.errors.contains("`tslab stats` shows"), "{}", output.errors);
     assert_eq!(files.run(&["watch", "1", "--interval", "0"]).code, Some(2));
+}
+
+#[test]
+fn top_prints_frames_of_processes_that_run() {
+    let files = Directory::new();
+    map(&files.add(&sample(std::process::id(), own_start())));
+    files.add(&sample(PID, 7));
+    let output = files.run(&["top", "--batch", "-n", "2", "--interval", "0.05"]);
+    assert_eq!((output.code, output.errors.as_str()), (Some(0), ""));
+    let title = "tslab top  1 process, by RSS, every 0.05 s\n";
+    assert!(output.text.starts_with(title) && output.text.matches(title).count() == 2);
+    assert!(output.text.contains("\"GET /upload\"") && !output.text.contains("4200000000"));
+    let nobody = Directory::new().run(&["top", "--batch", "-n", "1"]);
+    assert!(nobody.text.contains("no process runs on tslab"), "{}", nobody.text);
+}
+
+#[test]
+fn top_wants_a_terminal_or_batch() {
+    let files = Directory::new();
+    let output = files.run(&["top"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.errors.contains("`tslab top --batch`"), "{}", output.errors);
+    assert!(files.run(&["top", "--json", "--batch"]).errors.contains("tslab watch --json"));
+    assert_eq!(files.run(&["top", "-n", "1"]).code, Some(2));
 }
 
 /// Two looks at a process in the three forms that there are.

@@ -2,7 +2,7 @@
 
 use super::serve::tests::checked_scrape;
 use super::{Subject, epochs, leaks, stats};
-use super::{diff, doctor, watch, why};
+use super::{diff, doctor, top, watch, why};
 use crate::fixture::{Random, sample};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
@@ -44,6 +44,7 @@ fn read_closely(subject: &Subject) -> String {
         watch::between(subject, &whole),
         diff::between(&whole, subject),
         diff::between(subject, &whole),
+        top::frame_of(subject),
     ]
     .concat()
 }

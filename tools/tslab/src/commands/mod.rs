@@ -21,6 +21,7 @@ pub mod ps;
 pub mod run;
 pub mod serve;
 pub mod stats;
+pub mod top;
 pub mod watch;
 pub mod why;
 
