@@ -200,9 +200,9 @@ impl Identity {
     }
 }
 
-// The maps of a process; of one whose first thread has ended, those of another thread. None when
-// the system does not tell.
-fn maps_text(pid: u32) -> Option<String> {
+/// The maps of a process; of one whose first thread has ended, those of another thread. None when
+/// the system does not tell.
+pub fn maps_text(pid: u32) -> Option<String> {
     let read = |path: PathBuf| fs::read(path).ok().filter(|text| !text.is_empty());
     let of_thread = || {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;

@@ -155,18 +155,57 @@ fn add_parts(
     heaps: &[(usize, Role)],
     quantity: &Quantity,
 ) -> Option<()> {
-    let heap = |field| tables.heaps.column(field);
-    let (cut, freed, away) = (heap(quantity.cut)?, heap(quantity.freed)?, heap(quantity.away)?);
+    let cells = Cells::of(tables.heaps, quantity)?;
     let slabs = Slabs::of(tables.bins)?;
     let weights = known(quantity.weights, slabs.out.count())?;
     for &(row, role) in heaps {
-        // A part of the default epoch that is no home is about to become one.
-        let Role::Part(epoch @ 1..) = role else { continue };
+        let (epoch, in_slabs) = match role {
+            // Objects go from home to home: slabs of the default epoch are added up by class.
+            Role::Home => (0, 0),
+            // A part of the default epoch that is no home is about to become one.
+            Role::Part(0) => continue,
+            Role::Part(epoch) => (epoch, slabs.of_part(row, weights)),
+        };
         let Some(sum) = sums.get_mut(epoch) else { continue };
-        let in_cells = cut.get(row)?.wrapping_sub(freed.get(row)?).wrapping_sub(away.get(row)?);
-        *sum = sum.wrapping_add(in_cells).wrapping_add(slabs.of_part(row, weights));
+        *sum = sum.wrapping_add(cells.of_heap(row)?).wrapping_add(in_slabs);
     }
     Some(())
+}
+
+/// What lives in cells of the default epoch: sampled blocks, whose classes are not told here. None
+/// when the file does not tell.
+pub fn in_default_cells(
+    tables: Tables,
+    heaps: &[(usize, Role)],
+    quantity: &Quantity,
+) -> Option<Total> {
+    let cells = Cells::of(tables.heaps, quantity)?;
+    let mut homes = heaps.iter().filter(|(_, role)| *role == Role::Home);
+    let sum = homes.try_fold(0_u64, |sum, &(row, _)| Some(sum.wrapping_add(cells.of_heap(row)?)));
+    sum.map(Total::of)
+}
+
+// Fields of heaps: what is allocated in cells, and what of it was freed.
+struct Cells<'a> {
+    cut: Column<'a>,
+    freed: Column<'a>,
+    away: Column<'a>,
+}
+
+impl<'a> Cells<'a> {
+    fn of(heaps: &'a Rows, quantity: &Quantity) -> Option<Self> {
+        Some(Self {
+            cut: heaps.column(quantity.cut)?,
+            freed: heaps.column(quantity.freed)?,
+            away: heaps.column(quantity.away)?,
+        })
+    }
+
+    // Of a part of an epoch this is not all: what others freed in its slabs is subtracted here.
+    fn of_heap(&self, row: usize) -> Option<u64> {
+        let gone = self.freed.get(row)?.wrapping_add(self.away.get(row)?);
+        Some(self.cut.get(row)?.wrapping_sub(gone))
+    }
 }
 
 // Survivors of threads that left, and large blocks.

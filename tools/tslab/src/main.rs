@@ -1,9 +1,10 @@
 //! tslab: shows what processes on the tslab allocator do with their memory.
 //!
 //! It reads the statistics files that these processes write (`include/tslab_stats.h`), and never
-//! writes to them.
+//! writes to them, but for one field by which `profile` asks for samples.
 
 mod commands;
+mod control;
 mod elf;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
@@ -11,12 +12,17 @@ mod fixture;
 mod holdings;
 mod host;
 mod live;
+mod modules;
+mod names;
 #[cfg(test)]
 #[path = "../tests/openmetrics/mod.rs"]
 mod openmetrics;
+mod profile;
+mod sampling;
 mod segment;
 mod smaps;
 mod snapshot;
+mod symbols;
 mod text;
 
 use std::io::{self, ErrorKind, Write};
@@ -27,8 +33,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    Answer, Setting, diff, doctor, epochs, gc, leaks, ps, run as launch, serve, stats, top, watch,
-    why,
+    Answer, Setting, diff, doctor, epochs, gc, leaks, profile as profiler, ps, run as launch,
+    serve, stats, top, watch, why,
 };
 
 const EXITS: &str = "\
@@ -96,6 +102,10 @@ enum Command {
         /// Show open epochs too, if they were opened longer ago than this
         #[arg(long, value_name = "SECONDS")]
         open_after: Option<u64>,
+
+        /// Show the addresses of sampled survivors
+        #[arg(long)]
+        addresses: bool,
     },
 
     /// Show where the memory of one process went: parts that add up to what is resident
@@ -121,6 +131,10 @@ enum Command {
     /// Start an unchanged program on the allocator
     #[command(after_help = RUN_EXITS)]
     Run(launch::Arguments),
+
+    /// Write who allocates, and who allocated what lives, for pprof or flame graphs
+    #[command(after_help = EXITS)]
+    Profile(profiler::Arguments),
 
     /// Remove the files that dead processes left behind
     #[command(after_help = EXITS)]
@@ -156,10 +170,11 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Ps => ps::run(&setting),
         Command::Stats { target } => stats::run(&setting, &target),
         Command::Epochs { target, all } => epochs::run(&setting, &target, all),
-        Command::Leaks { target, after, open_after } => {
+        Command::Leaks { target, after, open_after, addresses } => {
             let ms = |seconds: u64| seconds.saturating_mul(1000);
             let limits = leaks::Limits { after_ms: ms(after), open_after_ms: open_after.map(ms) };
-            leaks::run(&setting, &target, limits)
+            let run = if addresses { leaks::run_with_addresses } else { leaks::run };
+            run(&setting, &target, limits)
         }
         Command::Why(arguments) => why::run(&setting, &arguments),
         Command::Doctor(arguments) => doctor::run(&setting, &arguments),
@@ -167,6 +182,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Top(arguments) => top::run(&setting, &arguments),
         Command::Diff(arguments) => diff::run(&setting, &arguments),
         Command::Run(arguments) => launch::run(&arguments),
+        Command::Profile(arguments) => profiler::run(&setting, &arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
         Command::Serve(arguments) => serve::run(&setting, &arguments),
     }

@@ -233,6 +233,15 @@ impl<S> Segment<S> {
         let mut named = self.tables.iter().filter(|known| known.name == table);
         named.next().is_some_and(|table| table.fields.iter().any(|known| known.name == field))
     }
+
+    /// Where in the file a field of a row lies, and how many bytes a value has; none when there is
+    /// no such field or row.
+    pub fn place(&self, table: &str, row: u32, field: &str) -> Option<(u64, usize)> {
+        let table = self.tables.iter().find(|known| known.name == table)?;
+        let field = table.fields.iter().find(|known| known.name == field)?;
+        let in_table = || u64::from(row) * u64::from(table.row_bytes) + field.at as u64;
+        (row < table.rows).then(|| (table.at + in_table(), field.width))
+    }
 }
 
 /// Rows of a table, as they were when they were read.
@@ -561,6 +570,17 @@ mod tests {
     }
 
     #[test]
+    fn fields_have_places_in_the_file() {
+        let segment = Segment::open(sample_bytes()).unwrap();
+        let (at, bytes) = segment.place("epochs", 7, "id").unwrap();
+        assert_eq!((long(&sample_bytes(), usize::try_from(at).unwrap()), bytes), (1 << 24 | 7, 8));
+        assert_eq!(segment.place("control", 0, "sample_bytes").unwrap().1, 4);
+        assert_eq!(segment.place("epochs", 16, "id"), None);
+        assert_eq!(segment.place("epochs", 0, "nothing"), None);
+        assert_eq!(segment.place("nothing", 0, "id"), None);
+    }
+
+    #[test]
     fn files_that_end_too_early_are_named_so() {
         let bytes = sample_bytes();
         for length in 1..bytes.len() {
@@ -583,7 +603,7 @@ mod tests {
     fn places_outside_of_the_file_are_damage() {
         let many = u32::MAX.to_ne_bytes();
         let far = u64::MAX.to_ne_bytes();
-        let (first_table, first_field) = (112, 112 + 6 * 40);
+        let (first_table, first_field) = (112, 112 + 9 * 40);
         assert!(is_damaged(with(12, &[0; 4])), "a header without bytes");
         assert!(is_damaged(with(24, &far)), "tables");
         assert!(is_damaged(with(32, &many)), "as many tables");
@@ -633,7 +653,7 @@ mod tests {
         bytes.truncate(bytes.len() - 1);
         let segment = Segment::open(Shrinking(bytes)).unwrap();
         assert!(segment.rows("process").unwrap().is_some());
-        assert!(matches!(segment.rows("bins"), Err(Error::CutShort { .. })));
+        assert!(matches!(segment.rows("samples"), Err(Error::CutShort { .. })));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-use common::{Image, add_epoch, sample};
+use common::{Image, add_epoch, add_samples, sample};
 use place::{Directory, map, own_start};
 use serde_json::Value;
 
@@ -293,4 +293,122 @@ fn help_documents_the_exit_status() {
         assert!(output.text.contains("1  `leaks` found some"), "{}", output.text);
     }
     assert_eq!(files.run(&["nonsense"]).code, Some(2));
+}
+
+fn sampled() -> Image {
+    let mut image = sample(NOBODY, 7);
+    add_samples(&mut image);
+    image
+}
+
+#[test]
+fn a_profile_of_a_dead_process_has_addresses() {
+    let files = Directory::new();
+    files.add(&sampled());
+    let pid = NOBODY.to_string();
+    let path = files.path("heap.pb.gz").to_string_lossy().into_owned();
+    let output = files.run(&["profile", &pid, "-o", &path]);
+    assert_eq!(output.code, Some(0), "{}", output.errors);
+    let expected = format!(
+        "wrote {path}: 40 samples, a byte in 4.0 KiB on average, of 4 call stacks\n\
+         live       about 118.0 KiB in 148 objects\n\
+         allocated  about 297.1 KiB in 751 objects\n\
+         show it: go tool pprof -http=: {path}\n"
+    );
+    assert_eq!(output.text, expected);
+    assert!(output.errors.contains("functions are not named"), "{}", output.errors);
+    assert!(output.errors.contains("1 further samples were lost"), "{}", output.errors);
+    assert!(fs::read(&path).unwrap().starts_with(&[0x1f, 0x8b]));
+    let json = files.json(&["profile", &pid]);
+    assert_eq!((&json["pid"], &json["weight_bytes"]), (&NOBODY.into(), &4096.into()));
+    assert_eq!(json["samples"][0]["stack"], serde_json::json!(["0x5000"]));
+}
+
+#[test]
+fn profiles_are_written_where_they_are_wanted() {
+    let files = Directory::new();
+    files.add(&sampled());
+    let pid = NOBODY.to_string();
+    let run = |arguments: &[&str]| files.run(&[&["profile", &pid], arguments].concat());
+    let folded = run(&["--format", "folded", "-o", "-", "--live"]);
+    assert!(folded.text.starts_with("0x2000;0x1000 12481\n"), "{}", folded.text);
+    let allocated = run(&["--format", "folded", "-o", "-", "--cumulative"]);
+    assert!(allocated.text.starts_with("0x2000;0x1000 83207\n"), "{}", allocated.text);
+    let legacy = run(&["--format", "heap_v2", "-o", "-"]);
+    assert!(legacy.text.starts_with("heap profile:      6:   100768 ["), "{}", legacy.text);
+    assert!(legacy.text.contains("] @ 0x1001 0x2001\n"), "{}", legacy.text);
+    let nowhere = run(&["-o", "/nowhere/file"]);
+    assert_eq!(nowhere.code, Some(2));
+    assert!(nowhere.errors.contains("cannot write /nowhere/file"), "{}", nowhere.errors);
+    // Without a place the first free name here is taken.
+    let here = |name: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tslab"));
+        command.current_dir(&files.0).args(["--directory", ".", "profile", &pid]);
+        assert!(command.output().unwrap().status.success());
+        assert!(files.path(name).exists(), "{name}");
+    };
+    here("tslab.4200000000.1.pb.gz");
+    here("tslab.4200000000.2.pb.gz");
+}
+
+#[test]
+fn what_cannot_be_profiled_is_said() {
+    let files = Directory::new();
+    let pid = NOBODY.to_string();
+    files.add(&sample(NOBODY, 7));
+    let errors = |arguments: &[&str]| {
+        let output = files.run(&[&["profile", &pid], arguments].concat());
+        assert_eq!(output.code, Some(2), "{}", output.text);
+        output.errors
+    };
+    assert!(errors(&[]).contains("has not sampled any allocation: start it with"));
+    assert!(errors(&["--json", "--format", "folded"]).contains("do not agree"));
+    assert!(errors(&["--keep", "--stop"]).contains("cannot be used with"));
+    assert!(errors(&["--bytes", "5"]).contains("from 4K to 2G"));
+    let mut older = sample(NOBODY, 7);
+    older.tables.retain(|table| table.name != "samples");
+    files.add(&older);
+    assert!(errors(&[]).contains("which does not sample"));
+}
+
+#[test]
+fn a_process_that_does_not_follow_is_spoken_of_and_asked_no_more() {
+    let files = Directory::new();
+    let path = files.add(&sample(std::process::id(), own_start()));
+    map(&path);
+    let whole = fs::read(&path).unwrap();
+    let pid = std::process::id().to_string();
+    let output = files.run(&["profile", &pid, "--seconds", "1"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.errors.contains("for 1 s, a byte in 512.0 KiB on average"), "{}", output.errors);
+    assert!(output.errors.contains("did not begin to sample within 1.0 s"), "{}", output.errors);
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    let stopped = files.run(&["profile", &pid, "--stop"]);
+    assert_eq!(stopped.code, Some(0), "{}", stopped.errors);
+    assert!(stopped.errors.contains("is asked to end sampling"), "{}", stopped.errors);
+    let asked = fs::read(&path).unwrap();
+    assert_eq!(asked.iter().zip(&whole).filter(|(after, before)| after != before).count(), 4);
+}
+
+#[test]
+fn leaks_show_call_stacks_of_sampled_survivors() {
+    let files = Directory::new();
+    files.add(&sampled());
+    let pid = NOBODY.to_string();
+    let output = files.run(&["leaks", &pid]);
+    assert_eq!(output.code, Some(1));
+    assert!(
+        output.text.contains("   128 B   340    75 %  0x1000  <-  0x2000\n"),
+        "{}",
+        output.text
+    );
+    assert!(!output.text.contains("at 0x7000") && !output.errors.contains("not known"));
+    let output = files.run(&["leaks", &pid, "--addresses"]);
+    assert!(output.text.contains("at 0x7000\n"), "{}", output.text);
+    let stack = files.json(&["leaks", &pid])["leaks"][0]["stacks"][0].clone();
+    assert_eq!((&stack["samples"], &stack["addresses"]), (&3.into(), &Value::Null));
+    assert_eq!(stack["calls"][1]["function"], "0x2000");
+    files.add(&sample(NOBODY, 70));
+    let output = files.run(&["leaks", &pid]);
+    assert!(output.errors.contains("TSLAB_SAMPLE_BYTES=512K"), "{}", output.errors);
 }

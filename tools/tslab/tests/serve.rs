@@ -142,17 +142,18 @@ fn errors_of_the_api_say_what_to_do() {
 }
 
 #[test]
-fn the_index_leads_to_what_there_is() {
+fn the_page_comes_with_the_command() {
     let files = Directory::new();
     let server = Server::start(&files, &[]);
     assert_eq!(server.get("/healthz").body, "ok\n");
     let index = server.get("/");
     assert!(index.status == 200 && index.head.contains("content-type: text/html"));
-    let links = index.body.split("href=\"").skip(1);
-    let links: Vec<_> = links.map(|rest| rest.split('"').next().unwrap()).collect();
-    assert_eq!(links, ["metrics", "api/v1/processes", "healthz"]);
-    for link in links {
-        assert_eq!(server.get(&format!("/{link}")).status, 200, "{link}");
+    assert!(index.head.contains("content-security-policy: default-src 'none'"));
+    for (name, kind) in [("page.js", "text/javascript"), ("page.css", "text/css")] {
+        assert!(index.body.contains(&format!("./{name}")), "{}", index.body);
+        let file = server.get(&format!("/{name}"));
+        assert!(file.status == 200 && file.body.len() > 100, "{name}");
+        assert!(file.head.contains(&format!("content-type: {kind}")), "{}", file.head);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Damaged files: whatever is in them, every command gives an answer or an error.
 
 use super::serve::tests::checked_scrape;
-use super::{Subject, epochs, leaks, stats};
+use super::{Subject, epochs, leaks, profile, stats};
 use super::{diff, doctor, top, watch, why};
-use crate::fixture::{Random, sample};
+use crate::fixture::{Random, add_samples, sample};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::text;
@@ -25,6 +25,7 @@ fn read(bytes: Vec<u8>, with_json: bool) -> bool {
         shown += &text::json(&stats).unwrap();
         shown += &text::json(&epochs).unwrap();
         shown += &read_closely(&subject);
+        shown += &profile::every_format(&subject);
     }
     assert!(!shown.chars().any(|char| char.is_control() && char != '\n'), "{shown:?}");
     if with_json {
@@ -69,7 +70,9 @@ fn damage(bytes: &mut [u8], random: &mut Random) {
 
 #[test]
 fn damaged_files_harm_nobody() {
-    let whole = sample(42, 7).bytes();
+    let mut image = sample(42, 7);
+    add_samples(&mut image);
+    let whole = image.bytes();
     let mut random = Random(1);
     let mut readable = 0;
     for number in 0..FILES {

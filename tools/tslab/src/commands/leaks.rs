@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
 
+use super::survivors::{self, Stack, Stacks};
 use super::{Answer, Identity, Setting, Subject};
+use crate::host::Life;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot, State, Survivors};
 use crate::text;
 
@@ -26,6 +27,8 @@ pub(super) struct Report {
     identity: Identity,
     after_ms: u64,
     open_after_ms: Option<u64>,
+    /// Bytes from sample to sample on average, of all stacks; 0: there are none, None: not told.
+    weight_bytes: Option<u64>,
     leaks: Vec<Leak>,
 }
 
@@ -46,15 +49,27 @@ struct Leak {
     /// Of the objects, those of which the class is known.
     classes: Vec<Survivors>,
     large_objects: Option<u64>,
+    /// Who allocated them, as far as they were sampled.
+    stacks: Vec<Stack>,
 }
 
 /// Looks for epochs that objects outlived.
 pub fn run(setting: &Setting, target: &str, limits: Limits) -> Result<Answer> {
     let subject = Subject::find(setting, target)?;
-    let report = Report::of(&subject, limits)?;
+    answer(setting, &subject, &Report::of(&subject, limits)?)
+}
+
+/// The same, with the addresses of objects that were sampled.
+pub fn run_with_addresses(setting: &Setting, target: &str, limits: Limits) -> Result<Answer> {
+    let subject = Subject::find(setting, target)?;
+    answer(setting, &subject, &Report::with_addresses(&subject, limits)?)
+}
+
+fn answer(setting: &Setting, subject: &Subject, report: &Report) -> Result<Answer> {
+    let hint = report.hint(subject);
     Ok(Answer {
-        output: setting.output(&report, Report::text)?,
-        notes: subject.notes(),
+        output: setting.output(report, Report::text)?,
+        notes: subject.notes().into_iter().chain(hint).collect(),
         found: !report.leaks.is_empty(),
         failed: false,
     })
@@ -62,14 +77,27 @@ pub fn run(setting: &Setting, target: &str, limits: Limits) -> Result<Answer> {
 
 impl Report {
     pub(super) fn of(subject: &Subject, limits: Limits) -> Result<Self> {
+        let mut report = Self::with_addresses(subject, limits)?;
+        let stacks = report.leaks.iter_mut().flat_map(|leak| &mut leak.stacks);
+        stacks.for_each(Stack::hide_addresses);
+        Ok(report)
+    }
+
+    fn with_addresses(subject: &Subject, limits: Limits) -> Result<Self> {
         let snapshot = &subject.snapshot;
         check(subject)?;
         let own = own_bytes(snapshot);
         let leaking = snapshot.epochs.iter().filter(|epoch| limits.hold(epoch, subject.as_of_ms));
+        let leaking: Vec<_> = leaking.collect();
+        let stacks = if leaking.is_empty() { None } else { Stacks::of(subject) };
+        let stacks = |epoch: &Epoch| stacks.as_ref().map(|stacks| stacks.in_epoch(epoch.id));
         let mut leaks: Vec<_> = leaking
+            .into_iter()
             .map(|epoch| {
                 let held_bytes = own.get(&epoch.row).copied();
-                Leak::of(epoch, held_bytes, snapshot.header.page_bytes, subject.as_of_ms)
+                let page_bytes = snapshot.header.page_bytes;
+                let leak = Leak::of(epoch, held_bytes, page_bytes, subject.as_of_ms);
+                Leak { stacks: stacks(epoch).unwrap_or_default(), ..leak }
             })
             .collect();
         leaks.sort_by_key(|leak| (Reverse(leak.bytes), leak.epoch));
@@ -77,7 +105,27 @@ impl Report {
             identity: subject.identity(),
             after_ms: limits.after_ms,
             open_after_ms: limits.open_after_ms,
+            weight_bytes: snapshot.sampling.as_ref().map(|sampling| sampling.weight_bytes),
             leaks,
+        })
+    }
+
+    // How to learn who allocated them.
+    fn hint(&self, subject: &Subject) -> Option<String> {
+        let is_known = self.leaks.iter().any(|leak| !leak.stacks.is_empty());
+        let weight_bytes = self.weight_bytes?;
+        if self.leaks.is_empty() || is_known {
+            return None;
+        }
+        let start = "start it with TSLAB_SAMPLE_BYTES=512K in its environment";
+        Some(match (subject.life, weight_bytes) {
+            (Life::Alive, 0) => format!(
+                "who allocated them is not known, since the process does not sample: `tslab \
+                 profile {} --keep` begins that, for objects to come; or {start}",
+                subject.pid
+            ),
+            (_, 0) => format!("who allocated them is not known: {start}"),
+            _ => "none of them was sampled, so who allocated them is not known".to_owned(),
         })
     }
 
@@ -86,7 +134,21 @@ impl Report {
             let after = text::age(Some(self.after_ms));
             return format!("no epoch that was closed more than {after} ago has survivors\n");
         }
-        self.leaks.iter().map(Leak::text).collect()
+        let leaks: String = self.leaks.iter().map(Leak::text).collect();
+        leaks + &self.evidence()
+    }
+
+    // Shares are of few objects out of many.
+    fn evidence(&self) -> String {
+        let stacks = self.leaks.iter().flat_map(|leak| &leak.stacks);
+        match stacks.map(Stack::samples).sum::<u64>() {
+            0 => String::new(),
+            samples => format!(
+                "call stacks are of {}, a byte in {} on average\n",
+                text::count(Some(samples), "sampled object"),
+                text::bytes(self.weight_bytes)
+            ),
+        }
     }
 }
 
@@ -157,6 +219,7 @@ impl Leak {
             pinned_pages: held_bytes.and_then(pages),
             classes: epoch.survivors.clone(),
             large_objects: epoch.large_objects,
+            stacks: Vec::new(),
         }
     }
 
@@ -166,7 +229,7 @@ impl Leak {
             Some(State::Open) => format!("open for {age}"),
             _ => format!("closed {age} ago"),
         };
-        let mut out = format!(
+        let head = format!(
             "epoch {}  {}  {since}  {}  {}  pins {}\n",
             self.epoch,
             text::label(self.label.as_deref()),
@@ -174,22 +237,14 @@ impl Leak {
             text::bytes(self.bytes),
             text::count(self.pinned_pages, "page"),
         );
-        for class in &self.classes {
-            let size = format!("{} B", text::number(class.class_bytes));
-            // Writing to a String does not fail.
-            let _ = writeln!(out, "{size:>8}  {:>4}", class.objects);
-        }
-        if let Some(large @ 1..) = self.large_objects {
-            let _ = writeln!(out, "{:>8}  {large:>4}", "large");
-        }
-        out
+        head + &survivors::text(&self.classes, self.large_objects, &self.stacks)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Image, TOLD_MS, add_epoch, sample};
+    use crate::fixture::{Image, TOLD_MS, add_epoch, add_samples, sample};
 
     const MINUTE: Limits = Limits { after_ms: 60_000, open_after_ms: None };
 
@@ -207,6 +262,33 @@ mod tests {
         let expected = "epoch 7  \"GET /upload\"  closed 61 s ago  357 objects  46.8 KiB  \
                         pins 12 pages\n   128 B   340\n   256 B    17\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn sampled_survivors_tell_who_allocated_them() {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        let subject = Subject::of_bytes(image.bytes());
+        let with_addresses = Report::with_addresses(&subject, MINUTE).unwrap();
+        assert!(with_addresses.text().contains("at 0x7000\n"));
+        let report = report(&image, MINUTE);
+        let text = report.text();
+        let expected = "   128 B   340    75 %  0x1000  <-  0x2000\n\
+                        \x20                 25 %  0x1000  <-  0x3000\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.ends_with("stacks are of 5 sampled objects, a byte in 4.0 KiB on average\n"));
+        assert_eq!(report.hint(&subject), None);
+    }
+
+    #[test]
+    fn without_samples_there_is_a_hint() {
+        let image = sample(42, 7);
+        let mut subject = Subject::of_bytes(image.bytes());
+        let report = report(&image, MINUTE);
+        let hint = report.hint(&subject).unwrap();
+        assert!(hint.contains("TSLAB_SAMPLE_BYTES=512K") && !hint.contains("--keep"), "{hint}");
+        subject.life = Life::Alive;
+        assert!(report.hint(&subject).unwrap().contains("`tslab profile 42 --keep`"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the user asks for, one file a command.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -17,10 +18,12 @@ pub mod doctor;
 pub mod epochs;
 pub mod gc;
 pub mod leaks;
+pub mod profile;
 pub mod ps;
 pub mod run;
 pub mod serve;
 pub mod stats;
+mod survivors;
 pub mod top;
 pub mod watch;
 pub mod why;
@@ -84,6 +87,8 @@ fn show(output: &str) -> Result<bool> {
 pub struct Subject {
     /// Its number here; in its container it may have another.
     pub pid: u32,
+    /// Where the file lies.
+    pub path: PathBuf,
     /// What the file says.
     pub snapshot: Snapshot,
     /// Whether it still changes.
@@ -127,13 +132,19 @@ impl Subject {
 
     /// Reads a file, of whichever process it is if no `pid` is given.
     fn read(path: &Path, follow_links: bool, pid: Option<u32>) -> Result<Self> {
-        let segment = Segment::open(host::open(path, follow_links)?)?;
+        Self::of_file(host::open(path, follow_links)?, path, pid)
+    }
+
+    // `path`: where the file lies, or lay when it was opened.
+    fn of_file(file: File, path: &Path, pid: Option<u32>) -> Result<Self> {
+        let segment = Segment::open(file)?;
         let snapshot = Snapshot::read(&segment)?;
         let pid = pid.unwrap_or(snapshot.header.pid);
         let life = host::life(pid, snapshot.header.start_ticks, path);
         let is_alive = life == Life::Alive;
         Ok(Self {
             pid,
+            path: path.to_owned(),
             as_of_ms: if is_alive { host::now_ms() } else { snapshot.last_ms() },
             name: if is_alive { host::name(pid) } else { None },
             rss_bytes: if is_alive { host::rss_bytes(pid) } else { None },
@@ -223,7 +234,8 @@ impl Subject {
     fn of_snapshot(snapshot: Snapshot) -> Self {
         let as_of_ms = snapshot.last_ms();
         let pid = snapshot.header.pid;
-        Self { pid, snapshot, life: Life::Dead, as_of_ms, name: None, rss_bytes: None }
+        let path = PathBuf::new();
+        Self { pid, path, snapshot, life: Life::Dead, as_of_ms, name: None, rss_bytes: None }
     }
 
     fn of_bytes(bytes: Vec<u8>) -> Self {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Answer, Identity, Setting, Subject};
 use crate::segment::Unit;
-use crate::snapshot::{Class, Figure, Totals};
+use crate::snapshot::{Class, Figure, Live, Totals};
 use crate::text::{self, Align, Grid};
 
 #[derive(Debug, Serialize)]
@@ -18,6 +18,8 @@ pub(super) struct Report {
     rss_bytes: Option<u64>,
     totals: Totals,
     classes: Vec<Class>,
+    /// Live objects of the default epoch that are in no class.
+    alone: Live,
     #[serde(serialize_with = "as_object")]
     process: Vec<Figure>,
 }
@@ -46,6 +48,7 @@ impl Report {
             rss_bytes: subject.rss_bytes,
             totals: subject.snapshot.totals(),
             classes: subject.snapshot.classes.clone(),
+            alone: subject.snapshot.alone,
             process: subject.snapshot.process.clone(),
         }
     }
@@ -95,7 +98,18 @@ impl Report {
         for class in self.classes.iter().filter(|class| is_used(class)) {
             grid.row(class_texts(class));
         }
-        grid.render()
+        grid.render() + &self.alone_text()
+    }
+
+    fn alone_text(&self) -> String {
+        match self.alone.objects {
+            None | Some(0) => String::new(),
+            objects => format!(
+                "in no class: {} in {} that are sampled, each alone in a cell\n",
+                text::bytes(self.alone.bytes),
+                text::count(objects, "live object")
+            ),
+        }
     }
 
     fn process_grid(&self) -> String {

@@ -222,6 +222,9 @@ fn tables() -> Vec<Table> {
         Table::new("epochs", 16, epoch_fields()),
         Table::new("heaps", 8, heap_fields()),
         Table::new("bins", 8, bin_fields()),
+        Table::new("control", 1, vec![word("sample_bytes", GAUGE, BYTES)]),
+        Table::new("sites", 8, site_fields()),
+        Table::new("samples", 16, sample_fields()),
     ]
 }
 
@@ -238,6 +241,10 @@ fn process_fields() -> Vec<Field> {
         long("purges_refused", COUNTER, PIECES),
         long("limits_refused", COUNTER, PIECES),
         long("memory_refused", COUNTER, PIECES),
+        long("sample_bytes", GAUGE, BYTES),
+        long("weight_bytes", GAUGE, BYTES),
+        long("samples_taken", COUNTER, OBJECTS),
+        long("samples_lost", COUNTER, OBJECTS),
     ]
 }
 
@@ -285,6 +292,29 @@ fn bin_fields() -> Vec<Field> {
         each("taken", COUNTER, OBJECTS, 4),
         each("slabs", GAUGE, PIECES, 4),
         each("opened", COUNTER, PIECES, 4),
+    ]
+}
+
+fn site_fields() -> Vec<Field> {
+    vec![
+        long("allocations", COUNTER, OBJECTS),
+        long("bytes", COUNTER, BYTES),
+        long("frees", COUNTER, OBJECTS),
+        word("label", ID, 0),
+        word("class", ID, 0),
+        long("depth", GAUGE, PIECES),
+        field("frames", ID, 0, 8, 32),
+    ]
+}
+
+fn sample_fields() -> Vec<Field> {
+    vec![
+        word("site", ID, 0),
+        word("unused", ID, 0),
+        long("address", ID, 0),
+        long("bytes", GAUGE, BYTES),
+        long("epoch", ID, 0),
+        long("sampled_ms", GAUGE, MS),
     ]
 }
 
@@ -339,6 +369,41 @@ fn add_bins(image: &mut Image, row: usize, class: usize, values: &[(&str, u64)])
     for (field, value) in values {
         image.set_class("bins", row, field, class, *value);
     }
+}
+
+/// What the sample sampled, a byte in 4,096 on average, and no more: of epoch 7, four blocks of
+/// 128 B that live, three by one caller and one by another, and one of 256 B; a large one in the
+/// default epoch.
+pub fn add_samples(image: &mut Image) {
+    let told = [("weight_bytes", 4096), ("samples_taken", 40), ("samples_lost", 1)];
+    image.set_all("process", 0, &told);
+    add_site(image, 1, (7, 1), 20, 128, &[0x1001, 0x2001]);
+    add_site(image, 2, (7, 1), 1, 128, &[0x1001, 0x3001]);
+    add_site(image, 3, (7, 2), 4, 256, &[0x4001, 0x2001, 0x5001, 0x6001]);
+    add_site(image, 4, (0, 81), 2, 100_000, &[0x5001]);
+    let upload = 1 << 24 | 7;
+    for row in 1..=3 {
+        add_sample(image, row, 1, 128, upload, 61_500);
+    }
+    add_sample(image, 4, 2, 128, upload, 3_600_000);
+    add_sample(image, 5, 3, 256, upload, 61_500);
+    add_sample(image, 6, 4, 100_000, 0, 5);
+}
+
+// `of`: the row of its label, and of its class.
+fn add_site(image: &mut Image, row: usize, of: (u64, u64), count: u64, bytes: u64, calls: &[u64]) {
+    image.set_all("sites", row, &[("allocations", count), ("bytes", count * bytes)]);
+    image.set_all("sites", row, &[("label", of.0), ("class", of.1), ("depth", calls.len() as u64)]);
+    for (number, call) in calls.iter().enumerate() {
+        image.set_class("sites", row, "frames", number, *call);
+    }
+}
+
+fn add_sample(image: &mut Image, row: usize, site: u64, bytes: u64, epoch: u64, age_ms: u64) {
+    let address = 0x7000 + (row as u64 - 1) * 0x1000;
+    let sampled_ms = TOLD_MS.saturating_sub(age_ms);
+    image.set_all("samples", row, &[("site", site), ("address", address), ("bytes", bytes)]);
+    image.set_all("samples", row, &[("epoch", epoch), ("sampled_ms", sampled_ms)]);
 }
 
 /// Pseudo-random numbers that are the same in every run.

@@ -12,7 +12,7 @@ use super::encode::{self, Metric};
 use super::find::Finder;
 use super::ledger::Ledger;
 use super::samples::{Samples, Value};
-use crate::commands::{Setting, epochs, leaks, ps, stats};
+use crate::commands::{Setting, epochs, leaks, profile, ps, stats};
 
 /// Reads the processes of this machine.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ impl Agent {
             Question::Processes => ps::run(setting),
             Question::Stats(pid) => stats::run(setting, &pid.to_string()),
             Question::Epochs { pid, all } => epochs::run(setting, &pid.to_string(), all),
+            Question::Profile(pid) => profile::so_far(setting, &pid.to_string()),
             Question::Leaks { pid, limits } => leaks::run(setting, &pid.to_string(), limits),
         };
         Ok(answer?.output)

@@ -27,6 +27,7 @@ pub fn routes() -> Router<Arc<Desk>> {
         .route("/api/v1/processes/{pid}", get(stats))
         .route("/api/v1/processes/{pid}/epochs", get(epochs))
         .route("/api/v1/processes/{pid}/leaks", get(leaks))
+        .route("/api/v1/processes/{pid}/profile", get(profile))
 }
 
 async fn processes(State(desk): State<Arc<Desk>>) -> Reply {
@@ -35,6 +36,10 @@ async fn processes(State(desk): State<Arc<Desk>>) -> Reply {
 
 async fn stats(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
     reply(&desk, Question::Stats(pid(process)?)).await
+}
+
+async fn profile(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
+    reply(&desk, Question::Profile(pid(process)?)).await
 }
 
 async fn epochs(

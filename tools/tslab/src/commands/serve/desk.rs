@@ -40,6 +40,8 @@ pub enum Question {
         /// Released epochs too, and closed ones without survivors.
         all: bool,
     },
+    /// What a process has sampled.
+    Profile(u32),
     /// The epochs of a process whose objects outlived them.
     Leaks {
         /// The process.

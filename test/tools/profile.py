@@ -1,0 +1,276 @@
+"""The command's profiles of processes that run: do they name who allocates, and how much?
+
+profile.py TSLAB PRELOAD SOURCE GROWER...
+
+Each GROWER is a build of SOURCE, such as one with and one without frame pointers. What `pprof` makes
+of the profiles is checked by `go tool pprof` where it is installed, else by the decoder below alone.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HEADERS, NAMES = 8000, 1000
+SECONDS = 60
+# The estimates' deviation is below 7 % of them, with a sample in 4 KiB.
+TOLERANCE = 0.3
+
+
+def run(*command: str, status: int = 0, **more: Any) -> tuple[str, str]:
+    """What a command says on its output and its error output."""
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=SECONDS * 3, **more
+    )
+    assert done.returncode == status, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout, done.stderr
+
+
+@contextmanager
+def process(command: list[str], preload: str, sample: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that is ready, and is ended if it did not end."""
+    options = {"LD_PRELOAD": preload, "TSLAB_SAMPLE_BYTES": sample}
+    child = subprocess.Popen(
+        command,
+        env={**os.environ, **options},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "ready\n"
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a protocol buffer's message: numbers and bytes are all that profiles have."""
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        assert key % 8 in (0, 2), key
+        if key % 8 == 2:
+            yield key // 8, data[at : at + value]
+            at += value
+        else:
+            yield key // 8, value
+
+
+def check_message(path: Path, program: str) -> None:
+    """What every reader of profile.proto relies on."""
+    message = list(fields(gzip.decompress(path.read_bytes())))
+    strings = [bytes(value).decode() for number, value in message if number == 6]
+    assert strings[0] == "", strings[:3]
+    for name in ("inuse_space", "alloc_objects", "parse_header", "handle", "GET /upload"):
+        assert name in strings, f"{name} in {strings}"
+    assert "malloc" not in strings, "the allocator's own calls are left out"
+    mapping = dict(fields(next(bytes(value) for number, value in message if number == 3)))
+    assert strings[int(mapping[5])] == program, strings[int(mapping[5])]
+    assert re.fullmatch(r"[0-9a-f]{16,}", strings[int(mapping[6])]), "the build id"
+    types = [dict(fields(bytes(value))) for number, value in message if number == 1]
+    assert [strings[int(of[1])] for of in types] == [
+        "alloc_objects",
+        "alloc_space",
+        "inuse_objects",
+        "inuse_space",
+    ]
+
+
+def lines_of(source: Path) -> dict[str, int]:
+    """Where the source allocates, by function."""
+    lines = enumerate(source.read_text().splitlines(), 1)
+    found = ((re.search(r"// line: (\w+)", line), number) for number, line in lines)
+    return {match[1]: number for match, number in found if match}
+
+
+def check_near(value: float, expected: float) -> None:
+    assert abs(value - expected) < TOLERANCE * expected, f"{value} instead of {expected}"
+
+
+class Checks:
+    """The command, on one build of the program."""
+
+    def __init__(self, tslab: str, preload: str, source: Path, grower: str) -> None:
+        self.tslab, self.preload = os.path.abspath(tslab), preload
+        self.source, self.grower = source, os.path.abspath(grower)
+        self.lines = lines_of(source)
+
+    def of(self, command: str, pid: str, *more: str, status: int = 0) -> str:
+        return run(self.tslab, command, pid, *more, status=status)[0]
+
+    def json(self, command: str, pid: str, *more: str, status: int = 0) -> Any:
+        return json.loads(self.of(command, pid, *more, "--json", status=status))
+
+    def check_leaks(self, pid: str) -> None:
+        said = self.of("leaks", pid, "--after", "0", "--addresses", status=1)
+        file, lines = re.escape(self.source.name), self.lines
+        first = rf"128 B  {HEADERS}   parse_header  {file}:{lines['parse_header']} +<-  handle  "
+        assert re.search(first, said), said
+        second = rf"256 B  {NAMES}   copy_name +{file}:{lines['copy_name']} +<-  handle  "
+        assert re.search(second, said), said
+        assert re.search(r"at 0x[0-9a-f]+\n", said), said
+        leak = self.json("leaks", pid, "--after", "0", status=1)["leaks"][0]
+        stack = leak["stacks"][0]
+        functions = [call["function"] for call in stack["calls"]]
+        assert functions[:2] == ["parse_header", "handle"], functions
+        assert "main" in functions, functions
+        assert stack["percent"] == 100, stack
+        check_near(stack["estimated_objects"], HEADERS)
+
+    def check_amounts(self, pid: str) -> None:
+        samples = self.json("profile", pid)["samples"]
+        live: dict[str, int] = {}
+        allocated: dict[str, int] = {}
+        for sample in samples:
+            leaf = sample["stack"][0]
+            live[leaf] = live.get(leaf, 0) + sample["bytes"]
+            allocated[leaf] = allocated.get(leaf, 0) + sample["alloc_bytes"]
+        check_near(live["parse_header"], HEADERS * 128)
+        check_near(live["copy_name"], NAMES * 256)
+        check_near(allocated["cache_entry"], 2000 * 512)
+        check_near(live["cache_entry"], 1000 * 512)
+        check_near(live["read_body"], 4 << 20)
+        stacks = {tuple(sample["stack"]): sample for sample in samples if sample["bytes"]}
+        header = next(value for stack, value in stacks.items() if stack[0] == "parse_header")
+        assert header["epoch"] == "GET /upload", header
+        assert header["epoch_id"] > 0, header
+        assert header["class_bytes"] == 128, header
+        body = next(value for stack, value in stacks.items() if stack[0] == "read_body")
+        assert body["class_bytes"] is None, body
+        assert body["epoch_id"] == 0, body
+
+    def check_files(self, pid: str, folder: str) -> None:
+        said, _ = run(self.tslab, "profile", pid, cwd=folder)
+        path = Path(folder, f"tslab.{pid}.1.pb.gz")
+        assert f"wrote {path.name}: " in said, said
+        assert path.stat().st_mode & 0o777 == 0o600
+        check_message(path, os.path.realpath(self.grower))
+        run(self.tslab, "profile", pid, cwd=folder)
+        assert Path(folder, f"tslab.{pid}.2.pb.gz").exists(), "what was written before stays"
+        folded = self.of("profile", pid, "--format", "folded", "-o", "-")
+        assert re.search(r"^.*main;.*handle;parse_header \d+$", folded, re.MULTILINE), folded
+        legacy = Path(folder, "heap")
+        self.of("profile", pid, "--format", "heap_v2", "-o", str(legacy))
+        assert " @ heap_v2/4096\n" in legacy.read_text()
+        if shutil.which("go") is not None:
+            self.check_with_go(path, legacy)
+
+    def check_with_go(self, path: Path, legacy: Path) -> None:
+        top = self.pprof("-top", str(path))
+        assert "Type: inuse_space" in top, top
+        for function in ("read_body", "parse_header"):
+            assert re.search(rf"[1-9][.\d]*[kM]B .*{function}", top), top
+        assert "GET /upload" in self.pprof("-tags", "-sample_index=inuse_objects", str(path))
+        # Of programs that are not written in Go, this reader names no functions by itself.
+        top = self.pprof("-top", self.grower, str(legacy))
+        assert "Type: inuse_space" in top, top
+        assert re.search(rf"[1-9][.\d]*[kM]B .*\[{Path(self.grower).name}\]", top), top
+
+    @staticmethod
+    def pprof(*arguments: str) -> str:
+        return run("go", "tool", "pprof", *arguments)[0]
+
+    def check_copy(self, pid: str, folder: str) -> None:
+        original = next(Path("/dev/shm").glob(f"tslab.{pid}.*"))
+        copy = Path(folder, "copy")
+        shutil.copyfile(original, copy)
+        said, notes = run(self.tslab, "profile", str(copy), "--json")
+        assert all(name.startswith("0x") for name in json.loads(said)["samples"][0]["stack"]), said
+        assert "functions are not named" in notes, notes
+
+    def sample_bytes(self, pid: str) -> int:
+        return int(self.json("stats", pid)["process"]["sample_bytes"])
+
+    def wait_until_off(self, pid: str) -> None:
+        ends = time.monotonic() + SECONDS
+        while self.sample_bytes(pid) != 0:
+            assert time.monotonic() < ends, "the process goes on sampling"
+            time.sleep(0.05)
+
+    def check_asked(self, pid: str) -> None:
+        said, notes = run(
+            self.tslab, "profile", pid, "--seconds", "2", "--bytes", "4K", "--json"
+        )
+        assert "for 2 s, a byte in 4.0 KiB" in notes, notes
+        leaves = {sample["stack"][0] for sample in json.loads(said)["samples"]}
+        assert {"parse_header", "cache_entry"} <= leaves, leaves
+        self.wait_until_off(pid)
+
+    def check_kept(self, pid: str) -> None:
+        notes = run(self.tslab, "profile", pid, "--seconds", "1", "--keep", "--json")[1]
+        assert "as when it began" in notes, notes
+        assert self.sample_bytes(pid) == 4096
+        self.of("profile", pid, "--stop", "-o", os.devnull)
+        self.wait_until_off(pid)
+        run(self.tslab, "profile", pid, "--seconds", "0", "-o", os.devnull)
+
+    def check_interrupted(self, pid: str) -> None:
+        command = [self.tslab, "profile", pid, "--seconds", "600", "-o", os.devnull]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        ends = time.monotonic() + SECONDS
+        while self.sample_bytes(pid) == 0:
+            assert time.monotonic() < ends, "the process does not sample"
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=SECONDS)
+        assert child.returncode == 0, child.returncode
+        assert f"wrote {os.devnull}: " in said, said
+        self.wait_until_off(pid)
+
+
+def check(checks: Checks) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        process([checks.grower, "once"], checks.preload, "4K") as child,
+    ):
+        pid = str(child.pid)
+        checks.check_leaks(pid)
+        checks.check_amounts(pid)
+        checks.check_files(pid, folder)
+        checks.check_copy(pid, folder)
+    with process([checks.grower, "on"], checks.preload, "0") as child:
+        pid = str(child.pid)
+        checks.check_asked(pid)
+        checks.check_kept(pid)
+        checks.check_interrupted(pid)
+
+
+def main(tslab: str, preload: str, source: str, *growers: str) -> int:
+    with_go = shutil.which("go") is not None
+    print(f"profiles are read by {'go tool pprof and ' if with_go else ''}the test's own decoder")
+    for grower in growers:
+        check(Checks(tslab, preload, Path(source), grower))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

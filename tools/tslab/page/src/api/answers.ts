@@ -1,0 +1,138 @@
+// answers: what the agent says, as `tslab ps | stats | epochs | leaks --json` do. Times are in ms,
+// sizes in bytes; null: not known.
+
+export type Figure = number | null;
+
+/** Stale: the process runs, and does not use the file. */
+export type Life = "alive" | "stale" | "dead";
+
+export type EpochState = "open" | "closed" | "released";
+
+export interface Process {
+  readonly pid: number;
+  /** Of the statistics file; the number of a process may return, its path does not. */
+  readonly path: string;
+  readonly name: string | null;
+  readonly life: Life;
+  readonly version: string | null;
+  readonly last_word_ms: Figure;
+  readonly rss_bytes: Figure;
+  readonly live_bytes: Figure;
+  readonly epochs_open: Figure;
+  readonly epochs_closed_with_survivors: Figure;
+  readonly error: string | null;
+}
+
+export interface Processes {
+  readonly processes: readonly Process[];
+}
+
+export interface Identity {
+  readonly pid: number;
+  readonly name: string | null;
+  readonly life: Life;
+  readonly version: string;
+  readonly last_word_ms: Figure;
+  readonly full_tables: readonly string[];
+}
+
+export interface Totals {
+  readonly live_objects: Figure;
+  readonly live_bytes: Figure;
+  readonly hot_bytes: Figure;
+  readonly epochs_open: Figure;
+  readonly epochs_closed_with_survivors: Figure;
+  readonly threads: Figure;
+  readonly unsettled: boolean;
+}
+
+export interface SizeClass {
+  readonly bytes: Figure;
+  readonly slab_bytes: Figure;
+  readonly capacity: Figure;
+  readonly live: Figure;
+  readonly hot: Figure;
+  readonly slabs: Figure;
+  readonly opened: Figure;
+  readonly allocations: Figure;
+  readonly unsettled: boolean;
+}
+
+export interface Stats extends Identity {
+  readonly rss_bytes: Figure;
+  readonly totals: Totals;
+  readonly classes: readonly SizeClass[];
+  /** The process's own fields, with names that the page may not know. */
+  readonly process: Readonly<Record<string, Figure>>;
+}
+
+export interface Live {
+  readonly objects: Figure;
+  readonly bytes: Figure;
+  readonly unsettled: boolean;
+}
+
+/** In the order of the tree: parents stand before their children. */
+export interface Epoch {
+  /** Its row; row 0 is the default epoch. */
+  readonly epoch: number;
+  /** Never used again. */
+  readonly id: number;
+  /** The parent's row. */
+  readonly parent: number | null;
+  readonly depth: number;
+  readonly label: string | null;
+  readonly state: EpochState | null;
+  readonly age_ms: Figure;
+  readonly closed_for_ms: Figure;
+  readonly live: Live;
+  /** Its children's included. */
+  readonly held_bytes: Figure;
+  readonly soft_limit_bytes: Figure;
+  readonly hard_limit_bytes: Figure;
+}
+
+export interface Epochs extends Identity {
+  readonly epochs: readonly Epoch[];
+}
+
+export interface ClassCount {
+  readonly class_bytes: Figure;
+  readonly objects: number;
+}
+
+export interface Leak {
+  readonly epoch: number;
+  readonly id: number;
+  readonly label: string | null;
+  readonly state: EpochState | null;
+  readonly for_ms: Figure;
+  readonly objects: Figure;
+  readonly bytes: Figure;
+  readonly unsettled: boolean;
+  /** Without its children's. */
+  readonly held_bytes: Figure;
+  readonly pinned_pages: Figure;
+  /** Of the objects, those of which the class is known. */
+  readonly classes: readonly ClassCount[];
+  readonly large_objects: Figure;
+}
+
+export interface Leaks extends Identity {
+  readonly after_ms: number;
+  readonly leaks: readonly Leak[];
+}
+
+export interface Sample {
+  /** The function that allocated, its caller, and so on. */
+  readonly stack: readonly string[];
+  /** The label of its epoch. */
+  readonly epoch: string | null;
+  readonly class_bytes: Figure;
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+export interface Profile {
+  readonly samples: readonly Sample[];
+}

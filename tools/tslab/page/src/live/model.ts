@@ -1,0 +1,134 @@
+// model: all that the page knows. Rounds change it; views read it.
+import type { Process } from "../api/answers.js";
+import { Track } from "../model/track.js";
+import type { Route } from "../model/route.js";
+import type { Round, Wanted } from "./round.js";
+import { MOST_MOMENTS, Watched } from "./watched.js";
+
+/** How the agent is reached. */
+export type Link =
+  | { readonly kind: "waiting" }
+  | { readonly kind: "live" }
+  /** Times in seconds since 1970. */
+  | { readonly kind: "lost"; readonly since: number; readonly why: string }
+  | { readonly kind: "locked"; readonly refused: boolean };
+
+export class Model {
+  link: Link = { kind: "waiting" };
+  /** When the agent last answered, in seconds since 1970; null: never. */
+  told: number | null = null;
+  processes: readonly Process[] = [];
+  watched: Watched | null = null;
+  route: Route = { pid: null, epoch: null };
+  showsEnded = false;
+  afterSeconds = 60;
+  /** Resident and live bytes, by path of the process's file. */
+  readonly tracks = new Map<string, Track>();
+  #largest: number | null = null;
+  readonly #listeners = new Set<() => void>();
+
+  /** Returns what ends it. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** The process that was chosen, or else the one that was the largest at first. */
+  get pid(): number | null {
+    return this.route.pid ?? this.#largest;
+  }
+
+  go(route: Route): void {
+    this.route = route;
+    this.#watch();
+    this.changed();
+  }
+
+  /** What to ask for. `at`: now, in seconds since 1970. */
+  wanted(at: number): Wanted {
+    const isEpoch = this.route.epoch !== null;
+    return {
+      pid: this.pid,
+      all: this.showsEnded,
+      afterSeconds: isEpoch ? 0 : this.afterSeconds,
+      profile: isEpoch && this.watched?.isProfileDue(at) !== false,
+    };
+  }
+
+  /** Takes in what a round brought. `at`: now, in seconds since 1970. */
+  apply(at: number, round: Round, hadToken: boolean): void {
+    const { processes, detail } = round;
+    if (processes.kind === "told") {
+      this.link = { kind: "live" };
+      this.told = at;
+      this.#list(at, processes.answer.processes);
+    } else if (processes.kind === "locked") {
+      this.link = { kind: "locked", refused: hadToken };
+    } else {
+      const since = this.link.kind === "lost" ? this.link.since : at;
+      this.link = { kind: "lost", since, why: processes.why };
+    }
+    this.#watch();
+    const isOfWatched = detail !== null && detail.pid === this.watched?.pid;
+    if (isOfWatched && processes.kind === "told") this.watched?.apply(at, detail);
+    this.changed();
+  }
+
+  #list(at: number, processes: readonly Process[]): void {
+    this.processes = processes;
+    const paths = new Set(processes.map(({ path }) => path));
+    for (const process of processes) this.#track(process.path).push(at, memoryOf(process));
+    for (const path of this.tracks.keys()) {
+      if (!paths.has(path) && path !== this.watched?.process?.path) this.tracks.delete(path);
+    }
+    this.#largest ??= largest(processes)?.pid ?? null;
+  }
+
+  #track(path: string): Track {
+    const known = this.tracks.get(path);
+    if (known !== undefined) return known;
+    const track = new Track(2, MOST_MOMENTS);
+    this.tracks.set(path, track);
+    return track;
+  }
+
+  #watch(): void {
+    const { pid } = this;
+    if (pid === null) return;
+    const process = processOf(this.processes, pid);
+    if (this.watched?.pid !== pid || isAnother(this.watched, process)) {
+      this.watched = new Watched(pid);
+    }
+    this.watched.follow(process);
+    this.watched.watchEpoch(this.route.pid === null ? null : this.route.epoch);
+  }
+}
+
+// A process with the same number as one that has ended.
+const isAnother = (watched: Watched, process: Process | undefined): boolean =>
+  process !== undefined && watched.process !== null && process.path !== watched.process.path;
+
+const memoryOf = ({ rss_bytes, live_bytes }: Process): readonly (number | null)[] => [
+  rss_bytes,
+  live_bytes,
+];
+
+/** The living one, if more than one had the number. */
+export function processOf(processes: readonly Process[], pid: number): Process | undefined {
+  const same = processes.filter((process) => process.pid === pid);
+  return same.find(({ life }) => life === "alive") ?? same.at(-1);
+}
+
+function largest(processes: readonly Process[]): Process | undefined {
+  const alive = processes.filter(({ life, error }) => life === "alive" && error === null);
+  const candidates = alive.length > 0 ? alive : processes;
+  return candidates.reduce<Process | undefined>(
+    (most, process) =>
+      most === undefined || (process.rss_bytes ?? 0) > (most.rss_bytes ?? 0) ? process : most,
+    undefined,
+  );
+}

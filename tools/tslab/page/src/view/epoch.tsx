@@ -1,0 +1,282 @@
+// epoch: one epoch: its bytes over time, its size classes, and the stacks that allocated in it.
+import type { JSX } from "preact";
+
+import type { Epoch, Figure } from "../api/answers.js";
+import { TimeChart, type Line } from "../chart/timechart.js";
+import type { Model } from "../live/model.js";
+import type { Watched, WatchedEpoch } from "../live/watched.js";
+import { closedFor, nameOf } from "../model/epochs.js";
+import { classSums, samplesOf } from "../model/flame.js";
+import { hashOfEpoch, hashOfProcess } from "../model/route.js";
+import { leakOf, partsOf, type Part } from "../model/survivors.js";
+import { age, bytes, count, number, percent, printable } from "../model/text.js";
+import { State } from "./epochs.js";
+import { Flame } from "./flame.js";
+import { Bar, Empty, Name, Panel, Tile } from "./fragments.js";
+
+interface ViewProps {
+  readonly model: Model;
+  readonly watched: Watched;
+  readonly epoch: WatchedEpoch;
+  readonly theme: string;
+}
+
+export function EpochView({ model, watched, epoch, theme }: ViewProps): JSX.Element {
+  const { last } = epoch;
+  if (last === null) return <Unknown watched={watched} epoch={epoch} />;
+  return (
+    <>
+      <Head watched={watched} epoch={epoch} last={last} />
+      <Over model={model} epoch={epoch} last={last} theme={theme} />
+      <div class="pair">
+        <Classes watched={watched} epoch={last} />
+        <Family watched={watched} epoch={last} />
+      </div>
+      <Stacks watched={watched} epoch={last} />
+    </>
+  );
+}
+
+const Back = ({ watched }: { readonly watched: Watched }): JSX.Element => (
+  <a class="back always" href={hashOfProcess(watched.pid)}>
+    ← {watched.process?.name == null ? "process" : printable(watched.process.name)} {watched.pid}
+  </a>
+);
+
+interface UnknownProps {
+  readonly watched: Watched;
+  readonly epoch: WatchedEpoch;
+}
+
+function Unknown({ watched, epoch }: UnknownProps): JSX.Element {
+  return (
+    <header class="head">
+      <Back watched={watched} />
+      <h1 tabIndex={-1}>Epoch</h1>
+      <p class="note" role="status">
+        {epoch.gone ? "There is no such epoch any more: it has drained." : "Nothing is known yet."}
+      </p>
+    </header>
+  );
+}
+
+interface HeadProps extends UnknownProps {
+  readonly last: Epoch;
+}
+
+function Head({ watched, epoch, last }: HeadProps): JSX.Element {
+  return (
+    <header class="head">
+      <Back watched={watched} />
+      <h1 tabIndex={-1}>
+        <Name>{nameOf(last)}</Name>
+        <span class="pid">epoch {last.epoch}</span>
+      </h1>
+      <p class="about">
+        <State epoch={last} />
+      </p>
+      <div role="status">
+        {epoch.gone ? (
+          <p class="note">
+            This epoch has drained: nothing of it is left. What is shown was last told.
+          </p>
+        ) : null}
+        {watched.gone ? <p class="note">Its process has ended.</p> : null}
+      </div>
+    </header>
+  );
+}
+
+const LINES: readonly [Line, Line] = [
+  { name: "held", colour: "rss", width: 2.5 },
+  { name: "live", colour: "live", isArea: true, width: 1.5 },
+];
+
+const SECONDS = 300;
+const KIB = 1024;
+
+interface OverProps {
+  readonly model: Model;
+  readonly epoch: WatchedEpoch;
+  readonly last: Epoch;
+  readonly theme: string;
+}
+
+function Over({ model, epoch, last, theme }: OverProps): JSX.Element {
+  return (
+    <Panel
+      title="Held against live"
+      about="Since this page looks at the epoch. Hatched: free blocks that wait for objects."
+      class="memory"
+    >
+      <dl class="tiles">
+        <Tile name="held" value={bytes(last.held_bytes)} about="children's too" tone="rss" />
+        <Tile name="live" value={bytes(last.live.bytes)} tone="live" />
+        <Tile name="objects" value={number(last.live.objects)} />
+        <Tile name="age" value={age(last.age_ms)} />
+        {last.state === "open" ? null : <Tile name="closed for" value={age(closedFor(last))} />}
+        <Limit name="soft limit" held={last.held_bytes} limit={last.soft_limit_bytes} />
+        <Limit name="hard limit" held={last.held_bytes} limit={last.hard_limit_bytes} />
+      </dl>
+      <TimeChart
+        key={epoch.id}
+        name="Held against live bytes of the epoch"
+        lines={LINES}
+        series={epoch.track.since((model.told ?? 0) - SECONDS)}
+        seconds={SECONDS}
+        height={200}
+        text={bytes}
+        unit={KIB}
+        theme={theme}
+      />
+    </Panel>
+  );
+}
+
+interface LimitProps {
+  readonly name: string;
+  readonly held: Figure;
+  readonly limit: Figure;
+}
+
+function Limit({ name, held, limit }: LimitProps): JSX.Element | null {
+  if (limit === null) return null;
+  const used = held === null ? null : held / limit;
+  const tone = (used ?? 0) >= 0.9 ? "alarm" : undefined;
+  return <Tile name={name} value={bytes(limit)} about={`${percent(used)} used`} tone={tone} />;
+}
+
+interface PartProps {
+  readonly watched: Watched;
+  readonly epoch: Epoch;
+}
+
+/** Exact counts of a closed epoch; estimates of an open one if its process keeps samples. */
+function Classes({ watched, epoch }: PartProps): JSX.Element {
+  const leak = leakOf(watched.leaks?.leaks ?? [], epoch);
+  if (leak !== undefined) {
+    return (
+      <Panel title="Size classes" about="Objects that outlived the epoch.">
+        <Parts parts={partsOf(leak)} />
+      </Panel>
+    );
+  }
+  const samples = samplesOf(watched.profile?.samples ?? [], epoch.label);
+  const sums = classSums(samples).map(({ class_bytes, objects, bytes: size }) => ({
+    name: class_bytes === null ? "large" : bytes(class_bytes),
+    objects,
+    bytes: size,
+  }));
+  return (
+    <Panel title="Size classes" about="Estimated from samples of all epochs with this label.">
+      {sums.length === 0 ? (
+        <Empty>
+          Not known: a process tells the classes of survivors, and of sampled objects. This epoch
+          has neither.
+        </Empty>
+      ) : (
+        <Parts parts={sums} />
+      )}
+    </Panel>
+  );
+}
+
+function Parts({ parts }: { readonly parts: readonly Part[] }): JSX.Element {
+  const most = parts.reduce((most, part) => Math.max(most, part.bytes ?? 0), 0);
+  return (
+    <table aria-label="Size classes of the epoch">
+      <thead>
+        <tr>
+          <th scope="col">class</th>
+          <th scope="col" class="figure">
+            objects
+          </th>
+          <th scope="col" class="figure">
+            bytes
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {parts.map((part) => (
+          <tr key={part.name}>
+            <th scope="row">{part.name}</th>
+            <td class="figure">{number(part.objects)}</td>
+            <td class="figure barred">
+              <Bar
+                part={part.bytes === null || most === 0 ? null : part.bytes / most}
+                tone="live"
+              />
+              <span>{bytes(part.bytes)}</span>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Its parent and children. */
+function Family({ watched, epoch }: PartProps): JSX.Element {
+  const epochs = watched.epochs?.epochs ?? [];
+  const parent = epochs.find((other) => other.epoch === epoch.parent && other.id !== epoch.id);
+  const children = epochs.filter((other) => other.parent === epoch.epoch && other.id !== epoch.id);
+  return (
+    <Panel title="Family" about={count(children.length, "child epoch")}>
+      {parent === undefined && children.length === 0 ? <Empty>It stands alone.</Empty> : null}
+      <ul class="family">
+        {parent === undefined ? null : <Relative epoch={parent} pid={watched.pid} as="parent" />}
+        {children.slice(0, MOST_CHILDREN).map((child) => (
+          <Relative key={child.id} epoch={child} pid={watched.pid} as="child" />
+        ))}
+      </ul>
+      {children.length > MOST_CHILDREN ? (
+        <p class="about">and {number(children.length - MOST_CHILDREN)} more</p>
+      ) : null}
+    </Panel>
+  );
+}
+
+const MOST_CHILDREN = 10;
+
+interface RelativeProps {
+  readonly epoch: Epoch;
+  readonly pid: number;
+  readonly as: string;
+}
+
+const Relative = ({ epoch, pid, as }: RelativeProps): JSX.Element => (
+  <li>
+    <span class="about">{as}</span>{" "}
+    <a href={hashOfEpoch(pid, epoch.id)}>
+      <Name>{nameOf(epoch)}</Name>
+    </a>{" "}
+    <b>{bytes(epoch.held_bytes)}</b>
+  </li>
+);
+
+function Stacks({ watched, epoch }: PartProps): JSX.Element {
+  const samples = samplesOf(watched.profile?.samples ?? [], epoch.label);
+  const same = (watched.epochs?.epochs ?? []).filter(({ label }) => label === epoch.label).length;
+  const about = same > 1 ? `Of all ${number(same)} epochs with this label.` : undefined;
+  return (
+    <Panel title="Stacks" about={about} class="stacks">
+      {samples.length > 0 ? <Flame samples={samples} /> : <NoStacks watched={watched} />}
+    </Panel>
+  );
+}
+
+/** What switches sampling on. */
+const SAMPLING = "TSLAB_CONF=sample_bytes:512K";
+
+function NoStacks({ watched }: { readonly watched: Watched }): JSX.Element {
+  if (watched.isUnsampled) {
+    return (
+      <Empty>
+        This process keeps no samples of its stacks. Start it with <code>{SAMPLING}</code> in its
+        environment to see here which code its memory belongs to.
+      </Empty>
+    );
+  }
+  if (watched.profile === null) return <Empty>Nothing is known yet.</Empty>;
+  return <Empty>No object of this epoch has been sampled.</Empty>;
+}

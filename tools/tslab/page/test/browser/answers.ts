@@ -1,0 +1,313 @@
+// answers: what a made-up process tells: a web server whose uploads leak.
+import type {
+  Epoch,
+  Epochs,
+  Figure,
+  Leak,
+  Leaks,
+  Process,
+  Profile,
+  Sample,
+  SizeClass,
+  Stats,
+} from "../../src/api/answers.js";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** All that is told of one process. */
+export interface Told {
+  process: Process;
+  stats: Stats;
+  epochs: Epochs;
+  leaks: Leaks;
+  /** Null: it keeps no samples. */
+  profile: Profile | null;
+}
+
+interface Size {
+  readonly pid: number;
+  readonly name: string;
+  readonly rss: Figure;
+  readonly live: Figure;
+}
+
+/** `second`: how long it has run; its figures follow from it. */
+export function server(second: number): Told {
+  const wave = Math.sin(second / 23) + 0.4 * Math.sin(second / 5);
+  const live = Math.round((180 + 28 * wave + second * 0.05) * MIB);
+  const rss = Math.round(live + (52 + 9 * Math.sin(second / 61)) * MIB);
+  const size = { pid: 4242, name: "upload-server", rss, live };
+  return {
+    process: process(size),
+    stats: stats(size, second),
+    epochs: { ...identity(size), epochs: epochs(second) },
+    leaks: { ...identity(size), after_ms: 60_000, leaks: leaks(second) },
+    profile: { samples: samples() },
+  };
+}
+
+/** A process of which little is known. */
+export function stranger(pid: number, name: string): Told {
+  const size = { pid, name, rss: 24 * MIB, live: null };
+  const none = { live_objects: null, live_bytes: null, hot_bytes: null, epochs_open: null };
+  const totals = { ...none, epochs_closed_with_survivors: null, threads: null, unsettled: false };
+  return {
+    process: { ...process(size), epochs_open: null, epochs_closed_with_survivors: null },
+    stats: { ...identity(size), rss_bytes: size.rss, totals, classes: [], process: {} },
+    epochs: { ...identity(size), epochs: [] },
+    leaks: { ...identity(size), after_ms: 60_000, leaks: [] },
+    profile: null,
+  };
+}
+
+const identity = ({
+  pid,
+  name,
+}: Size): Omit<Stats, "rss_bytes" | "totals" | "classes" | "process"> => ({
+  pid,
+  name,
+  life: "alive",
+  version: "0.1.0",
+  last_word_ms: 40,
+  full_tables: [],
+});
+
+const process = ({ pid, name, rss, live }: Size): Process => ({
+  pid,
+  path: `/dev/shm/tslab.${pid}.777`,
+  name,
+  life: "alive",
+  version: "0.1.0",
+  last_word_ms: 40,
+  rss_bytes: rss,
+  live_bytes: live,
+  epochs_open: 18,
+  epochs_closed_with_survivors: 3,
+  error: null,
+});
+
+function stats(size: Size, second: number): Stats {
+  const live = size.live ?? 0;
+  const dirty = Math.round((6 + 3 * Math.sin(second / 11)) * MIB);
+  return {
+    ...identity(size),
+    rss_bytes: size.rss,
+    totals: {
+      live_objects: Math.round(live / 310),
+      live_bytes: live,
+      hot_bytes: 3 * MIB,
+      epochs_open: 18,
+      epochs_closed_with_survivors: 3,
+      threads: 12,
+      unsettled: false,
+    },
+    classes: classes(second),
+    process: {
+      open_bytes: live + 58 * MIB,
+      free_bytes: 21 * MIB,
+      dirty_bytes: dirty,
+      cached_bytes: 8 * MIB,
+      large_objects: 7,
+      large_bytes: 14 * MIB,
+      purges: Math.round(second * 3.2),
+      purged_bytes: Math.round((second * 4 + Math.sin(second / 7)) * MIB),
+      purges_refused: 0,
+      limits_refused: Math.max(0, Math.floor((second - 100) / 20)),
+      memory_refused: 0,
+      helper_wakeups: 17,
+    },
+  };
+}
+
+const CLASSES: readonly (readonly [size: number, live: number])[] = [
+  [128, 402_133],
+  [64, 301_844],
+  [512, 61_280],
+  [1024, 20_411],
+  [4096, 3_307],
+];
+
+const classes = (second: number): SizeClass[] =>
+  CLASSES.map(([bytes, live]) => ({
+    bytes,
+    slab_bytes: 64 * KIB,
+    capacity: Math.floor((64 * KIB) / bytes),
+    live,
+    hot: 512,
+    slabs: Math.ceil((live * bytes * 1.2) / (64 * KIB)),
+    opened: 2_000 + Math.round(second * 7 + 20 * Math.sin(second / 9)),
+    allocations: 9_000_000 + second * 41_000,
+    unsettled: false,
+  }));
+
+interface EpochOptions {
+  readonly parent?: number;
+  readonly depth?: number;
+  readonly state?: "open" | "closed" | "released";
+  readonly closed?: number;
+  readonly limit?: number;
+}
+
+export function epoch(
+  row: number,
+  label: string | null,
+  seconds: number,
+  held: Figure,
+  options: EpochOptions = {},
+): Epoch {
+  const { parent = null, depth = 0, state = "open", closed = null, limit = null } = options;
+  const live = held === null ? null : Math.round(held * 0.72);
+  return {
+    epoch: row,
+    id: row === 0 ? 0 : 2 ** 24 + row,
+    parent,
+    depth,
+    label,
+    state,
+    age_ms: Math.round(seconds * 1000),
+    closed_for_ms: closed === null ? null : closed * 1000,
+    live: { objects: live === null ? null : Math.round(live / 140), bytes: live, unsettled: false },
+    held_bytes: held,
+    soft_limit_bytes: null,
+    hard_limit_bytes: limit,
+  };
+}
+
+function epochs(second: number): Epoch[] {
+  const tenants = [17, 4, 29].flatMap((tenant, index) => family(tenant, index, second));
+  return [
+    epoch(0, null, 8_000 + second, 96 * MIB),
+    ...tenants,
+    epoch(200, "session cache", 7_800 + second, 11 * MIB),
+    epoch(201, "etl batch 7", 410 + second, 5 * MIB),
+    epoch(7, "GET /upload", 400 + second, 1_480 * KIB, { state: "closed", closed: 340 + second }),
+    epoch(8, "GET /upload", 130 + second, 320 * KIB, { state: "closed", closed: 95 + second }),
+    epoch(9, "render thumbnails", 90 + second, 128 * KIB, { state: "closed", closed: 70 + second }),
+  ];
+}
+
+function family(tenant: number, index: number, second: number): Epoch[] {
+  const row = 10 + index * 20;
+  const held = (44 - 13 * index) * MIB;
+  const limit = index === 0 ? { limit: 48 * MIB } : {};
+  const child = (number: number): Epoch =>
+    epoch(
+      row + 1 + number,
+      ["GET /upload", "GET /list", "POST /login"][number % 3] ?? null,
+      0.4 + ((row * 3 + number * 37 + second) % 90) / 10,
+      (64 + ((row * 17 + number * 91 + second * 13) % 700)) * KIB,
+      { parent: row, depth: 1 },
+    );
+  return [
+    epoch(row, `tenant ${tenant}`, 5_400 / (index + 1) + second, held, limit),
+    ...Array.from({ length: 5 }, (_, number) => child(number)),
+  ];
+}
+
+function leaks(second: number): Leak[] {
+  const leak = (row: number, label: string, seconds: number, objects: number[]): Leak => {
+    const sizes = [128, 256, 1024];
+    const counts = objects.map((count, index) => ({
+      class_bytes: sizes[index] ?? 0,
+      objects: count,
+    }));
+    const bytes = counts.reduce((sum, one) => sum + one.class_bytes * one.objects, 0);
+    const held = Math.ceil(bytes * 1.6);
+    return {
+      epoch: row,
+      id: 2 ** 24 + row,
+      label,
+      state: "closed",
+      for_ms: (seconds + second) * 1000,
+      objects: objects.reduce((sum, count) => sum + count, 0),
+      bytes,
+      unsettled: false,
+      held_bytes: held,
+      pinned_pages: Math.ceil(held / 4096),
+      classes: counts,
+      large_objects: 0,
+    };
+  };
+  return [
+    leak(7, "GET /upload", 340, [3400, 170, 310]),
+    leak(8, "GET /upload", 95, [910, 44]),
+    leak(9, "render thumbnails", 70, [12, 40]),
+  ];
+}
+
+const STACKS: readonly (readonly [stack: string, epoch: string, size: number, bytes: number])[] = [
+  ["read_part;parse_multipart;handle_upload;dispatch;worker;main", "GET /upload", 4096, 620_000],
+  [
+    "copy_name;parse_header;parse_multipart;handle_upload;dispatch;worker;main",
+    "GET /upload",
+    128,
+    410_000,
+  ],
+  ["parse_header;parse_multipart;handle_upload;dispatch;worker;main", "GET /upload", 256, 180_000],
+  ["thumb_rows;make_thumbnail;handle_upload;dispatch;worker;main", "GET /upload", 1024, 350_000],
+  ["json_string;answer;handle_upload;dispatch;worker;main", "GET /upload", 64, 90_000],
+  ["log_line;log_request;dispatch;worker;main", "GET /upload", 128, 60_000],
+  ["row_new;select_files;handle_list;dispatch;worker;main", "GET /list", 128, 240_000],
+  ["session_new;login;dispatch;worker;main", "POST /login", 512, 120_000],
+];
+
+const samples = (): Sample[] =>
+  STACKS.map(([stack, label, class_bytes, bytes]) => ({
+    stack: stack.split(";"),
+    epoch: label,
+    class_bytes,
+    objects: Math.round(bytes / class_bytes),
+    bytes,
+  }));
+
+/** A process of which more epochs are known than anyone reads. */
+export function crowd(epochs: number): Told {
+  const told = server(0);
+  const rows = Array.from({ length: epochs }, (_, row) =>
+    epoch(row, `request ${row % 3}`, row / 10, 4 * KIB, { state: "closed", closed: 1 }),
+  );
+  return { ...told, epochs: { ...told.epochs, epochs: rows } };
+}
+
+/** Labels that a page must show as nothing but text. */
+export const HOSTILE: readonly string[] = [
+  "<script>window.hacked = 1</script>",
+  '"><img src=x onerror="window.hacked = 2">',
+  "line one\nline two\ttab",
+  "\u202egnp.exe\u202c",
+  "مرحبا بالعالم",
+  "👩‍💻 🦀 naïve café",
+  "",
+  "x".repeat(400),
+  "&lt;b&gt; ${window.hacked = 3} {{7*7}}",
+];
+
+export function hostile(): Told {
+  const told = server(0);
+  const rows = HOSTILE.map((label, index) => epoch(300 + index, label, 10, (9 - index) * MIB));
+  const process = {
+    ...told.process,
+    pid: 666,
+    path: "/dev/shm/tslab.666.1",
+    name: HOSTILE[0] ?? "",
+  };
+  const leak = told.leaks.leaks[0];
+  const leaks = leak === undefined ? [] : HOSTILE.map((label, id) => ({ ...leak, label, id }));
+  const frames = HOSTILE.filter((label) => label !== "");
+  return {
+    process,
+    stats: { ...told.stats, pid: 666, name: process.name },
+    epochs: { ...told.epochs, epochs: rows },
+    leaks: { ...told.leaks, leaks },
+    profile: {
+      samples: HOSTILE.map((label) => ({
+        stack: [...frames],
+        epoch: label,
+        class_bytes: 64,
+        objects: 10,
+        bytes: 640,
+      })),
+    },
+  };
+}

@@ -1,0 +1,163 @@
+// page: what is shown of processes and epochs, and that it stays true.
+import { crowd, server, stranger } from "./answers.js";
+import { expect, test } from "./setting.js";
+
+test("shows the largest process at once", async ({ page, address }) => {
+  await page.goto(address);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("upload-server");
+  await expect(page.locator(".tile.rss .value")).toHaveText(/MiB$/);
+  await expect(page.locator(".timechart canvas")).toBeVisible();
+  await expect(page.getByRole("img", { name: /^Resident against live bytes: RSS/ })).toBeVisible();
+  await expect(page.getByRole("navigation").getByRole("link")).toHaveCount(2);
+  await expect(page.locator(".link")).toHaveText(/^live \d\d:\d\d:\d\d$/);
+});
+
+test("follows the figures", async ({ page, address, agent }) => {
+  await page.goto(address);
+  await expect(page.locator(".tile.live .about")).toHaveText(/objects$/);
+  const told = server(200);
+  agent.told = [{ ...told, process: { ...told.process, rss_bytes: 3 * 1024 ** 3 } }];
+  await expect(page.locator(".tile.rss .value")).toHaveText("3.0 GiB");
+});
+
+test("shows what is not known as a dash", async ({ page, address }) => {
+  await page.goto(`${address}#/77`);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("old-daemon");
+  await expect(page.locator(".tile.rss .value")).toHaveText("24.0 MiB");
+  await expect(page.locator(".tile .value").nth(1)).toHaveText("–");
+  await expect(page.locator(".tile .value").nth(4)).toHaveText("–");
+  await expect(page.getByText("does not tell where its memory is")).toBeVisible();
+  await expect(page.getByRole("table", { name: "Slow path by cause" })).not.toContainText("0");
+});
+
+test("shows survivors with classes, age and what they pin", async ({ page, address }) => {
+  await page.goto(address);
+  const survivors = page.getByRole("table", { name: "Survivors" });
+  const first = survivors.getByRole("row").nth(1);
+  await expect(first).toContainText("GET /upload");
+  await expect(first).toContainText("3\u202f400 × 128 B, 310 × 1.0 KiB, 170 × 256 B");
+  await expect(first).toContainText("pages");
+  await expect(first).toContainText("9 min");
+});
+
+test("asks for survivors of the time that is chosen", async ({ page, address, agent }) => {
+  await page.goto(address);
+  await page.getByRole("group", { name: "Closed for longer than" }).getByText("10 min").click();
+  await expect(page.getByText("No epoch closed for longer than 10 min has")).toBeVisible();
+  expect(agent.asked).toContain("/api/v1/processes/4242/leaks?after=600");
+});
+
+test("shows causes of the slow path as rates", async ({ page, address, agent }) => {
+  await page.goto(address);
+  await expect(page.getByRole("table", { name: "Slow path by cause" })).toBeVisible();
+  const start = Date.now();
+  const timer = setInterval(() => {
+    agent.told = [server(200 + (Date.now() - start) / 1000)];
+  }, 200);
+  const opened = page.getByRole("row", { name: /slab opened/ });
+  await expect(opened).toContainText(/\d+ \/s/, { timeout: 10_000 });
+  clearInterval(timer);
+});
+
+test("sorts, filters and sums up epochs", async ({ page, address }) => {
+  await page.goto(address);
+  const table = page.getByRole("table", { name: "Epochs" });
+  await expect(table.getByRole("row").nth(1)).toContainText("default");
+  await table.getByRole("button", { name: "held" }).click();
+  await expect(table.getByRole("columnheader", { name: "held" })).toHaveAttribute(
+    "aria-sort",
+    "descending",
+  );
+  await table.getByRole("button", { name: "held" }).click();
+  await expect(table.getByRole("row").nth(1)).not.toContainText("default");
+  await page.getByLabel("Filter epochs").fill("upload closed");
+  await expect(table.getByRole("row")).toHaveCount(3);
+  await page.getByLabel("Filter epochs").fill("nothing like it");
+  await expect(page.getByText("No epoch has “nothing like it”")).toBeVisible();
+  await page.getByLabel("Filter epochs").fill("");
+  await page.getByRole("group", { name: "Epochs shown as" }).getByText("by label").click();
+  const labels = page.getByRole("table", { name: "Epochs by label" });
+  await expect(labels.getByRole("row", { name: /POST \/login/ })).toContainText("3");
+});
+
+test("sums up more epochs than anyone reads", async ({ page, address, agent }) => {
+  agent.told = [crowd(20_000)];
+  await page.goto(address);
+  const labels = page.getByRole("table", { name: "Epochs by label" });
+  await expect(labels.getByRole("row", { name: /request 1/ })).toContainText("6\u202f667");
+  await page.getByRole("group", { name: "Epochs shown as" }).getByText("tree").click();
+  await expect(page.getByRole("table", { name: "Epochs" }).getByRole("row")).toHaveCount(201);
+  await expect(page.getByText("The first 200 of 20\u202f000")).toBeVisible();
+});
+
+test("opens an epoch, with its classes and stacks, and comes back", async ({ page, address }) => {
+  await page.goto(address);
+  const table = page.getByRole("table", { name: "Epochs" });
+  await page.getByLabel("Filter epochs").fill("upload closed");
+  await table.getByRole("link", { name: "GET /upload" }).first().click();
+  await expect(page).toHaveURL(/#\/4242\/epoch\/16777223$/);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("GET /upload");
+  const classes = page.getByRole("table", { name: "Size classes of the epoch" });
+  await expect(classes).toContainText("128 B");
+  const flame = page.getByRole("group", { name: /^Flame graph/ });
+  await expect(flame.getByRole("button", { name: /^handle_upload: 1.6 MiB/ })).toBeVisible();
+  await expect(flame.getByRole("button", { name: /^login/ })).toHaveCount(0);
+  await page.goBack();
+  await expect(table).toBeVisible();
+  await expect(page.getByLabel("Filter epochs")).toHaveValue("upload closed");
+});
+
+test("widens a frame of the flame graph", async ({ page, address }) => {
+  await page.goto(`${address}#/4242/epoch/16777223`);
+  const flame = page.getByRole("group", { name: /^Flame graph/ });
+  await flame.getByRole("button", { name: /^make_thumbnail/ }).click();
+  await expect(flame.getByRole("button", { name: /^read_part/ })).toHaveCount(0);
+  await expect(page.locator(".detail")).toHaveText(/^make_thumbnail: 341.8 KiB/);
+  await page.getByRole("button", { name: "Whole graph" }).click();
+  await expect(flame.getByRole("button", { name: /^read_part/ })).toBeVisible();
+  await page.getByLabel("Find functions").fill("PARSE");
+  await expect(page.locator(".frame.hit")).toHaveCount(2);
+});
+
+test("says how to switch sampling on", async ({ page, address, agent }) => {
+  agent.told = [{ ...server(200), profile: null }];
+  await page.goto(`${address}#/4242/epoch/16777223`);
+  await expect(page.locator(".stacks")).toContainText(
+    "keeps no samples of its stacks. Start it with TSLAB_CONF=",
+  );
+});
+
+test("an epoch that drains stays, with a note", async ({ page, address, agent }) => {
+  await page.goto(`${address}#/4242/epoch/16777223`);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("GET /upload");
+  const told = server(200);
+  const epochs = told.epochs.epochs.filter(({ id }) => id !== 16777223);
+  agent.told = [{ ...told, epochs: { ...told.epochs, epochs } }];
+  await expect(page.getByText("This epoch has drained")).toBeVisible();
+  await expect(page.locator(".tile.rss .value")).toHaveText("1.4 MiB");
+});
+
+test("a process that ends stays, with a note", async ({ page, address, agent }) => {
+  await page.goto(address);
+  await expect(page.getByRole("table", { name: "Epochs" })).toBeVisible();
+  agent.told = [stranger(77, "old-daemon")];
+  await expect(page.getByText("This process has ended.")).toBeVisible();
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("upload-server");
+  await expect(page.getByRole("table", { name: "Epochs" })).toBeVisible();
+  await expect(page.getByRole("navigation")).toContainText("gone");
+});
+
+test("another process with the same number is another", async ({ page, address, agent }) => {
+  await page.goto(`${address}#/4242`);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("upload-server");
+  const told = stranger(4242, "newcomer");
+  agent.told = [{ ...told, process: { ...told.process, path: "/dev/shm/tslab.4242.999" } }];
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("newcomer");
+  await expect(page.getByText("This process has ended.")).toHaveCount(0);
+});
+
+test("says what it is when there is nothing", async ({ page, address, agent }) => {
+  agent.told = [];
+  await page.goto(address);
+  await expect(page.getByText("No process here runs on tslab.")).toBeVisible();
+});

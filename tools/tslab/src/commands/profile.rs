@@ -1,0 +1,568 @@
+//! profile: who allocates, and who allocated what lives, for tools that draw call stacks.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::{Answer, Identity, Setting, Subject};
+use crate::control::{NOTHING, Wish};
+use crate::host::{self, Life};
+use crate::modules::Maps;
+use crate::names::Names;
+use crate::profile::{Age, Amount, Profile, Sample, View, calls_of, folded, heap_v2, pprof};
+use crate::sampling::{Sampling, whole};
+use crate::text;
+
+// What the library takes (option sample_bytes).
+const LEAST_BYTES: u64 = 4096;
+const MOST_BYTES: u64 = 1 << 31;
+
+const TICK: Duration = Duration::from_millis(50);
+const MOST_FILES: u32 = 9999;
+
+/// What a profile is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For `pprof`: a gzip'd protocol buffer with names
+    Pprof,
+    /// For `pprof` and `jeprof`: the text of gperftools, without names
+    #[value(name = "heap_v2")]
+    HeapV2,
+    /// For flame graphs: a stack a line, with bytes
+    Folded,
+    /// For programs
+    Json,
+}
+
+impl Format {
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Pprof => "pb.gz",
+            Self::HeapV2 => "heap",
+            Self::Folded => "folded",
+            Self::Json => "json",
+        }
+    }
+
+    fn shown_by(self) -> Option<&'static str> {
+        match self {
+            Self::Pprof => Some("go tool pprof -http=:"),
+            Self::HeapV2 => Some("go tool pprof -http=: PROGRAM"),
+            Self::Folded => Some("inferno-flamegraph < "),
+            Self::Json => None,
+        }
+    }
+}
+
+/// Which process, for how long, and what becomes of it.
+#[derive(Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub struct Arguments {
+    /// A process, or the path of a statistics file
+    #[arg(value_name = "PID")]
+    target: String,
+
+    /// Where to write; `-`: standard output [default: tslab.PID.NUMBER.pb.gz, or as FORMAT ends]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// How long to sample if the process does not already; 0: show what was sampled before
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    seconds: u32,
+
+    /// Bytes from sample to sample on average, such as 64K, in a process that never sampled
+    #[arg(long, value_name = "BYTES", default_value = "512K", value_parser = parse_bytes)]
+    bytes: u32,
+
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Format::Pprof)]
+    format: Format,
+
+    /// In `folded` count what lives, and let `pprof` show that first: the default
+    #[arg(long, conflicts_with = "cumulative")]
+    live: bool,
+
+    /// In `folded` count all that was allocated, and let `pprof` show that first
+    #[arg(long)]
+    cumulative: bool,
+
+    /// Let the process go on sampling
+    #[arg(long, conflicts_with = "stop")]
+    keep: bool,
+
+    /// Show what was sampled, and let the process end sampling, whoever asked for it
+    #[arg(long)]
+    stop: bool,
+}
+
+fn parse_bytes(text: &str) -> Result<u32> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    let bytes = bytes.filter(|bytes| (LEAST_BYTES..=MOST_BYTES).contains(bytes));
+    let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
+    bytes.ok_or_else(|| anyhow!("a number of bytes from 4K to 2G is needed"))
+}
+
+/// The profile of a process in JSON.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    #[serde(flatten)]
+    identity: Identity,
+    /// Bytes from sample to sample on average; 0: none is taken, None: not told.
+    sample_bytes: Option<u64>,
+    /// The same, of these samples; 0: there are none.
+    weight_bytes: Option<u64>,
+    samples_taken: Option<u64>,
+    samples_lost: Option<u64>,
+    samples: Vec<Row>,
+}
+
+// Estimates; what lives is told by epoch and age, what was allocated by label.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Innermost first.
+    stack: Vec<String>,
+    epoch: Option<String>,
+    epoch_id: Option<u64>,
+    /// None: blocks of whole units.
+    class_bytes: Option<u64>,
+    age: Option<Age>,
+    objects: u64,
+    bytes: u64,
+    alloc_objects: u64,
+    alloc_bytes: u64,
+}
+
+/// What a process sampled, with names as far as it runs; nothing if it did not sample.
+pub fn of_subject(subject: &Subject) -> Profile {
+    let empty = Sampling::default();
+    let sampling = subject.snapshot.sampling.as_ref().unwrap_or(&empty);
+    Profile::of(sampling, names(subject, &calls_of(sampling)), subject.as_of_ms)
+}
+
+/// The same in JSON.
+pub fn report(subject: &Subject, profile: &Profile) -> Report {
+    let sampling = subject.snapshot.sampling.as_ref();
+    Report {
+        identity: subject.identity(),
+        sample_bytes: sampling.map(|sampling| sampling.sample_bytes),
+        weight_bytes: sampling.map(|sampling| sampling.weight_bytes),
+        samples_taken: sampling.map(|sampling| sampling.taken),
+        samples_lost: sampling.map(|sampling| sampling.lost),
+        samples: rows(profile),
+    }
+}
+
+// Calls at several places of a function look the same here.
+fn rows(profile: &Profile) -> Vec<Row> {
+    let mut amounts = BTreeMap::<_, Amount>::new();
+    for Sample { key, estimate, .. } in &profile.samples {
+        let stack = profile.functions(&key.calls);
+        let of = (stack, &key.label, key.epoch, key.class_bytes, key.age);
+        amounts.entry(of).or_default().add(*estimate);
+    }
+    let row = |((stack, label, epoch_id, class_bytes, age), amount): (_, Amount)| Row {
+        stack,
+        epoch: Option::clone(label),
+        epoch_id,
+        class_bytes,
+        age,
+        objects: whole(amount.objects),
+        bytes: whole(amount.bytes),
+        alloc_objects: whole(amount.alloc_objects),
+        alloc_bytes: whole(amount.alloc_bytes),
+    };
+    let mut rows: Vec<_> = amounts.into_iter().map(row).collect();
+    rows.sort_by_key(|row| Reverse((row.bytes, row.alloc_bytes)));
+    rows
+}
+
+/// Names for calls of a process: only one that runs tells them.
+pub(super) fn names(subject: &Subject, calls: &BTreeSet<u64>) -> Names {
+    let is_needed = subject.life == Life::Alive && !calls.is_empty();
+    let maps = if is_needed { Maps::of_process(subject.pid) } else { None };
+    Names::of(maps.as_ref(), calls)
+}
+
+/// The samples that a process has taken so far, in JSON. Fails when there are none.
+pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
+    let subject = Subject::find(setting, target)?;
+    let sampling = subject.snapshot.sampling.as_ref();
+    if sampling.is_none_or(|sampling| sampling.weight_bytes == 0) {
+        bail!(
+            "process {0} has not sampled any allocation: `tslab profile {0} --keep` lets it",
+            subject.pid
+        );
+    }
+    let output = text::json(&report(&subject, &of_subject(&subject)))?;
+    Ok(Answer { output, ..Answer::default() })
+}
+
+/// Writes a profile, after sampling for a while if need be.
+pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
+    if setting.json && !matches!(arguments.format, Format::Json | Format::Pprof) {
+        bail!("--json and --format do not agree: leave one of them out");
+    }
+    let look = Look::take(Subject::find(setting, &arguments.target)?, arguments)?;
+    let profile = of_subject(&look.subject);
+    let mut answer = if profile.period_bytes == 0 && arguments.stop {
+        Answer::default()
+    } else {
+        look.write(&profile, setting, arguments)?
+    };
+    let subject = &look.subject;
+    if arguments.stop {
+        Wish::make(&subject.path, NOTHING)?.keep();
+        answer.notes.push(format!("process {} is asked to end sampling", subject.pid));
+    }
+    answer.notes.extend(subject.notes());
+    answer.notes.extend(look.notes(&profile));
+    Ok(answer)
+}
+
+// A process whose samples are to be shown.
+struct Look {
+    subject: Subject,
+    // How long was waited for them, if they were asked for.
+    asked_for: Option<Duration>,
+    goes_on: bool,
+}
+
+impl Look {
+    fn take(subject: Subject, arguments: &Arguments) -> Result<Self> {
+        let Some(sampling) = &subject.snapshot.sampling else {
+            bail!(
+                "process {} runs on version {} of the library, which does not sample",
+                subject.pid,
+                text::printable(&subject.snapshot.header.version)
+            );
+        };
+        let is_alive = subject.life == Life::Alive;
+        let may_ask = is_alive && arguments.seconds > 0 && !arguments.stop;
+        if may_ask && sampling.sample_bytes == 0 {
+            return Self::ask(&subject, sampling, arguments);
+        }
+        if sampling.weight_bytes == 0 && !arguments.stop {
+            bail!(
+                "process {} has not sampled any allocation: {}",
+                subject.pid,
+                if is_alive { "leave --seconds out" } else { WITHOUT_SAMPLES }
+            );
+        }
+        Ok(Self { subject, asked_for: None, goes_on: false })
+    }
+
+    fn ask(subject: &Subject, before: &Sampling, arguments: &Arguments) -> Result<Self> {
+        announce(subject, before, arguments);
+        let wish = Wish::make(&subject.path, arguments.bytes)?;
+        let waited = wait(subject, Duration::from_secs(arguments.seconds.into()))?;
+        let mut after = Subject::of_file(wish.file()?, &subject.path, Some(subject.pid))?;
+        if arguments.keep {
+            wish.keep();
+        } else {
+            drop(wish);
+        }
+        let sampling = after.snapshot.sampling.clone().unwrap_or_default();
+        if sampling.sample_bytes == 0 && sampling.taken == before.taken {
+            bail!(
+                "process {} did not begin to sample within {}: it allocated nothing for which \
+                 its threads needed memory, or its library is the secure build; \
+                 try again with more --seconds while it is busy",
+                subject.pid,
+                text::age(u64::try_from(waited.as_millis()).ok())
+            );
+        }
+        after.snapshot.sampling = Some(sampling.since(before));
+        Ok(Self { subject: after, asked_for: Some(waited), goes_on: arguments.keep })
+    }
+
+    // What limits the profile's worth.
+    fn notes(&self, profile: &Profile) -> Vec<String> {
+        let pid = self.subject.pid;
+        let mut notes = Vec::new();
+        if self.subject.life != Life::Alive && !profile.samples.is_empty() {
+            notes.push("functions are not named, since no process runs to look them up in".into());
+        }
+        if self.asked_for.is_some() {
+            notes.push(format!(
+                "what process {pid} allocated before it was asked to sample is not in the profile"
+            ));
+        }
+        if self.goes_on {
+            notes.push(format!(
+                "process {pid} goes on sampling; `tslab profile {pid} --stop` ends that"
+            ));
+        }
+        if profile.lost > 0 {
+            notes.push(format!(
+                "{} further samples were lost, since the tables are full: sample with more --bytes",
+                profile.lost
+            ));
+        }
+        notes
+    }
+
+    fn write(&self, profile: &Profile, setting: &Setting, arguments: &Arguments) -> Result<Answer> {
+        let format = if setting.json { Format::Json } else { arguments.format };
+        let bytes = self.bytes(profile, format, arguments)?;
+        let is_standard = match &arguments.output {
+            Some(path) => path == Path::new("-"),
+            None => setting.json,
+        };
+        if is_standard {
+            show(&bytes, format)?;
+            return Ok(Answer::default());
+        }
+        let (mut file, path) = match &arguments.output {
+            Some(path) => (create(path)?, path.clone()),
+            None => create_numbered(self.subject.pid, format)?,
+        };
+        let written = file.write_all(&bytes);
+        written.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Answer { output: summary(profile, format, &path), ..Answer::default() })
+    }
+
+    fn bytes(&self, profile: &Profile, format: Format, arguments: &Arguments) -> Result<Vec<u8>> {
+        let view = if arguments.cumulative { View::Cumulative } else { View::Live };
+        Ok(match format {
+            Format::Pprof => pprof::bytes(profile, self.frame(view))?,
+            Format::HeapV2 => heap_v2::text(profile).into_bytes(),
+            Format::Folded => folded::text(profile, view).into_bytes(),
+            Format::Json => text::json(&report(&self.subject, profile))?.into_bytes(),
+        })
+    }
+
+    fn frame(&self, view: View) -> pprof::Frame {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ago = Duration::from_millis(host::now_ms().saturating_sub(self.subject.as_of_ms));
+        pprof::Frame {
+            time_nanos: nanos(now.saturating_sub(ago)),
+            duration_nanos: nanos(self.asked_for.unwrap_or_default()),
+            view,
+        }
+    }
+}
+
+const WITHOUT_SAMPLES: &str = "start it with TSLAB_SAMPLE_BYTES=512K in its environment";
+
+// What people read of it.
+fn summary(profile: &Profile, format: Format, path: &Path) -> String {
+    let total = profile.total();
+    let amount = |bytes, objects| {
+        format!("{} in {}", text::bytes(Some(whole(bytes))), objects_text(whole(objects)))
+    };
+    let path = text::printable(&path.to_string_lossy());
+    let shown_by = format.shown_by().map(|tool| format!("show it: {tool} {path}\n"));
+    format!(
+        "wrote {path}: {}, a byte in {} on average, of {}\n\
+         live       about {}\n\
+         allocated  about {}\n{}",
+        text::count(Some(profile.taken), "sample"),
+        text::bytes(Some(profile.period_bytes)),
+        text::count(Some(profile.stacks() as u64), "call stack"),
+        amount(total.bytes, total.objects),
+        amount(total.alloc_bytes, total.alloc_objects),
+        shown_by.unwrap_or_default()
+    )
+}
+
+fn objects_text(objects: u64) -> String {
+    text::count(Some(objects), "object")
+}
+
+// What takes long is said before. Nobody is left to tell when standard error is closed.
+fn announce(subject: &Subject, before: &Sampling, arguments: &Arguments) {
+    let bytes = match before.weight_bytes {
+        0 => u64::from(arguments.bytes),
+        first => first,
+    };
+    let as_before = if before.weight_bytes == 0 { "" } else { " as when it began" };
+    let _ = writeln!(
+        io::stderr(),
+        "tslab: process {} samples its allocations for {} s, a byte in {} on average{as_before}; \
+         Ctrl-C ends that early",
+        subject.pid,
+        arguments.seconds,
+        text::bytes(Some(bytes)),
+    );
+}
+
+// Until the time is over, somebody interrupts, or the process has ended. Later on an interrupt ends
+// this command, as if nobody had caught it.
+fn wait(subject: &Subject, time: Duration) -> Result<Duration> {
+    let (is_interrupted, is_over) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_over))?;
+        signal_hook::flag::register(signal, Arc::clone(&is_interrupted))?;
+    }
+    let began = Instant::now();
+    let start_ticks = subject.snapshot.header.start_ticks;
+    while let Some(left) = time.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
+        if is_interrupted.load(Ordering::Relaxed) || !host::runs(subject.pid, start_ticks) {
+            break;
+        }
+        thread::sleep(left.min(TICK));
+    }
+    is_over.store(true, Ordering::Relaxed);
+    Ok(began.elapsed())
+}
+
+fn show(bytes: &[u8], format: Format) -> Result<()> {
+    let mut out = io::stdout().lock();
+    if format == Format::Pprof && out.is_terminal() {
+        bail!("standard output is a terminal, which shows no such file: name one with -o");
+    }
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write the output")
+        }
+        _ => Ok(()),
+    }
+}
+
+// Labels and names of functions are for the user alone, as the statistics file is.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}
+
+fn create(path: &Path) -> Result<File> {
+    let file = options().create(true).truncate(true).open(path);
+    file.with_context(|| format!("cannot write {}", path.display()))
+}
+
+// The first name that is free: what was written before stays.
+fn create_numbered(pid: u32, format: Format) -> Result<(File, PathBuf)> {
+    for number in 1..=MOST_FILES {
+        let path = PathBuf::from(format!("tslab.{pid}.{number}.{}", format.ending()));
+        match options().create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                let advice = format!("cannot write {}: name another place with -o", path.display());
+                return Err(error).context(advice);
+            }
+            Ok(file) => return Ok((file, path)),
+        }
+    }
+    bail!("there are {MOST_FILES} profiles of process {pid} here: name a file with -o")
+}
+
+/// What can be shown of the profile of a damaged file.
+#[cfg(test)]
+pub(super) fn every_format(subject: &Subject) -> String {
+    let profile = of_subject(subject);
+    let frame = pprof::Frame { time_nanos: 0, duration_nanos: 0, view: View::Live };
+    assert!(pprof::bytes(&profile, frame).is_ok());
+    let texts = [
+        text::json(&report(subject, &profile)).expect("it can be written"),
+        folded::text(&profile, View::Cumulative),
+        heap_v2::text(&profile),
+    ];
+    texts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{add_samples, sample};
+
+    fn subject() -> Subject {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        Subject::of_bytes(image.bytes())
+    }
+
+    fn json(subject: &Subject) -> serde_json::Value {
+        serde_json::to_value(report(subject, &of_subject(subject))).unwrap()
+    }
+
+    #[test]
+    fn sizes_are_understood() {
+        let sizes = [("4096", 4096), ("64K", 65_536), ("1m", 1 << 20), ("2G", 1 << 31)];
+        for (text, bytes) in sizes {
+            assert_eq!(parse_bytes(text).unwrap(), bytes);
+        }
+        for text in ["", "K", "4095", "3G", "1T", "-1", "99999999999999999999", "4.5M", "64ü"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_report_tells_what_lives_by_epoch_and_what_was_allocated_by_label() {
+        let json = json(&subject());
+        assert_eq!((&json["pid"], &json["weight_bytes"]), (&42.into(), &4096.into()));
+        assert_eq!((&json["samples_taken"], &json["samples_lost"]), (&40.into(), &1.into()));
+        let rows = json["samples"].as_array().unwrap();
+        let upload = &rows[1];
+        assert_eq!(upload["stack"], serde_json::json!(["0x1000", "0x2000"]));
+        assert_eq!(
+            (&upload["epoch"], &upload["epoch_id"]),
+            (&"GET /upload".into(), &16_777_223.into())
+        );
+        assert_eq!((&upload["class_bytes"], &upload["age"]), (&128.into(), &"1-10min".into()));
+        assert_eq!((&upload["objects"], &upload["bytes"]), (&98.into(), &12_481.into()));
+        assert_eq!((&upload["alloc_objects"], &upload["alloc_bytes"]), (&0.into(), &0.into()));
+        let allocated = rows.iter().find(|row| row["alloc_bytes"] == 83_207).unwrap();
+        assert!(allocated["epoch_id"].is_null() && allocated["age"].is_null());
+        assert!(rows[0]["class_bytes"].is_null());
+    }
+
+    #[test]
+    fn without_samples_a_report_has_none() {
+        let mut older = sample(42, 7);
+        older.tables.retain(|table| table.name != "sites");
+        let of_older = json(&Subject::of_bytes(older.bytes()));
+        assert!(of_older["weight_bytes"].is_null());
+        assert_eq!(of_older["samples"], serde_json::json!([]));
+        let of_other = json(&Subject::of_bytes(sample(42, 7).bytes()));
+        assert_eq!(of_other["weight_bytes"], 0);
+    }
+
+    #[test]
+    fn every_format_is_written() {
+        let look =
+            Look { subject: subject(), asked_for: Some(Duration::from_secs(1)), goes_on: true };
+        let arguments = Arguments {
+            target: String::new(),
+            output: None,
+            seconds: 1,
+            bytes: 4096,
+            format: Format::Pprof,
+            live: false,
+            cumulative: true,
+            keep: false,
+            stop: false,
+        };
+        let profile = of_subject(&look.subject);
+        let start = |format| look.bytes(&profile, format, &arguments).unwrap()[..9].to_vec();
+        assert!(start(Format::Pprof).starts_with(&[0x1f, 0x8b]));
+        assert_eq!(start(Format::HeapV2), b"heap prof");
+        assert_eq!(start(Format::Folded), b"0x2000;0x");
+        assert_eq!(start(Format::Json), b"{\n  \"pid\"");
+        let summary = summary(&profile, Format::Pprof, Path::new("a\nb"));
+        let expected = "wrote a\\nb: 40 samples, a byte in 4.0 KiB on average, of 4 call stacks\n\
+                        live       about 118.0 KiB in 148 objects\n";
+        assert!(summary.starts_with(expected), "{summary}");
+        assert_eq!(look.notes(&profile).len(), 4);
+    }
+}

@@ -1,0 +1,292 @@
+//! What a process sampled of its allocations: who made them, and which of the blocks live.
+//!
+//! Allocated bytes are a line on which points lie at random, one in `weight_bytes` on average; a
+//! block that holds a point is sampled (`epoch/sample.h`). So a sample of n bytes stands for
+//! 1 / (1 - exp(-n / `weight_bytes`)) objects.
+
+use std::collections::HashMap;
+
+use crate::segment::{Column, Error, Rows, Segment, Source};
+
+/// The tables of samples, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Sampling {
+    /// Bytes from sample to sample on average, from now on; 0: none is taken.
+    pub sample_bytes: u64,
+    /// The same, of all samples that are told of; 0: there are none.
+    pub weight_bytes: u64,
+    /// Blocks that were sampled so far.
+    pub taken: u64,
+    /// Of further ones nothing is known, since a table had no row for them.
+    pub lost: u64,
+    /// Who allocated them.
+    pub sites: Vec<Site>,
+    /// Those that live.
+    pub live: Vec<LiveSample>,
+}
+
+/// A call stack that allocates blocks of one size class in epochs of one label.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// Its row; the same as long as the process lives.
+    pub row: usize,
+    /// Of the epochs.
+    pub label: Option<String>,
+    /// Of a block, in bytes; None: blocks of whole units, or a class that is not known.
+    pub class_bytes: Option<u64>,
+    /// Return addresses, innermost first; the allocator's own are among them.
+    pub frames: Vec<u64>,
+    /// How many samples it made.
+    pub allocations: u64,
+    /// How large they were together, in bytes.
+    pub bytes: u64,
+}
+
+impl Site {
+    /// Where the calls stand: a return address is that behind a call.
+    pub fn calls(&self) -> impl Iterator<Item = u64> + '_ {
+        self.frames.iter().map(|address| address.saturating_sub(1))
+    }
+}
+
+/// A sampled block that lives.
+#[derive(Clone, Copy, Debug)]
+pub struct LiveSample {
+    /// Its place in `sites`.
+    pub site: usize,
+    /// Of the block.
+    pub address: u64,
+    /// Of the block.
+    pub bytes: u64,
+    /// Id of its epoch; 0: the default one.
+    pub epoch: u64,
+    /// `CLOCK_MONOTONIC` when it was allocated, in ms.
+    pub sampled_ms: u64,
+}
+
+impl Sampling {
+    /// None when the file does not tell. Samples are read before sites, which count them.
+    pub fn read<S: Source>(segment: &Segment<S>) -> Result<Option<Self>, Error> {
+        let samples = segment.rows("samples")?;
+        let samples_again = segment.rows("samples")?;
+        let (sites, labels) = (segment.rows("sites")?, segment.rows("labels")?);
+        let (classes, process) = (segment.rows("classes")?, segment.rows("process")?);
+        let known = Known { labels: labels.as_ref(), classes: classes.as_ref() };
+        let sites = sites.as_ref().and_then(|sites| known.sites(sites));
+        let live = samples.as_ref().zip(samples_again.as_ref());
+        let live = live.and_then(|(samples, again)| live_samples(samples, again));
+        let told = process.as_ref().zip(sites).zip(live);
+        Ok(told.and_then(|((process, sites), live)| Self::of(process, sites, &live)))
+    }
+
+    fn of(process: &Rows, sites: Vec<Site>, live: &[(u64, LiveSample)]) -> Option<Self> {
+        let figure = |field| process.column(field)?.get(0);
+        let places: HashMap<_, _> =
+            sites.iter().enumerate().map(|(place, site)| (site.row as u64, place)).collect();
+        let at_place = |(row, sample): &(u64, LiveSample)| {
+            places.get(row).map(|&site| LiveSample { site, ..*sample })
+        };
+        Some(Self {
+            sample_bytes: figure("sample_bytes")?,
+            weight_bytes: figure("weight_bytes")?,
+            taken: figure("samples_taken").unwrap_or_default(),
+            lost: figure("samples_lost").unwrap_or_default(),
+            live: live.iter().filter_map(at_place).collect(),
+            sites,
+        })
+    }
+
+    /// What was allocated since an earlier look at the same process; what lives stays.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        let before: HashMap<_, _> = earlier.sites.iter().map(|site| (site.row, site)).collect();
+        for site in &mut self.sites {
+            let Some(before) = before.get(&site.row) else { continue };
+            site.allocations = site.allocations.saturating_sub(before.allocations);
+            site.bytes = site.bytes.saturating_sub(before.bytes);
+        }
+        self.taken = self.taken.saturating_sub(earlier.taken);
+        self.lost = self.lost.saturating_sub(earlier.lost);
+        self
+    }
+
+    /// For how many objects a sample stands whose block has so many bytes.
+    pub fn weight(&self, bytes: f64) -> f64 {
+        if self.weight_bytes == 0 || bytes <= 0.0 {
+            return 1.0;
+        }
+        -1.0 / (-bytes / float(self.weight_bytes)).exp_m1()
+    }
+}
+
+/// A quantity with which is calculated further: digits beyond the 15th do not matter.
+#[expect(clippy::cast_precision_loss, reason = "that is its purpose")]
+pub fn float(value: u64) -> f64 {
+    value as f64
+}
+
+/// A quantity that was calculated, as a number of things.
+#[expect(clippy::cast_possible_truncation, reason = "what is too large becomes the largest")]
+#[expect(clippy::cast_sign_loss, reason = "what is negative becomes 0")]
+pub fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+// What is looked up while sites are put together.
+struct Known<'a> {
+    labels: Option<&'a Rows<'a>>,
+    classes: Option<&'a Rows<'a>>,
+}
+
+impl Known<'_> {
+    fn sites(&self, sites: &Rows) -> Option<Vec<Site>> {
+        let column = |field| sites.column(field);
+        let (label, class) = (column("label")?, column("class")?);
+        let (allocations, bytes) = (column("allocations")?, column("bytes")?);
+        let (depth, frames) = (column("depth")?, column("frames")?);
+        let site = |row| {
+            let frames = calls(depth, frames, row);
+            (!frames.is_empty()).then_some(())?;
+            Some(Site {
+                row,
+                label: label.get(row).and_then(|label| self.label(label)),
+                class_bytes: class.get(row).and_then(|class| self.class_bytes(class)),
+                frames,
+                allocations: allocations.get(row)?,
+                bytes: bytes.get(row)?,
+            })
+        };
+        Some((0..sites.len()).filter_map(site).collect())
+    }
+
+    fn label(&self, row: u64) -> Option<String> {
+        self.labels?.column("text")?.text(usize::try_from(row).ok()?)
+    }
+
+    fn class_bytes(&self, row: u64) -> Option<u64> {
+        self.classes?.column("bytes")?.get(usize::try_from(row).ok()?)
+    }
+}
+
+fn calls(depth: Column, frames: Column, row: usize) -> Vec<u64> {
+    let depth = depth.get(row).unwrap_or_default();
+    frames.each(row).take(usize::try_from(depth).unwrap_or(usize::MAX)).collect()
+}
+
+// With the rows of their sites. A row that is another block's by now is left out: its fields may be
+// of both.
+fn live_samples(samples: &Rows, again: &Rows) -> Option<Vec<(u64, LiveSample)>> {
+    let (now, later) = (Live::of(samples)?, Live::of(again)?);
+    let same = |row| now.sample(row).filter(|sample| later.sample(row).as_ref() == Some(sample));
+    let live = |(site, [address, bytes, epoch, sampled_ms]): (u64, [u64; 4])| {
+        (site, LiveSample { site: 0, address, bytes, epoch, sampled_ms })
+    };
+    Some((0..samples.len()).filter_map(same).map(live).collect())
+}
+
+// Fields of samples: the site, and the others.
+struct Live<'a> {
+    site: Column<'a>,
+    others: [Column<'a>; 4],
+}
+
+impl<'a> Live<'a> {
+    fn of(samples: &'a Rows) -> Option<Self> {
+        let column = |field| samples.column(field);
+        let (address, bytes) = (column("address")?, column("bytes")?);
+        let others = [address, bytes, column("epoch")?, column("sampled_ms")?];
+        Some(Self { site: column("site")?, others })
+    }
+
+    fn sample(&self, row: usize) -> Option<(u64, [u64; 4])> {
+        let site = self.site.get(row).filter(|&site| site != 0)?;
+        let mut values = [0; 4];
+        for (value, column) in values.iter_mut().zip(self.others) {
+            *value = column.get(row)?;
+        }
+        Some((site, values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Image, add_samples, sample};
+
+    fn sampled() -> Image {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        image
+    }
+
+    fn read(image: &Image) -> Option<Sampling> {
+        Sampling::read(&Segment::open(image.bytes()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn sites_and_live_samples_are_understood() {
+        let sampling = read(&sampled()).unwrap();
+        assert_eq!((sampling.sample_bytes, sampling.weight_bytes), (0, 4096));
+        assert_eq!((sampling.taken, sampling.lost), (40, 1));
+        assert_eq!(sampling.sites.len(), 4);
+        let site = &sampling.sites[0];
+        assert_eq!((site.row, site.label.as_deref()), (1, Some("GET /upload")));
+        assert_eq!((site.class_bytes, site.frames.as_slice()), (Some(128), &[0x1001, 0x2001][..]));
+        assert_eq!((site.allocations, site.bytes), (20, 2560));
+        assert_eq!(sampling.sites[3].class_bytes, None);
+        let first = sampling.live[0];
+        assert_eq!((first.site, first.address, first.bytes), (0, 0x7000, 128));
+        assert_eq!(sampling.live.len(), 6);
+    }
+
+    #[test]
+    fn a_sample_stands_for_as_many_objects_as_were_passed_over() {
+        let sampling = Sampling { weight_bytes: 4096, ..Sampling::default() };
+        assert!((sampling.weight(128.0) - 32.5).abs() < 0.01);
+        assert!((sampling.weight(1e9) - 1.0).abs() < 1e-9);
+        // A sum of no bytes, and a mean that is not known.
+        assert!((sampling.weight(0.0) - 1.0).abs() < 1e-9);
+        assert!((Sampling::default().weight(128.0) - 1.0).abs() < 1e-9);
+        let sparse = Sampling { weight_bytes: u64::MAX, ..Sampling::default() };
+        assert!(sparse.weight(1.0).is_finite());
+        assert_eq!((whole(1e300), whole(-5.0), whole(2.5)), (u64::MAX, 0, 3));
+    }
+
+    #[test]
+    fn what_was_there_before_is_not_counted_again() {
+        let earlier = read(&sampled()).unwrap();
+        let mut image = sampled();
+        image.set_all("sites", 1, &[("allocations", 25), ("bytes", 3200)]);
+        image.set_all("process", 0, &[("samples_taken", 45)]);
+        let since = read(&image).unwrap().since(&earlier);
+        assert_eq!((since.sites[0].allocations, since.sites[0].bytes), (5, 640));
+        assert_eq!((since.sites[1].allocations, since.taken, since.live.len()), (0, 5, 6));
+    }
+
+    #[test]
+    fn numbers_of_rows_that_are_not_there_harm_nobody() {
+        let mut image = sampled();
+        image.set_all("sites", 1, &[("depth", u64::MAX), ("class", u32::MAX.into())]);
+        image.set("sites", 2, "label", u32::MAX.into());
+        image.set("samples", 2, "site", u32::MAX.into());
+        image.set("samples", 3, "site", 7);
+        let sampling = read(&image).unwrap();
+        assert_eq!(sampling.sites[0].frames.len(), 32);
+        assert_eq!((sampling.sites[0].class_bytes, &sampling.sites[1].label), (None, &None));
+        assert_eq!(sampling.live.len(), 4);
+    }
+
+    #[test]
+    fn files_of_older_libraries_do_not_tell() {
+        for table in ["sites", "samples", "process"] {
+            let mut image = sampled();
+            image.tables.retain(|known| known.name != table);
+            assert!(read(&image).is_none(), "{table}");
+        }
+        for (table, field) in [("process", "weight_bytes"), ("sites", "frames")] {
+            let mut image = sampled();
+            image.forget(table, field);
+            assert!(read(&image).is_none(), "{table}.{field}");
+        }
+    }
+}
