@@ -1,17 +1,29 @@
 """The command `tslab` on a process that runs, and on what it leaves when it is killed.
 
-live.py TSLAB PRELOAD LEAKER
+live.py TSLAB PRELOAD LEAKER FILLER
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
+import select
+import struct
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+# What may be unexplained of the allocator's resident memory.
+MOST_UNEXPLAINED = 0.02
+
+KIB = 1024
 
 
 class Command:
@@ -20,23 +32,26 @@ class Command:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def run(self, *arguments: str, status: int = 0) -> str:
+    def streams(self, *arguments: str, status: int = 0) -> tuple[str, str]:
         done = subprocess.run(
             [self.path, *arguments], capture_output=True, text=True, check=False, timeout=30
         )
         said = done.stdout + done.stderr
         assert done.returncode == status, f"{arguments}: status {done.returncode}\n{said}"
-        return said
+        return done.stdout, done.stderr
 
-    def json(self, *arguments: str, status: int = 0) -> Any:
-        return json.loads(self.run(*arguments, "--json", status=status))
+    def run(self, *arguments: str, status: int = 0) -> str:
+        return "".join(self.streams(*arguments, status=status))
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.streams(*arguments, "--json")[0])
 
 
 @contextmanager
-def process(program: str, preload: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that is ready, and is ended if it did not end."""
+def process(*command: str, preload: str = "") -> Iterator[subprocess.Popen[str]]:
+    """A process that is ended if it did not end."""
     child = subprocess.Popen(
-        [program],
+        command,
         env={**os.environ, "LD_PRELOAD": preload},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -45,13 +60,25 @@ def process(program: str, preload: str) -> Iterator[subprocess.Popen[str]]:
     assert child.stdin is not None
     assert child.stdout is not None
     try:
-        assert child.stdout.readline() == "ready\n"
         yield child
     finally:
         child.kill()
         child.wait()
         child.stdin.close()
         child.stdout.close()
+
+
+def first_line(child: subprocess.Popen[str]) -> str:
+    """What it says when it is ready."""
+    assert child.stdout is not None
+    return child.stdout.readline()
+
+
+def end_input(child: subprocess.Popen[str]) -> None:
+    """Lets it end by itself."""
+    assert child.stdin is not None
+    child.stdin.close()
+    child.wait(timeout=30)
 
 
 def check_leaks(tslab: Command, pid: str) -> None:
@@ -71,19 +98,170 @@ def check_figures(tslab: Command, pid: str) -> None:
     assert "session" in told, told
 
 
-def main(tslab_path: str, preload: str, leaker: str) -> int:
-    tslab = Command(tslab_path)
-    with process(leaker, preload) as child:
+def check_why(tslab: Command, pid: str) -> dict[str, Any]:
+    """Its parts add up to what the system says."""
+    account: dict[str, Any] = tslab.json("why", pid)
+    parts = {part["part"]: part["bytes"] for part in account["parts"]}
+    resident = account["resident_bytes"]
+    assert sum(parts.values()) == resident, account
+    assert resident == own_mappings_bytes(pid), (resident, own_mappings_bytes(pid))
+    assert not account["not_told"], account
+    return parts
+
+
+def own_mappings_bytes(pid: str) -> int:
+    """Resident memory of the mappings that hold the allocator's region, and of its file.
+
+    The region is by far the largest run of mappings without a name.
+    """
+    runs: list[dict[str, int]] = []
+    statistics = 0
+    for line in Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8").splitlines():
+        words = line.split()
+        if not words[0].endswith(":"):
+            start, end = (int(address, 16) for address in words[0].split("-"))
+            name = " ".join(words[5:])
+            is_region = name in {"", "[anon:tslab]"}
+            if not is_region or not runs or runs[-1]["end"] != start:
+                runs.append({"bytes": 0, "rss": 0, "end": end})
+            runs[-1]["bytes"] += end - start if is_region else 0
+            runs[-1]["end"] = end if is_region else -1
+        elif words[0] == "Rss:":
+            runs[-1]["rss"] += int(words[1]) * KIB
+            statistics += int(words[1]) * KIB if "/dev/shm/tslab." in name else 0
+    return max(runs, key=lambda run: run["bytes"])["rss"] + statistics
+
+
+def check_shape(tslab: Command, filler: str, shape: str) -> None:
+    """What the command works out from outside is what the library knows inside."""
+    with process(filler, shape) as child:
+        inside = json.loads(first_line(child))
+        parts = check_why(tslab, str(child.pid))
+        assert parts["unexplained"] <= MOST_UNEXPLAINED * inside["resident"], (shape, parts)
+        outside = {
+            "live": parts["live"] + parts["large"],
+            "large": parts["large"],
+            "records": parts["records"],
+            "kept": parts["thread_caches"] + parts["shared_cache"] + parts["dirty"],
+            "free": parts["free_in_slabs"] + parts["untouched"],
+        }
+        inside["kept"] = inside["cached"] + inside["dirty"]
+        inside["free"] -= inside["untouched"]
+        for name, value in outside.items():
+            off = abs(value - inside[name])
+            assert off <= MOST_UNEXPLAINED * inside["resident"], (shape, name, outside, inside)
+        end_input(child)
+
+
+def check_doctor(tslab: Command, pid: str) -> None:
+    said = tslab.run("doctor", pid, "--after", "0", status=1)
+    assert said.startswith('leak: 1 epoch "GET /upload" closed up to '), said
+    assert "nothing found" in tslab.run("doctor", pid)
+
+
+def check_watch(tslab: Command, pid: str) -> None:
+    lines = tslab.run("watch", pid, "-n", "2", "--interval", "0.1", "--json").splitlines()
+    assert len(lines) == 2, lines
+    assert json.loads(lines[1])["rss_bytes"] > 0, lines
+
+
+def check_diff(tslab: Command, pid: str, folder: Path) -> None:
+    look = folder / f"tslab-look-{pid}.json"
+    look.write_text(tslab.streams("stats", pid, "--json")[0], encoding="utf-8")
+    try:
+        tslab.run("diff", str(look), str(look), "--fail-on", "regression")
+    finally:
+        look.unlink()
+
+
+def check_run(tslab: Command, preload: str, leaker: str) -> None:
+    """The program runs in the place of the command, on the allocator."""
+    with process(tslab.path, "run", "--library", preload, "--", leaker) as child:
+        assert first_line(child) == "ready\n"
+        assert preload in Path(f"/proc/{child.pid}/maps").read_text(encoding="utf-8")
+        assert '"session"' in tslab.run("epochs", str(child.pid))
+        watch = subprocess.Popen(
+            [tslab.path, "watch", str(child.pid), "--interval", "0.1"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert "RSS" in first_line(watch)
+        end_input(child)
+        assert "has ended" in watch.communicate(timeout=30)[1]
+        assert (child.returncode, watch.returncode) == (0, 0)
+
+
+def read_until(terminal: int, text: bytes) -> bytes:
+    """What a terminal shows until a text appears there."""
+    shown = b""
+    end = time.monotonic() + 30
+    while text not in shown:
+        assert time.monotonic() < end, shown
+        if select.select([terminal], [], [], 1)[0]:
+            shown += os.read(terminal, 65536)
+    return shown
+
+
+def resize(terminal: int, lines: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+
+def check_top(tslab: Command, pid: str) -> None:
+    """On a terminal, with keys and a resize, and as plain text."""
+    assert pid in tslab.run("top", "--batch", "-n", "1")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(tslab.path, [tslab.path, "top", "--interval", "0.1"])
+    try:
+        resize(terminal, 24, 80)
+        read_until(terminal, b"tslab top")
+        os.write(terminal, b"?")
+        read_until(terminal, b"goes")
+        os.write(terminal, b"x")
+        read_until(terminal, b"quit")
+        resize(terminal, 30, 100)
+        read_until(terminal, b"tslab top")
+        os.write(terminal, b"q")
+        # The terminal gets its own screen back.
+        read_until(terminal, b"\x1b[?1049l")
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        os.close(terminal)
+
+
+def check_living(tslab: Command, preload: str, leaker: str) -> None:
+    with process(leaker, preload=preload) as child:
+        assert first_line(child) == "ready\n"
         pid = str(child.pid)
         check_leaks(tslab, pid)
         check_figures(tslab, pid)
+        check_why(tslab, pid)
+        check_doctor(tslab, pid)
+        check_watch(tslab, pid)
+        check_diff(tslab, pid, Path(leaker).parent)
+        check_top(tslab, pid)
         child.kill()
         child.wait()
-        assert pid in tslab.run("ps"), "what a killed process leaves is shown"
-        tslab.run("gc", "--dry-run")
-        assert pid in tslab.run("ps")
-        tslab.run("gc")
-        assert pid not in [word for line in tslab.run("ps").splitlines() for word in line.split()]
+        check_dead(tslab, pid)
+
+
+def check_dead(tslab: Command, pid: str) -> None:
+    assert pid in tslab.run("ps"), "what a killed process leaves is shown"
+    assert "--smaps" in tslab.run("why", pid, status=2)
+    assert "tslab stats" in tslab.run("watch", pid, status=2)
+    tslab.run("gc", "--dry-run")
+    assert pid in tslab.run("ps")
+    tslab.run("gc")
+    assert pid not in [word for line in tslab.run("ps").splitlines() for word in line.split()]
+
+
+def main(tslab_path: str, preload: str, leaker: str, filler: str) -> int:
+    tslab = Command(tslab_path)
+    check_living(tslab, preload, leaker)
+    check_run(tslab, preload, leaker)
+    for shape in ("small", "sparse", "large", "dirty", "epochs"):
+        check_shape(tslab, filler, shape)
     said = tslab.run("stats", "999999999", status=2)
     assert "999999999" in said, said
     return 0

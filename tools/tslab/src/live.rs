@@ -37,7 +37,8 @@ impl Total {
         Self { value: self.value.saturating_mul(weight), ..self }
     }
 
-    fn plus(self, other: Self) -> Self {
+    /// Of both.
+    pub fn plus(self, other: Self) -> Self {
         Self {
             value: self.value.saturating_add(other.value),
             unsettled: self.unsettled || other.unsettled,
@@ -81,7 +82,7 @@ pub struct Quantity<'a> {
     pub freed: &'static str,
     /// Freed by other threads.
     pub away: &'static str,
-    /// Field of epochs: blocks of whole units.
+    /// Field of epochs and of the process: blocks of whole units.
     pub large: &'static str,
 }
 
@@ -120,6 +121,14 @@ pub fn of_epochs(
     add_parts(&mut sums, tables, heaps, quantity)?;
     add_others(&mut sums, tables, quantity)?;
     Some(sums.into_iter().map(Total::of).collect())
+}
+
+/// Blocks of whole units in the default epoch, which keeps no list of them: all that the process
+/// counts, less those of other epochs. None when the file does not tell.
+pub fn large_of_default(process: &Rows, epochs: &Rows, quantity: &Quantity) -> Option<Total> {
+    let (all, large) = (process.column(quantity.large)?, epochs.column(quantity.large)?);
+    let listed = (0..epochs.len()).filter_map(|row| large.get(row));
+    Some(Total::of(listed.fold(all.get(0)?, u64::wrapping_sub)))
 }
 
 /// What lives in the default epoch: `others`, and in slabs the objects of `in_default`.

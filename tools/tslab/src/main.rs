@@ -5,9 +5,11 @@
 
 mod commands;
 mod control;
+mod elf;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixture;
+mod holdings;
 mod host;
 mod live;
 mod modules;
@@ -18,6 +20,7 @@ mod openmetrics;
 mod profile;
 mod sampling;
 mod segment;
+mod smaps;
 mod snapshot;
 mod symbols;
 mod text;
@@ -29,13 +32,19 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use commands::{Answer, Setting, epochs, gc, leaks, profile as profiler, ps, serve, stats};
+use commands::{
+    Answer, Setting, diff, doctor, epochs, gc, leaks, profile as profiler, ps, run as launch,
+    serve, stats, top, watch, why,
+};
 
 const EXITS: &str = "\
 Exit status:
   0  done
-  1  `leaks` found some
+  1  `leaks` found some, `doctor` has findings, `diff --fail-on` found growth
   2  something could not be done: standard error says what, and what to do";
+
+const RUN_EXITS: &str = "\
+Exit status: the program's, and its signals; 2: it could not be started";
 
 /// Shows what processes on the tslab allocator do with their memory
 #[derive(Debug, Parser)]
@@ -99,6 +108,30 @@ enum Command {
         addresses: bool,
     },
 
+    /// Show where the memory of one process went: parts that add up to what is resident
+    #[command(after_help = EXITS)]
+    Why(why::Arguments),
+
+    /// Look for what is wrong with one process's memory, and say what to do
+    #[command(after_help = doctor_help())]
+    Doctor(doctor::Arguments),
+
+    /// Show what changes in one process, a line a second
+    #[command(after_help = EXITS)]
+    Watch(watch::Arguments),
+
+    /// Show all processes, and one of them from close by, as they change
+    #[command(after_help = EXITS)]
+    Top(top::Arguments),
+
+    /// Compare two looks at a process, by epoch label and size class
+    #[command(after_help = EXITS)]
+    Diff(diff::Arguments),
+
+    /// Start an unchanged program on the allocator
+    #[command(after_help = RUN_EXITS)]
+    Run(launch::Arguments),
+
     /// Write who allocates, and who allocated what lives, for pprof or flame graphs
     #[command(after_help = EXITS)]
     Profile(profiler::Arguments),
@@ -114,6 +147,10 @@ enum Command {
     /// Serve the figures of all processes over HTTP: OpenMetrics at /metrics, JSON below /api
     #[command(after_help = EXITS)]
     Serve(serve::Arguments),
+}
+
+fn doctor_help() -> String {
+    format!("Causes, and from when on they count:\n{}\n{EXITS}", doctor::thresholds())
 }
 
 fn main() -> ExitCode {
@@ -139,6 +176,12 @@ fn run(arguments: Arguments) -> Result<Answer> {
             let run = if addresses { leaks::run_with_addresses } else { leaks::run };
             run(&setting, &target, limits)
         }
+        Command::Why(arguments) => why::run(&setting, &arguments),
+        Command::Doctor(arguments) => doctor::run(&setting, &arguments),
+        Command::Watch(arguments) => watch::run(&setting, &arguments),
+        Command::Top(arguments) => top::run(&setting, &arguments),
+        Command::Diff(arguments) => diff::run(&setting, &arguments),
+        Command::Run(arguments) => launch::run(&arguments),
         Command::Profile(arguments) => profiler::run(&setting, &arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
         Command::Serve(arguments) => serve::run(&setting, &arguments),

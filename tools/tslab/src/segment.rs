@@ -122,6 +122,8 @@ pub struct Header {
     pub start_ticks: u64,
     /// Of a page; 0: damaged.
     pub page_bytes: u32,
+    /// `CLOCK_MONOTONIC` when the file was made, in ms.
+    pub made_ms: u64,
     /// `CLOCK_MONOTONIC` when the process last wrote to it, in ms.
     pub told_ms: u64,
     /// Of the library.
@@ -182,6 +184,7 @@ pub struct Table {
     at: u64,
     row_bytes: u32,
     rows: u32,
+    most_rows: u32,
     fields: Vec<Field>,
 }
 
@@ -252,6 +255,16 @@ impl<'a> Rows<'a> {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.table.rows as usize
+    }
+
+    /// Of the table.
+    pub fn name(&self) -> &'a str {
+        &self.table.name
+    }
+
+    /// How many the format has room for.
+    pub fn most(&self) -> u64 {
+        self.table.most_rows.into()
     }
 
     /// What the table consists of.
@@ -394,6 +407,7 @@ fn understand(header: &[u8; HEADER_BYTES]) -> Header {
         pid: word(header, 64),
         page_bytes: word(header, 68),
         start_ticks: long(header, 72),
+        made_ms: long(header, 80),
         told_ms: long(header, 88),
         version: text(&header[96..112]),
     }
@@ -447,12 +461,13 @@ fn table_of(bytes: &[u8], limit: u64) -> Result<Table, Error> {
         at: long(bytes, 16),
         row_bytes: word(bytes, 24),
         rows: word(bytes, 32),
+        most_rows: word(bytes, 28),
         is_full: word(bytes, 36) != 0,
         fields: Vec::new(),
     };
     let ends_inside = table.at.checked_add(table.bytes()).is_some_and(|end| end <= limit);
     let has_bytes = table.row_bytes > 0 || table.rows == 0;
-    if table.rows > word(bytes, 28) || !has_bytes || !ends_inside {
+    if table.rows > table.most_rows || !has_bytes || !ends_inside {
         return Err(damaged(format!("its table {:?} lies outside of it", table.name)));
     }
     Ok(table)

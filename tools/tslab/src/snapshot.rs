@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::holdings::Holdings;
 use crate::live::{self, Counts, Quantity, Role, Tables, Total};
 use crate::sampling::Sampling;
 use crate::segment::{Error, Header, Rows, Segment, Source, Unit};
@@ -26,6 +27,8 @@ pub struct Snapshot {
     pub classes: Vec<Class>,
     /// What each heap has allocated; none when the file does not tell.
     pub heaps: Option<Vec<Counts>>,
+    /// What heaps hold, and how full the tables are.
+    pub holdings: Holdings,
     /// Of the default epoch, what is in no class: sampled blocks, each of which lies alone.
     pub alone: Live,
     /// What was sampled.
@@ -223,6 +226,7 @@ impl Snapshot {
         let process = segment.rows("process")?;
         let epochs_again = segment.rows("epochs")?;
         let reading = Reading {
+            process: process.as_ref(),
             sizes: class_sizes(classes.as_ref()),
             heaps: heaps.as_ref().and_then(live::heaps),
             tables: tables(epochs.as_ref(), heaps.as_ref(), bins.as_ref()),
@@ -235,6 +239,7 @@ impl Snapshot {
             epochs: reading.epochs(epochs.as_ref(), epochs_again.as_ref()),
             classes: reading.classes(bins.as_ref()),
             heaps: reading.heap_counts(),
+            holdings: reading.holdings(),
             alone: reading.alone(),
             sampling: Sampling::read(segment)?,
             threads: heaps.as_ref().and_then(threads),
@@ -349,6 +354,7 @@ type ByRow = Option<Vec<Option<Total>>>;
 
 // What is looked up while epochs and classes are put together.
 struct Reading<'a> {
+    process: Option<&'a Rows<'a>>,
     tables: Option<Tables<'a>>,
     heaps: Option<Vec<(usize, Role)>>,
     classes: Option<&'a Rows<'a>>,
@@ -359,6 +365,11 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn heap_counts(&self) -> Option<Vec<Counts>> {
         live::counts(self.tables?, self.heaps.as_ref()?)
+    }
+
+    fn holdings(&self) -> Holdings {
+        let roles = self.heaps.as_deref().unwrap_or_default();
+        Holdings::of(self.tables, roles, self.classes, self.labels)
     }
 
     fn in_default(&self) -> Option<Vec<Total>> {
@@ -441,12 +452,17 @@ impl Reading<'_> {
         let mut totals: Vec<_> = totals.into_iter().map(Some).collect();
         if let Some(default) = totals.first_mut() {
             let in_default = self.in_default();
-            let others = default.take();
+            let others = default.take().zip(self.large_of_default(quantity));
+            let others = others.map(|(others, large)| others.plus(large));
             *default = others
                 .zip(in_default)
                 .and_then(|(others, in_default)| live::with_slabs(others, &in_default, quantity));
         }
         Some(totals)
+    }
+
+    fn large_of_default(&self, quantity: &Quantity) -> Option<Total> {
+        live::large_of_default(self.process?, self.tables?.epochs, quantity)
     }
 
     fn classes(&self, bins: Option<&Rows>) -> Vec<Class> {
@@ -476,235 +492,4 @@ impl Reading<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::io;
-
-    use super::*;
-    use crate::fixture::{Image, sample};
-
-    fn snapshot(image: &Image) -> Snapshot {
-        Snapshot::read(&Segment::open(image.bytes()).unwrap()).unwrap()
-    }
-
-    fn epoch(snapshot: &Snapshot, row: u64) -> Epoch {
-        (*snapshot.epochs_by_row().get(&row).expect("an epoch in this row")).clone()
-    }
-
-    fn figures(live: Live) -> (Option<u64>, Option<u64>, bool) {
-        (live.objects, live.bytes, live.unsettled)
-    }
-
-    #[test]
-    fn what_lives_is_what_went_out_less_what_came_back() {
-        let snapshot = snapshot(&sample(42, 7));
-        let live = |row| figures(epoch(&snapshot, row).live);
-        assert_eq!(live(0), (Some(133), Some(216_768), false));
-        assert_eq!(live(3), (Some(319), Some(154_880), false));
-        assert_eq!(live(7), (Some(357), Some(47_872), false));
-        assert_eq!(live(5), (Some(0), Some(0), false));
-        let totals = snapshot.totals();
-        assert_eq!((totals.live_objects, totals.live_bytes), (Some(809), Some(419_520)));
-        assert_eq!(totals.epochs_open, Some(1));
-        assert_eq!(totals.epochs_closed_with_survivors, Some(1));
-        assert_eq!((totals.threads, totals.hot_bytes), (Some(1), Some(15 * 128 + 2 * 256)));
-    }
-
-    #[test]
-    fn the_last_moment_may_be_an_epochs() {
-        let mut image = sample(42, 7);
-        assert_eq!(snapshot(&image).last_ms(), 1_000_000);
-        image.told_ms = 500_000;
-        assert_eq!(snapshot(&image).last_ms(), 990_000);
-    }
-
-    #[test]
-    fn epochs_have_labels_states_and_parents() {
-        let snapshot = snapshot(&sample(42, 7));
-        assert_eq!(snapshot.epochs.len(), 5);
-        let step = epoch(&snapshot, 5);
-        assert_eq!((step.parent, step.state), (Some(3), Some(State::Closed)));
-        assert_eq!((step.label.as_deref(), step.id), (Some("step"), 1 << 24 | 5));
-        assert_eq!(epoch(&snapshot, 6).state, Some(State::Released));
-        assert_eq!(epoch(&snapshot, 3).closed_ms, None);
-        assert_eq!(epoch(&snapshot, 0).label.as_deref(), Some("default"));
-    }
-
-    #[test]
-    fn sampled_objects_of_the_default_epoch_are_in_no_class() {
-        let mut image = sample(42, 7);
-        image.set_all("heaps", 1, &[("cut_objects", 9), ("cut_bytes", 1000)]);
-        image.set_all("heaps", 2, &[("freed_objects", 2), ("freed_bytes", 64)]);
-        image.set_all("heaps", 1, &[("away_objects", 3), ("away_bytes", 100)]);
-        let snapshot = snapshot(&image);
-        assert_eq!(figures(snapshot.alone), (Some(4), Some(836), false));
-        assert_eq!(figures(epoch(&snapshot, 0).live), (Some(137), Some(217_604), false));
-        assert_eq!(figures(epoch(&snapshot, 3).live), (Some(319), Some(154_880), false));
-        assert_eq!(snapshot.classes[1].live, Some(131));
-    }
-
-    #[test]
-    fn classes_are_summed_over_threads() {
-        let snapshot = snapshot(&sample(42, 7));
-        let class = &snapshot.classes[1];
-        assert_eq!((class.bytes, class.capacity), (Some(128), Some(512)));
-        assert_eq!((class.live, class.hot), (Some(131), Some(15)));
-        assert_eq!((class.slabs, class.opened, class.allocations), (Some(2), Some(4), Some(1000)));
-        assert_eq!(snapshot.classes.len(), 4);
-    }
-
-    #[test]
-    fn what_the_file_does_not_have_is_not_known() {
-        let without = |table, field| {
-            let mut image = sample(42, 7);
-            image.forget(table, field);
-            snapshot(&image)
-        };
-        for (table, field) in SURVIVOR_FIELDS.into_iter().filter(|(table, _)| *table != "epochs") {
-            let snapshot = without(table, field);
-            assert_eq!(epoch(&snapshot, 7).live.objects, None, "{table}.{field}");
-            assert_eq!(snapshot.totals().live_objects, None, "{table}.{field}");
-            assert_eq!(snapshot.missing, [format!("{table}.{field}")]);
-        }
-        let sent = without("bins", "sent");
-        assert_eq!(epoch(&sent, 0).live.objects, None);
-        assert_eq!(epoch(&sent, 7).live.objects, Some(357));
-        let bytes = without("classes", "bytes");
-        assert_eq!(figures(epoch(&bytes, 7).live), (Some(357), None, false));
-        let state = without("epochs", "state");
-        assert_eq!((epoch(&state, 7).state, state.totals().epochs_open), (None, None));
-        assert!(without("epochs", "id").epochs.is_empty());
-    }
-
-    #[test]
-    fn missing_tables_are_not_known() {
-        for table in ["process", "classes", "labels", "epochs", "heaps", "bins"] {
-            let mut image = sample(42, 7);
-            image.tables.retain(|known| known.name != table);
-            let snapshot = snapshot(&image);
-            let totals = snapshot.totals();
-            assert_eq!(
-                totals.live_objects.is_some(),
-                ["process", "classes", "labels"].contains(&table)
-            );
-            assert_eq!(snapshot.epochs.is_empty(), table == "epochs");
-        }
-    }
-
-    #[test]
-    fn newer_fields_of_the_process_are_told_under_their_names() {
-        let mut image = sample(42, 7);
-        image.table("process").fields[0].name = "sealed_bytes";
-        let snapshot = snapshot(&image);
-        assert_eq!(snapshot.process[0].name, "sealed_bytes");
-        assert_eq!(snapshot.process[0].value, Some(1 << 20));
-    }
-
-    #[test]
-    fn counters_that_wrapped_still_make_differences() {
-        let mut image = sample(42, 7);
-        // 1000 cut and 600 freed as before, both close to the end of their range.
-        image.set_all("heaps", 3, &[("cut_objects", 399), ("freed_objects", u64::MAX)]);
-        image.set_all("heaps", 3, &[("cut_bytes", 25_599), ("freed_bytes", u64::MAX)]);
-        // Sent 8 in all and taken 4, of which 7 and 4 before they wrapped.
-        image.set_class("bins", 0, "sent", 1, u64::from(u32::MAX) - 5);
-        image.set_class("bins", 1, "taken", 1, u64::from(u32::MAX) - 3);
-        let snapshot = snapshot(&image);
-        assert_eq!(figures(epoch(&snapshot, 3).live), (Some(319), Some(154_880), false));
-        assert_eq!(snapshot.classes[1].live, Some(135 - 4));
-        assert!(!snapshot.classes[1].unsettled);
-    }
-
-    #[test]
-    fn negative_totals_are_0_and_unsettled() {
-        let mut image = sample(42, 7);
-        image.set("heaps", 3, "freed_objects", 5_000);
-        image.set_class("bins", 1, "taken", 1, 50);
-        let snapshot = snapshot(&image);
-        let live = epoch(&snapshot, 3).live;
-        assert_eq!((live.objects, live.unsettled), (Some(0), true));
-        assert_eq!((snapshot.classes[1].live, snapshot.classes[1].unsettled), (Some(135), true));
-        assert!(snapshot.totals().unsettled);
-    }
-
-    #[test]
-    fn survivors_may_be_freed_before_they_are_counted() {
-        let mut image = sample(42, 7);
-        image.set_class("epochs", 7, "survivors", 2, u64::from(u32::MAX) - 2);
-        let epoch = epoch(&snapshot(&image), 7);
-        assert_eq!(figures(epoch.live), (Some(337), Some(340 * 128 - 3 * 256), false));
-        assert_eq!(epoch.survivors.len(), 1);
-    }
-
-    #[test]
-    fn counters_at_their_ends_do_no_harm() {
-        let mut image = sample(42, 7);
-        let fields = ["cut_objects", "cut_bytes", "freed_objects", "away_bytes"];
-        for field in fields {
-            image.set("heaps", 3, field, u64::MAX);
-        }
-        for field in ["opened_ms", "closed_ms", "held_bytes", "large_objects", "large_bytes"] {
-            image.set("epochs", 7, field, u64::MAX);
-        }
-        for field in ["out", "hot", "sent", "taken"] {
-            (0..4).for_each(|row| image.set_class("bins", row, field, 3, u32::MAX.into()));
-        }
-        let snapshot = snapshot(&image);
-        assert_eq!(epoch(&snapshot, 7).since_closed_ms(5), Some(0));
-        assert!(snapshot.totals().live_objects.is_some());
-    }
-
-    #[test]
-    fn heaps_of_epochs_and_bins_without_a_row_are_passed_over() {
-        let mut image = sample(42, 7);
-        image.set("heaps", 3, "epoch", 4_000_000_000);
-        let table = image.table("bins");
-        (table.rows, table.most_rows, table.is_full) = (2, 2, 1);
-        let snapshot = snapshot(&image);
-        assert_eq!(epoch(&snapshot, 3).live.objects, Some(1));
-        assert_eq!(snapshot.full_tables, ["bins"]);
-    }
-
-    // A file whose epoch in row 7 is replaced between two reads of its table.
-    struct Changing {
-        before: Vec<u8>,
-        after: Vec<u8>,
-        reads: Cell<u32>,
-    }
-
-    impl Source for Changing {
-        fn bytes(&self) -> io::Result<u64> {
-            self.before.bytes()
-        }
-
-        fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-            self.reads.set(self.reads.get() + 1);
-            // The header and two kinds of descriptions come before the first table.
-            let source = if self.reads.get() <= 4 { &self.before } else { &self.after };
-            source.read_exact_at(into, at)
-        }
-    }
-
-    #[test]
-    fn an_epoch_that_is_replaced_meanwhile_is_passed_over() {
-        for id in [0, 2 << 24 | 7] {
-            let mut image = sample(42, 7);
-            let before = image.bytes();
-            image.set("epochs", 7, "id", id);
-            let source = Changing { before, after: image.bytes(), reads: Cell::new(0) };
-            let snapshot = Snapshot::read(&Segment::open(source).unwrap()).unwrap();
-            assert!(!snapshot.epochs_by_row().contains_key(&7));
-            assert!(snapshot.epochs_by_row().contains_key(&3));
-        }
-    }
-
-    #[test]
-    fn survivors_that_change_meanwhile_are_unsettled() {
-        let mut image = sample(42, 7);
-        let before = image.bytes();
-        image.set_class("epochs", 7, "survivors", 1, 341);
-        let source = Changing { before, after: image.bytes(), reads: Cell::new(0) };
-        let snapshot = Snapshot::read(&Segment::open(source).unwrap()).unwrap();
-        assert!(epoch(&snapshot, 7).live.unsettled && !epoch(&snapshot, 3).live.unsettled);
-    }
-}
+mod tests;

@@ -33,6 +33,15 @@ pub fn bytes(value: Option<u64>) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[power as usize - 1])
 }
 
+/// A number that only its size matters of: "7", "12.3k", "4.5M".
+pub fn rate(value: f64) -> String {
+    match value {
+        value if value < 9_999.5 => format!("{value:.0}"),
+        value if value < 999_950.0 => format!("{:.1}k", value / 1e3),
+        value => format!("{:.1}M", value / 1e6),
+    }
+}
+
 /// A time that has passed: "61 s", "17 min", "30 h", "9 d".
 pub fn age(ms: Option<u64>) -> String {
     let Some(ms) = ms else { return NOT_KNOWN.to_owned() };
@@ -65,7 +74,15 @@ pub fn label(label: Option<&str>) -> String {
 
 /// JSON, in which nothing controls the terminal.
 pub fn json(report: &impl Serialize) -> serde_json::Result<String> {
-    let json = serde_json::to_string_pretty(report)?;
+    Ok(shown(&serde_json::to_string_pretty(report)?))
+}
+
+/// The same on one line.
+pub fn json_line(report: &impl Serialize) -> serde_json::Result<String> {
+    Ok(shown(&serde_json::to_string(report)?))
+}
+
+fn shown(json: &str) -> String {
     let mut shown = String::with_capacity(json.len() + 1);
     for char in json.chars() {
         // JSON escapes what is below a blank; further control characters occur in texts alone.
@@ -78,7 +95,7 @@ pub fn json(report: &impl Serialize) -> serde_json::Result<String> {
         }
     }
     shown.push('\n');
-    Ok(shown)
+    shown
 }
 
 /// The word for an epoch's state.
@@ -173,6 +190,20 @@ mod tests {
             assert_eq!(bytes(Some(value)), shown);
         }
         assert_eq!(bytes(None), "?");
+    }
+
+    #[test]
+    fn rates_have_at_most_five_digits() {
+        let cases = [
+            (0.4, "0"),
+            (9_999.0, "9999"),
+            (9_999.6, "10.0k"),
+            (999_949.0, "999.9k"),
+            (1e9, "1000.0M"),
+        ];
+        for (value, shown) in cases {
+            assert_eq!(rate(value), shown);
+        }
     }
 
     #[test]

@@ -16,22 +16,22 @@ const MOST_INDENT: usize = 64;
 pub(super) struct Report {
     #[serde(flatten)]
     identity: Identity,
-    epochs: Vec<Row>,
+    pub(super) epochs: Vec<Row>,
 }
 
 // An epoch in the order of the tree: parents stand before their children.
-#[derive(Debug, Serialize)]
-struct Row {
-    epoch: u64,
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) epoch: u64,
     id: u64,
     parent: Option<u64>,
-    depth: usize,
-    label: Option<String>,
-    state: Option<State>,
-    age_ms: Option<u64>,
+    pub(super) depth: usize,
+    pub(super) label: Option<String>,
+    pub(super) state: Option<State>,
+    pub(super) age_ms: Option<u64>,
     closed_for_ms: Option<u64>,
-    live: Live,
-    held_bytes: Option<u64>,
+    pub(super) live: Live,
+    pub(super) held_bytes: Option<u64>,
     soft_limit_bytes: Option<u64>,
     hard_limit_bytes: Option<u64>,
 }

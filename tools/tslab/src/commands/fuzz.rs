@@ -2,6 +2,7 @@
 
 use super::serve::tests::checked_scrape;
 use super::{Subject, epochs, leaks, profile, stats};
+use super::{diff, doctor, top, watch, why};
 use crate::fixture::{Random, add_samples, sample};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
@@ -23,6 +24,7 @@ fn read(bytes: Vec<u8>, with_json: bool) -> bool {
     if with_json {
         shown += &text::json(&stats).unwrap();
         shown += &text::json(&epochs).unwrap();
+        shown += &read_closely(&subject);
         shown += &profile::every_format(&subject);
     }
     assert!(!shown.chars().any(|char| char.is_control() && char != '\n'), "{shown:?}");
@@ -30,6 +32,22 @@ fn read(bytes: Vec<u8>, with_json: bool) -> bool {
         checked_scrape(subject);
     }
     true
+}
+
+fn read_closely(subject: &Subject) -> String {
+    let doctor = doctor::Report::of(subject, 0, 0);
+    let json = text::json(&doctor).unwrap();
+    let whole = Subject::of_bytes(sample(42, 7).bytes());
+    [
+        doctor.text() + &json,
+        why::of_any_memory(subject),
+        watch::between(&whole, subject),
+        watch::between(subject, &whole),
+        diff::between(&whole, subject),
+        diff::between(subject, &whole),
+        top::frame_of(subject),
+    ]
+    .concat()
 }
 
 // Values at which places, counts and sums break.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -11,14 +12,21 @@ use crate::host::{self, Entry, Life};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
+mod account;
+pub mod diff;
+pub mod doctor;
 pub mod epochs;
 pub mod gc;
 pub mod leaks;
 pub mod profile;
 pub mod ps;
+pub mod run;
 pub mod serve;
 pub mod stats;
 mod survivors;
+pub mod top;
+pub mod watch;
+pub mod why;
 
 #[cfg(test)]
 mod fuzz;
@@ -63,6 +71,16 @@ impl fmt::Display for NotFound {
 }
 
 impl std::error::Error for NotFound {}
+
+/// Writes to standard output at once. False when nobody reads there any more.
+fn show(output: &str) -> Result<bool> {
+    let mut out = io::stdout().lock();
+    match out.write_all(output.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(error).context("cannot write the output"),
+        Ok(()) => Ok(true),
+    }
+}
 
 /// A process whose file was read.
 #[derive(Debug)]

@@ -95,7 +95,6 @@ impl Image {
             image.set("classes", row, "capacity", 65536 / bytes);
         }
         image.text("labels", 0, b"default");
-        image.text("labels", 1, b"other");
         image
     }
 
@@ -325,7 +324,8 @@ fn sample_fields() -> Vec<Field> {
 pub fn sample(pid: u32, start_ticks: u64) -> Image {
     let mut image = Image::new(pid, start_ticks);
     image.set_all("process", 0, &[("open_bytes", 1 << 20), ("purges", 5)]);
-    image.set_all("epochs", 0, &[("large_objects", 2), ("large_bytes", 200_000)]);
+    // Two in the default epoch, and one in epoch 3.
+    image.set_all("process", 0, &[("large_objects", 3), ("large_bytes", 200_000 + 131_072)]);
     add_epoch(&mut image, 3, "batch", &[("opened_ms", TOLD_MS - 10_000), ("held_bytes", 262_144)]);
     image.set_all("epochs", 3, &[("large_objects", 1), ("large_bytes", 131_072)]);
     let closed = [("state", 1), ("opened_ms", 100), ("closed_ms", TOLD_MS - 61_000)];

@@ -155,6 +155,7 @@ fn sizes_at_a_bound_are_within_it() {
 fn the_smaller_labels_are_summed_up() {
     let mut image = sample(42, 7);
     add_epoch(&mut image, 2, "other", &[("large_objects", 1), ("large_bytes", 9 << 20)]);
+    image.set_all("process", 0, &[("large_objects", 4), ("large_bytes", 331_072 + (9 << 20))]);
     let limits = Limits { most_labels: 2, ..LIMITS };
     let text = scrape(&mut Ledger::new(limits), &image);
     let labels = text.lines().filter(|line| line.starts_with("tslab_label_epochs{")).count();

@@ -1,0 +1,311 @@
+//! diff: what grew between two looks at a process, by epoch label and size class.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::{Answer, Setting};
+use crate::text::{self, Align, Grid};
+
+mod side;
+
+use side::{Side, Sum};
+
+/// What `diff` is asked.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A statistics file, or what `stats --json` or `epochs --json` wrote
+    before: PathBuf,
+
+    /// The same, later
+    after: PathBuf,
+
+    /// End with status 1 when something grew
+    #[arg(long, value_name = "WHAT")]
+    fail_on: Option<FailOn>,
+
+    /// By how much it may grow, in percent of what it was before
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = tolerance)]
+    tolerance: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// Something grew beyond the tolerance
+    Regression,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent),
+        _ => Err("a percentage from 0 on is wanted".to_owned()),
+    }
+}
+
+/// What a difference is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Topic {
+    /// The whole process.
+    Process,
+    /// All epochs with a label; None: those whose label is not known.
+    Label(Option<String>),
+    /// The default epoch's objects of a size class, in bytes, and all slabs of it.
+    Class(u64),
+}
+
+/// Which of its quantities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Quantity {
+    /// Live objects, in bytes.
+    LiveBytes,
+    /// Live objects.
+    Objects,
+    /// What is resident of a process; what epochs and slabs hold.
+    ResidentBytes,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Difference {
+    topic: Topic,
+    quantity: Quantity,
+    before: u64,
+    after: u64,
+    /// It grew beyond the tolerance.
+    regression: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    tolerance_percent: f64,
+    /// What is known of both sides and not the same, the largest first.
+    differences: Vec<Difference>,
+    /// How many quantities are known of both sides.
+    compared: usize,
+    regressions: usize,
+}
+
+/// Compares two files.
+pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
+    let (before, after) = (Side::read(&arguments.before)?, Side::read(&arguments.after)?);
+    let report = Report::of(&before, &after, arguments.tolerance);
+    if report.compared == 0 {
+        bail!(
+            "{} is {}, and {} is {}: they tell of nothing that could be compared; take both in \
+             the same way",
+            text::printable(&arguments.before.to_string_lossy()),
+            before.form,
+            text::printable(&arguments.after.to_string_lossy()),
+            after.form
+        );
+    }
+    let unsettled = [&before, &after].into_iter().filter(|side| side.unsettled).count();
+    let note = "figures were changing while they were read: what came out negative counts as 0";
+    Ok(Answer {
+        output: setting.output(&report, Report::text)?,
+        notes: if unsettled > 0 { vec![note.to_owned()] } else { Vec::new() },
+        found: arguments.fail_on == Some(FailOn::Regression) && report.regressions > 0,
+        failed: false,
+    })
+}
+
+// Whether more than so many percent were added. What was not there before grew without measure.
+#[expect(clippy::cast_precision_loss, reason = "a tolerance is no exact number")]
+fn grew(before: u64, after: u64, tolerance: f64) -> bool {
+    after > before && (after - before) as f64 * 100.0 > before as f64 * tolerance
+}
+
+impl Report {
+    fn of(before: &Side, after: &Side, tolerance: f64) -> Self {
+        let mut all = Vec::new();
+        let mut add = |topic: Topic, before: Sum, after: Sum| {
+            let pairs = [
+                (Quantity::LiveBytes, before.live_bytes, after.live_bytes),
+                (Quantity::Objects, before.objects, after.objects),
+                (Quantity::ResidentBytes, before.resident_bytes, after.resident_bytes),
+            ];
+            for (quantity, before, after) in pairs {
+                let Some((before, after)) = before.zip(after) else { continue };
+                let regression = grew(before, after, tolerance);
+                let topic = topic.clone();
+                all.push(Difference { topic, quantity, before, after, regression });
+            }
+        };
+        add(Topic::Process, before.process, after.process);
+        for (label, before, after) in pairs(before.labels.as_ref(), after.labels.as_ref()) {
+            add(Topic::Label(label), before, after);
+        }
+        for (class, before, after) in pairs(before.classes.as_ref(), after.classes.as_ref()) {
+            add(Topic::Class(class), before, after);
+        }
+        let compared = all.len();
+        all.retain(|difference| difference.before != difference.after);
+        all.sort_by_key(Difference::order);
+        let regressions = all.iter().filter(|difference| difference.regression).count();
+        Self { tolerance_percent: tolerance, differences: all, compared, regressions }
+    }
+
+    fn text(&self) -> String {
+        if self.differences.is_empty() {
+            return format!(
+                "no difference in {}\n",
+                text::count(Some(self.compared as u64), "figure")
+            );
+        }
+        let mut grid = Grid::new(&[
+            ("", Align::Left),
+            ("WHAT", Align::Left),
+            ("", Align::Left),
+            ("BEFORE", Align::Right),
+            ("AFTER", Align::Right),
+            ("CHANGE", Align::Right),
+            ("%", Align::Right),
+        ]);
+        self.differences.iter().for_each(|difference| grid.row(difference.texts()));
+        let grown = text::count(Some(self.regressions as u64), "figure");
+        format!("{}{grown} grew by more than {} %\n", grid.render(), self.tolerance_percent)
+    }
+}
+
+// What is known of both sides; what one of them lacks altogether is 0 there.
+fn pairs<K: Ord + Clone>(
+    before: Option<&BTreeMap<K, Sum>>,
+    after: Option<&BTreeMap<K, Sum>>,
+) -> Vec<(K, Sum, Sum)> {
+    let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
+    let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let of = |side: &BTreeMap<K, Sum>, key: &K| side.get(key).copied().unwrap_or(Sum::NOTHING);
+    keys.into_iter().map(|key| (key.clone(), of(before, key), of(after, key))).collect()
+}
+
+impl Difference {
+    // Those that grew too much first, in each of them bytes before objects, the larger first.
+    fn order(&self) -> (bool, bool, Reverse<u64>, Topic) {
+        let size = self.after.abs_diff(self.before);
+        let is_count = self.quantity == Quantity::Objects;
+        (!self.regression, is_count, Reverse(size), self.topic.clone())
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let topic = match &self.topic {
+            Topic::Process => "process".to_owned(),
+            Topic::Label(label) => text::label(label.as_deref()),
+            Topic::Class(bytes) => format!("class {bytes} B"),
+        };
+        let quantity = match (self.quantity, &self.topic) {
+            (Quantity::LiveBytes, _) => "live",
+            (Quantity::Objects, _) => "objects",
+            (Quantity::ResidentBytes, Topic::Process) => "RSS",
+            (Quantity::ResidentBytes, _) => "held",
+        };
+        let is_count = self.quantity == Quantity::Objects;
+        let shown = |value: u64| {
+            if is_count { value.to_string() } else { text::bytes(Some(value)) }
+        };
+        let sign = if self.after > self.before { "+" } else { "-" };
+        vec![
+            if self.regression { "!" } else { " " }.to_owned(),
+            topic,
+            quantity.to_owned(),
+            shown(self.before),
+            shown(self.after),
+            format!("{sign}{}", shown(self.after.abs_diff(self.before))),
+            self.percent(sign),
+        ]
+    }
+
+    fn percent(&self, sign: &str) -> String {
+        let size = u128::from(self.after.abs_diff(self.before));
+        match self.before {
+            0 => "new".to_owned(),
+            before => format!("{sign}{}", size * 100 / u128::from(before)),
+        }
+    }
+}
+
+/// The difference between two processes.
+#[cfg(test)]
+pub(super) fn between(before: &super::Subject, after: &super::Subject) -> String {
+    let side = |subject: &super::Subject| Side::of_snapshot(&subject.snapshot);
+    let report = Report::of(&side(before), &side(after), 5.0);
+    report.text() + &text::json(&report).expect("JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Image, add_epoch, sample};
+
+    fn side(image: &Image) -> Side {
+        Side::of_bytes(image.bytes())
+    }
+
+    fn report(before: &Image, after: &Image, tolerance: f64) -> Report {
+        Report::of(&side(before), &side(after), tolerance)
+    }
+
+    #[test]
+    fn files_that_tell_the_same_do_not_differ() {
+        let report = report(&sample(42, 7), &sample(43, 8), 0.0);
+        assert!(report.differences.is_empty() && report.compared > 10);
+        assert!(report.text().starts_with("no difference in "));
+    }
+
+    #[test]
+    fn growth_is_shown_by_label_and_class() {
+        let mut after = sample(42, 7);
+        after.set_class("epochs", 7, "survivors", 1, 440);
+        after.set("epochs", 7, "held_bytes", 65_536);
+        after.set_class("bins", 1, "out", 1, 99);
+        let report = report(&sample(42, 7), &after, 5.0);
+        let expected = "
+   WHAT                       BEFORE      AFTER     CHANGE    %
+!  \"GET /upload\"  held      48.0 KiB   64.0 KiB  +16.0 KiB  +33
+!  \"GET /upload\"  live      46.8 KiB   59.3 KiB  +12.5 KiB  +26
+!  \"GET /upload\"  objects        357        457       +100  +28
+!  process        objects        809        908        +99  +12
+   process        live     409.7 KiB  422.1 KiB  +12.4 KiB   +3
+   \"default\"      live     211.7 KiB  211.6 KiB     -128 B   -0
+   class 128 B    live      16.4 KiB   16.3 KiB     -128 B   -0
+   \"default\"      objects        133        132         -1   -0
+   class 128 B    objects        131        130         -1   -0
+4 figures grew by more than 5 %
+";
+        assert_eq!(format!("\n{}", report.text()), expected);
+    }
+
+    #[test]
+    fn the_tolerance_is_what_may_be_added() {
+        assert!(!grew(100, 105, 5.0) && grew(100, 106, 5.0));
+        assert!(!grew(100, 100, 0.0) && grew(100, 101, 0.0) && !grew(100, 99, 0.0));
+        assert!(grew(0, 1, 1e9) && !grew(0, 0, 0.0));
+        assert!(grew(1, u64::MAX, 5.0) && !grew(u64::MAX, 1, 5.0));
+    }
+
+    #[test]
+    fn what_appeared_was_nothing_before_and_what_is_gone_shrank() {
+        let mut after = sample(42, 7);
+        add_epoch(&mut after, 2, "new", &[("held_bytes", 4096)]);
+        let appeared = report(&sample(42, 7), &after, 50.0);
+        let topic = Topic::Label(Some("new".to_owned()));
+        let difference = &appeared.differences[0];
+        assert_eq!((&difference.topic, difference.before, difference.after), (&topic, 0, 4096));
+        assert!(difference.regression && appeared.text().contains("new\n"));
+        let gone = report(&after, &sample(42, 7), 0.0);
+        assert_eq!((gone.regressions, gone.differences.len()), (0, 1));
+    }
+
+    #[test]
+    fn percentages_are_checked() {
+        assert_eq!(tolerance("0"), Ok(0.0));
+        assert_eq!(tolerance("12.5"), Ok(12.5));
+        for text in ["-1", "nan", "inf", "x", ""] {
+            assert!(tolerance(text).is_err(), "{text}");
+        }
+    }
+}

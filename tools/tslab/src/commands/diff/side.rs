@@ -1,0 +1,290 @@
+//! One of the two things that are compared, from whichever form it comes in.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use crate::host;
+use crate::segment::{Segment, Source};
+use crate::snapshot::{Class, Snapshot};
+use crate::text;
+
+const MAGIC: &[u8] = b"tslabst";
+
+// More than a process with all epochs that there is room for writes.
+const MOST_JSON_BYTES: u64 = 1 << 30;
+
+/// What is compared of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Live objects, in bytes.
+    pub live_bytes: Option<u64>,
+    /// Live objects.
+    pub objects: Option<u64>,
+    /// What they make resident, in bytes: of a process RSS, of others what they hold.
+    pub resident_bytes: Option<u64>,
+}
+
+impl Sum {
+    /// Of what is not there.
+    pub const NOTHING: Self =
+        Self { live_bytes: Some(0), objects: Some(0), resident_bytes: Some(0) };
+
+    fn add(&mut self, other: Self) {
+        let plus = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        self.live_bytes = plus(self.live_bytes, other.live_bytes);
+        self.objects = plus(self.objects, other.objects);
+        self.resident_bytes = plus(self.resident_bytes, other.resident_bytes);
+    }
+}
+
+/// What is known of a process at one moment.
+#[derive(Debug)]
+pub struct Side {
+    /// Where it comes from, as people call it.
+    pub form: &'static str,
+    /// Of the whole process.
+    pub process: Sum,
+    /// By label of epochs; None: not known.
+    pub labels: Option<BTreeMap<Option<String>, Sum>>,
+    /// By bytes of size classes; None: not known.
+    pub classes: Option<BTreeMap<u64, Sum>>,
+    /// Some of it was changing while it was read.
+    pub unsettled: bool,
+}
+
+// What `stats --json` and `epochs --json` write, as far as it is compared.
+#[derive(Deserialize)]
+struct Written {
+    rss_bytes: Option<u64>,
+    totals: Option<WrittenTotals>,
+    classes: Option<Vec<WrittenClass>>,
+    epochs: Option<Vec<WrittenEpoch>>,
+}
+
+#[derive(Deserialize)]
+struct WrittenTotals {
+    live_objects: Option<u64>,
+    live_bytes: Option<u64>,
+    #[serde(default)]
+    unsettled: bool,
+}
+
+#[derive(Deserialize)]
+struct WrittenClass {
+    bytes: Option<u64>,
+    slab_bytes: Option<u64>,
+    live: Option<u64>,
+    slabs: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WrittenEpoch {
+    epoch: u64,
+    parent: Option<u64>,
+    label: Option<String>,
+    live: WrittenLive,
+    held_bytes: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WrittenLive {
+    objects: Option<u64>,
+    bytes: Option<u64>,
+    #[serde(default)]
+    unsettled: bool,
+}
+
+impl Side {
+    /// Reads a statistics file, or JSON of this command.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::of_path(path)
+            .with_context(|| format!("cannot read {}", text::printable(&path.to_string_lossy())))
+    }
+
+    fn of_path(path: &Path) -> Result<Self> {
+        let file = host::open(path, true)?;
+        let mut magic = [0; MAGIC.len()];
+        let is_statistics = Source::read_exact_at(&file, &mut magic, 0).is_ok() && magic == *MAGIC;
+        if is_statistics {
+            return Ok(Self::of_snapshot(&Snapshot::read(&Segment::open(file)?)?));
+        }
+        let mut json = Vec::new();
+        let read = file.take(MOST_JSON_BYTES).read_to_end(&mut json)?;
+        if read == 0 {
+            bail!("it is empty: did the command that should write it fail?");
+        }
+        Self::of_json(&json)
+    }
+
+    fn of_json(json: &[u8]) -> Result<Self> {
+        let written: Written = serde_json::from_slice(json).map_err(|error| {
+            anyhow::anyhow!(
+                "it is neither a statistics file nor JSON of this command ({error}): write it \
+                 with `tslab stats --json PID` or `tslab epochs --json PID`"
+            )
+        })?;
+        match written {
+            Written { epochs: Some(epochs), .. } => Ok(Self::of_epochs(&epochs)),
+            Written { totals: Some(totals), classes: Some(classes), rss_bytes, .. } => {
+                Ok(Self::of_stats(&totals, &classes, rss_bytes))
+            }
+            _ => bail!(
+                "it is JSON without epochs or totals: write it with `tslab stats --json PID` or \
+                 `tslab epochs --json PID`"
+            ),
+        }
+    }
+
+    fn of_epochs(epochs: &[WrittenEpoch]) -> Self {
+        Self {
+            form: "JSON of `epochs`",
+            process: Sum::default(),
+            labels: Some(labels(epochs)),
+            classes: None,
+            unsettled: epochs.iter().any(|epoch| epoch.live.unsettled),
+        }
+    }
+
+    fn of_stats(totals: &WrittenTotals, classes: &[WrittenClass], rss: Option<u64>) -> Self {
+        Self {
+            form: "JSON of `stats`",
+            process: Sum {
+                live_bytes: totals.live_bytes,
+                objects: totals.live_objects,
+                resident_bytes: rss,
+            },
+            labels: None,
+            classes: Some(by_class(classes)),
+            unsettled: totals.unsettled,
+        }
+    }
+
+    /// Of a process whose file was read.
+    pub fn of_snapshot(snapshot: &Snapshot) -> Self {
+        let totals = snapshot.totals();
+        let epoch = |epoch: &crate::snapshot::Epoch| WrittenEpoch {
+            epoch: epoch.row,
+            parent: epoch.parent,
+            label: epoch.label.clone(),
+            live: WrittenLive {
+                objects: epoch.live.objects,
+                bytes: epoch.live.bytes,
+                unsettled: epoch.live.unsettled,
+            },
+            held_bytes: epoch.held_bytes,
+        };
+        let class = |class: &Class| WrittenClass {
+            bytes: class.bytes,
+            slab_bytes: class.slab_bytes,
+            live: class.live,
+            slabs: class.slabs,
+        };
+        let epochs: Vec<_> = snapshot.epochs.iter().map(epoch).collect();
+        let classes: Vec<_> = snapshot.classes.iter().map(class).collect();
+        let (live_bytes, objects) = (totals.live_bytes, totals.live_objects);
+        Self {
+            form: "a statistics file",
+            process: Sum { live_bytes, objects, resident_bytes: None },
+            labels: Some(labels(&epochs)),
+            classes: Some(by_class(&classes)),
+            unsettled: totals.unsettled,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Side {
+    /// Of a statistics file.
+    pub fn of_bytes(bytes: Vec<u8>) -> Self {
+        let segment = Segment::open(bytes).expect("a file without damage");
+        Self::of_snapshot(&Snapshot::read(&segment).expect("a file without damage"))
+    }
+}
+
+// What epochs hold without their children, by row.
+fn own_bytes(epochs: &[WrittenEpoch]) -> HashMap<u64, u64> {
+    let held = epochs.iter().filter_map(|epoch| Some((epoch.epoch, epoch.held_bytes?)));
+    let mut own: HashMap<_, _> = held.collect();
+    for epoch in epochs {
+        let parent = epoch.parent.filter(|parent| *parent != epoch.epoch);
+        if let Some(own) = parent.and_then(|parent| own.get_mut(&parent)) {
+            *own = own.saturating_sub(epoch.held_bytes.unwrap_or_default());
+        }
+    }
+    own
+}
+
+fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<String>, Sum> {
+    let own = own_bytes(epochs);
+    let mut labels = BTreeMap::new();
+    for epoch in epochs {
+        let sum = labels.entry(epoch.label.clone()).or_insert(Sum::NOTHING);
+        sum.add(Sum {
+            live_bytes: epoch.live.bytes,
+            objects: epoch.live.objects,
+            resident_bytes: own.get(&epoch.epoch).copied(),
+        });
+    }
+    labels
+}
+
+fn by_class(classes: &[WrittenClass]) -> BTreeMap<u64, Sum> {
+    let mut by_class = BTreeMap::new();
+    for class in classes {
+        let Some(bytes) = class.bytes else { continue };
+        let times = |count: Option<u64>, each: Option<u64>| Some(count?.saturating_mul(each?));
+        let sum = Sum {
+            live_bytes: times(class.live, class.bytes),
+            objects: class.live,
+            resident_bytes: times(class.slabs, class.slab_bytes),
+        };
+        by_class.insert(bytes, sum);
+    }
+    by_class
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::sample;
+
+    #[test]
+    fn a_file_tells_of_labels_without_their_children() {
+        let mut image = sample(42, 7);
+        image.set("epochs", 5, "held_bytes", 100_000);
+        let side = Side::of_bytes(image.bytes());
+        let labels = side.labels.unwrap();
+        let of = |label: &str| labels[&Some(label.to_owned())];
+        assert_eq!(of("batch").resident_bytes, Some(162_144));
+        assert_eq!(of("step").resident_bytes, Some(100_000));
+        assert_eq!((of("GET /upload").objects, of("default").objects), (Some(357), Some(133)));
+        let class = side.classes.unwrap()[&128];
+        assert_eq!((class.objects, class.resident_bytes), (Some(131), Some(131_072)));
+        assert_eq!(side.process.live_bytes, Some(419_520));
+    }
+
+    #[test]
+    fn what_is_no_json_of_ours_is_refused() {
+        for text in ["{", "[]", "{}", "{\"epochs\": 5}", "{\"epochs\": [{}]}", "\"x\"", "nul"] {
+            let error = Side::of_json(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("tslab epochs --json PID"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn figures_that_are_not_known_are_not_compared() {
+        let json = r#"{"epochs": [
+            {"epoch": 1, "label": "a", "live": {"objects": 5, "bytes": null}, "held_bytes": 7},
+            {"epoch": 2, "label": "a", "parent": 2, "live": {"objects": 6}, "held_bytes": 1},
+            {"epoch": 3, "label": null, "parent": 99, "live": {}}
+        ]}"#;
+        let labels = Side::of_json(json.as_bytes()).unwrap().labels.unwrap();
+        let a = labels[&Some("a".to_owned())];
+        assert_eq!((a.live_bytes, a.objects, a.resident_bytes), (None, Some(11), Some(8)));
+        assert_eq!(labels[&None], Sum::default());
+    }
+}

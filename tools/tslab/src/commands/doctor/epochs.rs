@@ -1,0 +1,271 @@
+//! What is wrong with epochs, one finding a label.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Finding, Found, Patient, percent, reaches};
+use crate::commands::leaks::own_bytes;
+use crate::snapshot::{DEFAULT_EPOCH, Epoch, State};
+use crate::text;
+
+const NEAR_PERCENT: u64 = 90;
+
+// Of many labels those are shown that hold most.
+const MOST_LABELS: usize = 10;
+
+// Epochs with the same label.
+struct Group<'a> {
+    label: Option<&'a str>,
+    epochs: Vec<&'a Epoch>,
+    own_bytes: u64,
+}
+
+// What some epochs come to, by label; those that hold most first.
+fn groups<'a>(patient: &'a Patient, which: impl Fn(&Epoch) -> bool) -> Vec<Group<'a>> {
+    let snapshot = &patient.subject.snapshot;
+    let own = own_bytes(snapshot);
+    let mut groups = BTreeMap::<_, Group>::new();
+    let chosen = snapshot.epochs.iter().filter(|epoch| epoch.row != DEFAULT_EPOCH);
+    for epoch in chosen.filter(|epoch| which(epoch)) {
+        let label = epoch.label.as_deref();
+        let empty = || Group { label, epochs: Vec::new(), own_bytes: 0 };
+        let group = groups.entry(label).or_insert_with(empty);
+        let bytes = own.get(&epoch.row).copied().unwrap_or_default();
+        group.own_bytes = group.own_bytes.saturating_add(bytes);
+        group.epochs.push(epoch);
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| Reverse(group.own_bytes));
+    groups.truncate(MOST_LABELS);
+    groups
+}
+
+impl Group<'_> {
+    fn sum(&self, value: impl Fn(&Epoch) -> Option<u64>) -> u64 {
+        self.epochs.iter().filter_map(|epoch| value(epoch)).fold(0, u64::saturating_add)
+    }
+
+    fn most(&self, value: impl Fn(&Epoch) -> Option<u64>) -> Option<u64> {
+        self.epochs.iter().filter_map(|epoch| value(epoch)).max()
+    }
+
+    fn count(&self) -> String {
+        let count = text::count(Some(self.epochs.len() as u64), "epoch");
+        format!("{count} {}", text::label(self.label))
+    }
+
+    fn evidence(&self, more: &[(&'static str, u64)]) -> Vec<(&'static str, Value)> {
+        let mut evidence = vec![
+            ("label", Value::from(self.label)),
+            ("epochs", Value::from(self.epochs.len())),
+            ("held_bytes", Value::from(self.own_bytes)),
+        ];
+        evidence.extend(more.iter().map(|(name, value)| (*name, Value::from(*value))));
+        evidence
+    }
+}
+
+fn is_older(ms: Option<u64>, limit_ms: u64) -> bool {
+    ms.is_some_and(|ms| ms > limit_ms)
+}
+
+/// Objects outlived their epochs.
+pub(super) fn leak(patient: &Patient) -> Found {
+    let subject = patient.subject;
+    subject.snapshot.missing.is_empty().then_some(())?;
+    let is_leaking = |epoch: &Epoch| {
+        let closed_ms = epoch.since_closed_ms(subject.as_of_ms);
+        epoch.has_survivors() && is_older(closed_ms, patient.after_ms)
+    };
+    let finding = |group: &Group| {
+        let objects = group.sum(|epoch| epoch.live.objects);
+        let bytes = group.sum(|epoch| epoch.live.bytes);
+        let closed_ms = group.most(|epoch| epoch.since_closed_ms(subject.as_of_ms));
+        let what = format!(
+            "{} closed up to {} ago, with {} of {} in {}",
+            group.count(),
+            text::age(closed_ms),
+            text::count(Some(objects), "object"),
+            text::bytes(Some(bytes)),
+            text::bytes(Some(group.own_bytes))
+        );
+        let figures =
+            [("objects", objects), ("bytes", bytes), ("closed_ms", closed_ms.unwrap_or_default())];
+        let advice = format!(
+            "`tslab leaks {}` lists their size classes: find what the code under this label keeps, \
+             and allocate that outside of the epoch",
+            subject.pid
+        );
+        Finding::new("leak", what, &group.evidence(&figures), advice)
+    };
+    Some(groups(patient, is_leaking).iter().map(finding).collect())
+}
+
+/// Epochs are open for too long.
+pub(super) fn open_too_long(patient: &Patient) -> Found {
+    let subject = patient.subject;
+    let epochs = &subject.snapshot.epochs;
+    let is_known = |epoch: &Epoch| epoch.state.is_some() && epoch.opened_ms.is_some();
+    let others = || epochs.iter().filter(|epoch| epoch.row != DEFAULT_EPOCH);
+    (!epochs.is_empty() && others().all(is_known)).then_some(())?;
+    let is_old = |epoch: &Epoch| {
+        let open_ms = epoch.since_opened_ms(subject.as_of_ms);
+        epoch.state == Some(State::Open) && is_older(open_ms, patient.open_after_ms)
+    };
+    let finding = |group: &Group| {
+        let oldest_ms = group.most(|epoch| epoch.since_opened_ms(subject.as_of_ms));
+        let live = group.sum(|epoch| epoch.live.bytes);
+        let what = format!(
+            "{} open for up to {}, with {} live in {}",
+            group.count(),
+            text::age(oldest_ms),
+            text::bytes(Some(live)),
+            text::bytes(Some(group.own_bytes))
+        );
+        let figures = [("open_ms", oldest_ms.unwrap_or_default()), ("live_bytes", live)];
+        let advice = "close it on every path that leaves the code that opened it, or let \
+                      --open-after be as long as it is meant to live"
+            .to_owned();
+        Finding::new("open-too-long", what, &group.evidence(&figures), advice)
+    };
+    Some(groups(patient, is_old).iter().map(finding).collect())
+}
+
+/// Threads are still inside of closed epochs.
+pub(super) fn scope_left_open(patient: &Patient) -> Found {
+    let subject = patient.subject;
+    let scopes = &subject.snapshot.holdings.open_scopes;
+    subject.snapshot.holdings.has_scopes.then_some(())?;
+    let is_left = |epoch: &Epoch| {
+        let closed_ms = epoch.since_closed_ms(subject.as_of_ms);
+        let is_over = matches!(epoch.state, Some(State::Closed | State::Released));
+        is_over && scopes.contains_key(&epoch.row) && is_older(closed_ms, patient.after_ms)
+    };
+    let finding = |group: &Group| {
+        let open = group.sum(|epoch| scopes.get(&epoch.row).copied());
+        let closed_ms = group.most(|epoch| epoch.since_closed_ms(subject.as_of_ms));
+        let what = format!(
+            "{} closed up to {} ago, and {} still open there",
+            group.count(),
+            text::age(closed_ms),
+            text::count(Some(open), "scope")
+        );
+        let figures = [("scopes", open), ("closed_ms", closed_ms.unwrap_or_default())];
+        let advice = "let each thread leave its scope before the epoch is closed: until then the \
+                      epoch's memory stays"
+            .to_owned();
+        Finding::new("scope-left-open", what, &group.evidence(&figures), advice)
+    };
+    Some(groups(patient, is_left).iter().map(finding).collect())
+}
+
+/// Epochs are close to a limit.
+pub(super) fn near_limit(patient: &Patient) -> Found {
+    let epochs = &patient.subject.snapshot.epochs;
+    epochs.iter().all(|epoch| epoch.held_bytes.is_some()).then_some(())?;
+    (!epochs.is_empty()).then_some(())?;
+    let near = |epoch: &&Epoch| limit_of(epoch).is_some();
+    let mut near: Vec<_> = epochs.iter().filter(near).collect();
+    near.sort_by_key(|epoch| Reverse(epoch.held_bytes));
+    near.truncate(MOST_LABELS);
+    Some(near.into_iter().filter_map(limit_finding).collect())
+}
+
+// The limit that an epoch is close to, and its name. The hard one hurts more.
+fn limit_of(epoch: &Epoch) -> Option<(u64, &'static str)> {
+    let held = epoch.held_bytes?;
+    let hard = epoch.hard_limit_bytes.filter(|limit| reaches(held, NEAR_PERCENT, *limit));
+    let soft = epoch.soft_limit_bytes.filter(|limit| held >= *limit);
+    hard.map(|limit| (limit, "hard")).or(soft.map(|limit| (limit, "soft")))
+}
+
+fn limit_finding(epoch: &Epoch) -> Option<Finding> {
+    let (held, (limit, name)) = (epoch.held_bytes?, limit_of(epoch)?);
+    let what = format!(
+        "epoch {} {} holds {} of {}, {} % of its {name} limit",
+        epoch.row,
+        text::label(epoch.label.as_deref()),
+        text::bytes(Some(held)),
+        text::bytes(Some(limit)),
+        percent(held, limit)
+    );
+    let evidence = [
+        ("epoch", Value::from(epoch.row)),
+        ("label", Value::from(epoch.label.as_deref())),
+        ("held_bytes", Value::from(held)),
+        ("limit_bytes", Value::from(limit)),
+        ("limit", Value::from(name)),
+    ];
+    let advice = if name == "hard" {
+        "raise hard_limit_bytes, if it holds what it should: at the limit allocations fail"
+    } else {
+        "let the callback of the soft limit make room"
+    };
+    Some(Finding::new("near-limit", what, &evidence, advice.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::doctor::tests::{causes, findings, healthy};
+    use crate::fixture::{TOLD_MS, sample};
+
+    #[test]
+    fn survivors_of_an_epoch_closed_long_ago_are_leaks() {
+        let found = findings(&sample(42, 7));
+        assert_eq!(found.len(), 1);
+        let expected = "1 epoch \"GET /upload\" closed up to 61 s ago, with 357 objects of \
+                        46.8 KiB in 48.0 KiB";
+        assert_eq!(found[0].what, expected);
+        assert!(found[0].advice.starts_with("`tslab leaks 42`"));
+        assert_eq!(found[0].evidence["objects"], 357);
+        let mut recent = sample(42, 7);
+        recent.set("epochs", 7, "closed_ms", TOLD_MS - 60_000);
+        assert!(causes(&recent).is_empty());
+    }
+
+    #[test]
+    fn epochs_of_one_label_are_one_finding() {
+        let mut image = healthy();
+        image.text("labels", 4, b"tenant");
+        for row in [8, 9, 10] {
+            let old = TOLD_MS - 600_000 - row as u64;
+            image.set_all("epochs", row, &[("id", 1 << 24), ("label", 4), ("opened_ms", old)]);
+            image.set("epochs", row, "held_bytes", 65_536);
+        }
+        let found = findings(&image);
+        assert_eq!(found.len(), 1);
+        let expected = "3 epochs \"tenant\" open for up to 10 min, with 0 B live in 192.0 KiB";
+        assert_eq!((found[0].cause, found[0].what.as_str()), ("open-too-long", expected));
+        image.set("epochs", 8, "opened_ms", TOLD_MS - 600_000);
+        assert_eq!(findings(&image)[0].evidence["epochs"], 2);
+    }
+
+    #[test]
+    fn scopes_in_closed_epochs_are_seen() {
+        let mut image = sample(42, 7);
+        image.set_all("heaps", 3, &[("epoch", 7), ("scopes", 2)]);
+        image.set("epochs", 7, "closed_ms", TOLD_MS - 60_001);
+        let found = findings(&image);
+        let scope = found.iter().find(|finding| finding.cause == "scope-left-open").unwrap();
+        assert!(scope.what.ends_with("and 2 scopes still open there"), "{}", scope.what);
+        image.set("epochs", 7, "closed_ms", TOLD_MS - 60_000);
+        assert!(!causes(&image).contains(&"scope-left-open"));
+    }
+
+    #[test]
+    fn limits_are_near_from_nine_tenths_on() {
+        let mut image = healthy();
+        image.set("epochs", 3, "hard_limit_bytes", 291_271);
+        let found = findings(&image);
+        let expected = "epoch 3 \"batch\" holds 256.0 KiB of 284.4 KiB, 90 % of its hard limit";
+        assert_eq!((found.len(), found[0].what.as_str()), (1, expected));
+        image.set("epochs", 3, "hard_limit_bytes", 291_272);
+        assert!(causes(&image).is_empty());
+        image.set("epochs", 3, "soft_limit_bytes", 262_144);
+        assert!(findings(&image)[0].what.ends_with("100 % of its soft limit"));
+        image.set("epochs", 3, "soft_limit_bytes", 262_145);
+        assert!(causes(&image).is_empty());
+    }
+}

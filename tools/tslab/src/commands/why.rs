@@ -1,0 +1,330 @@
+//! why: where the resident memory of one process went.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Serialize;
+
+use super::account::{Account, Kind, Part, held_by_default};
+use super::leaks::own_bytes;
+use super::{Answer, Identity, Setting, Subject};
+use crate::host::Life;
+use crate::smaps::{self, Mapping, Region};
+use crate::snapshot::{DEFAULT_EPOCH, Snapshot};
+use crate::text::{self, Align, Grid};
+
+// Of what is resident: a note says where so much of it may come from.
+const MUCH_PERCENT: u64 = 2;
+
+// The shares of labels and classes that are shown.
+const MOST_SHOWN: usize = 5;
+
+/// What `why` is asked.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A process, or the path of a statistics file
+    #[arg(value_name = "PID")]
+    target: String,
+
+    /// A copy of /proc/PID/smaps to read instead, taken when the statistics file was copied
+    #[arg(long, value_name = "FILE")]
+    smaps: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    #[serde(flatten)]
+    identity: Identity,
+    /// Of the process, as its mappings say.
+    rss_bytes: u64,
+    /// Of the allocator's memory, in swap.
+    swap_bytes: u64,
+    #[serde(flatten)]
+    account: Account,
+    /// What is resident beside the allocator's memory.
+    others: Vec<Other>,
+    /// Of all epochs, by label: those that hold most.
+    labels: Vec<Label>,
+    /// Of all slabs, by size class: those with most free memory.
+    classes: Vec<Class>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Other {
+    what: &'static str,
+    bytes: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+struct Label {
+    #[serde(rename = "label")]
+    text: Option<String>,
+    epochs: u64,
+    live_bytes: Option<u64>,
+    held_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Class {
+    bytes: u64,
+    slabs: u64,
+    slab_bytes: u64,
+    free_bytes: u64,
+}
+
+/// Shares the memory of a process out to what it is made of.
+pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
+    let subject = Subject::find(setting, &arguments.target)?;
+    let mappings = mappings(&subject, arguments.smaps.as_deref())?;
+    let report = Report::of(&subject, &mappings)?;
+    let mut notes = subject.notes();
+    notes.extend(report.missing_note());
+    notes.extend(report.unexplained_note(&subject));
+    Ok(Answer { output: setting.output(&report, Report::text)?, notes, ..Answer::default() })
+}
+
+fn mappings(subject: &Subject, copy: Option<&Path>) -> Result<Vec<Mapping>> {
+    if let Some(copy) = copy {
+        let path = text::printable(&copy.to_string_lossy());
+        return smaps::of_file(copy)
+            .with_context(|| format!("cannot read {path}: name a copy of /proc/PID/smaps"));
+    }
+    if subject.life != Life::Alive {
+        bail!(
+            "process {} is not there any more, and what was resident of it is not known: copy \
+             /proc/PID/smaps together with the statistics file, and name it with --smaps",
+            subject.pid
+        );
+    }
+    smaps::of_process(subject.pid)
+}
+
+impl Report {
+    fn of(subject: &Subject, mappings: &[Mapping]) -> Result<Self> {
+        let snapshot = &subject.snapshot;
+        let open_bytes = snapshot.process_figure("open_bytes").unwrap_or_default();
+        let Some(region) = Region::find(mappings, open_bytes) else {
+            bail!(
+                "none of the mappings of process {} looks like the allocator's, {} of blocks: \
+                 are they of another process, or of another moment?",
+                subject.pid,
+                text::bytes(Some(open_bytes))
+            );
+        };
+        let resident = region.resident();
+        let is_other = |mapping: &&Mapping| !region.has(mapping) && !is_statistics(mapping);
+        let statistics = mappings.iter().filter(|mapping| is_statistics(mapping));
+        let account = Account::of(subject, resident, rss(statistics));
+        Ok(Self {
+            identity: subject.identity(),
+            rss_bytes: rss(mappings.iter()),
+            swap_bytes: resident.swap_bytes,
+            account,
+            others: others(mappings.iter().filter(is_other)),
+            labels: labels(snapshot),
+            classes: classes(snapshot),
+        })
+    }
+
+    // What was freed is told of when some thread comes by a slow path, and not while all sleep.
+    fn unexplained_note(&self, subject: &Subject) -> Option<String> {
+        let is_unexplained = |part: &&Part| part.part == Kind::Unexplained;
+        let unexplained = self.account.parts.iter().find(is_unexplained)?.bytes.unsigned_abs();
+        let much = self.account.resident_bytes / 100 * MUCH_PERCENT;
+        let silent_ms = subject.as_of_ms.saturating_sub(subject.snapshot.header.told_ms);
+        (unexplained > much).then(|| {
+            format!(
+                "what is unexplained may have been freed since the process last told of its \
+                 caches, {} ago or longer: look again when it works",
+                text::age(Some(silent_ms))
+            )
+        })
+    }
+
+    fn missing_note(&self) -> Option<String> {
+        let missing = &self.account.not_told;
+        (!missing.is_empty()).then(|| {
+            format!(
+                "the file does not tell {}: what it would explain is unexplained; use the command \
+                 that came with the library of that process",
+                missing.join(", ")
+            )
+        })
+    }
+
+    fn text(&self) -> String {
+        let more = [self.others_grid(), self.label_grid(), self.class_grid()];
+        let parts = format!("{}\n{}", self.summary(), self.parts_grid().render());
+        more.iter().flatten().fold(parts, |out, grid| format!("{out}\n{}", grid.render()))
+    }
+
+    fn summary(&self) -> String {
+        let name = self.identity.name.as_deref().map(text::printable).unwrap_or_default();
+        let mut out = format!("process {}  {name}", self.identity.pid).trim_end().to_owned();
+        // Writing to a String does not fail.
+        let _ = writeln!(
+            out,
+            "  RSS {}, of which the allocator has {}",
+            text::bytes(Some(self.rss_bytes)),
+            text::bytes(Some(self.account.resident_bytes))
+        );
+        if self.swap_bytes > 0 {
+            let _ = writeln!(out, "further {} in swap", text::bytes(Some(self.swap_bytes)));
+        }
+        out
+    }
+
+    fn parts_grid(&self) -> Grid {
+        let all = self.account.resident_bytes;
+        let mut grid = Grid::new(&[
+            ("BYTES", Align::Right),
+            ("%", Align::Right),
+            ("OF THE ALLOCATOR'S MEMORY", Align::Left),
+        ]);
+        let is_shown = |part: &&Part| part.bytes != 0 || part.part == Kind::Unexplained;
+        for part in self.account.parts.iter().filter(is_shown) {
+            let minus = if part.bytes < 0 { "-" } else { "" };
+            let bytes = part.bytes.unsigned_abs();
+            let shown = format!("{minus}{}", text::bytes(Some(bytes)));
+            grid.row(vec![shown, percent(bytes, all, minus), part.part.text().to_owned()]);
+        }
+        grid.row(vec![text::bytes(Some(all)), percent(all, all, ""), "resident".to_owned()]);
+        grid
+    }
+
+    fn others_grid(&self) -> Option<Grid> {
+        let mut grid = Grid::new(&[("BYTES", Align::Right), ("OF THE REST OF RSS", Align::Left)]);
+        for other in &self.others {
+            grid.row(vec![text::bytes(Some(other.bytes)), other.what.to_owned()]);
+        }
+        (!self.others.is_empty()).then_some(grid)
+    }
+
+    fn label_grid(&self) -> Option<Grid> {
+        let mut grid = Grid::new(&[
+            ("HELD", Align::Right),
+            ("LIVE", Align::Right),
+            ("EPOCHS", Align::Right),
+            ("LABELS THAT HOLD MOST", Align::Left),
+        ]);
+        for label in &self.labels {
+            grid.row(vec![
+                text::bytes(Some(label.held_bytes)),
+                text::bytes(label.live_bytes),
+                label.epochs.to_string(),
+                text::label(label.text.as_deref()),
+            ]);
+        }
+        (!self.labels.is_empty()).then_some(grid)
+    }
+
+    fn class_grid(&self) -> Option<Grid> {
+        let mut grid = Grid::new(&[
+            ("FREE", Align::Right),
+            ("HELD", Align::Right),
+            ("SLABS", Align::Right),
+            ("SIZE CLASSES WITH MOST FREE MEMORY", Align::Left),
+        ]);
+        for class in &self.classes {
+            grid.row(vec![
+                text::bytes(Some(class.free_bytes)),
+                text::bytes(Some(class.slab_bytes)),
+                class.slabs.to_string(),
+                format!("{} B", class.bytes),
+            ]);
+        }
+        (!self.classes.is_empty()).then_some(grid)
+    }
+}
+
+fn percent(part: u64, whole: u64, minus: &str) -> String {
+    let whole = u128::from(whole.max(1));
+    let share = (u128::from(part) * 100 + whole / 2) / whole;
+    if share == 0 { "0".to_owned() } else { format!("{minus}{share}") }
+}
+
+fn rss<'a>(mappings: impl Iterator<Item = &'a Mapping>) -> u64 {
+    mappings.map(|mapping| mapping.rss_bytes).fold(0, u64::saturating_add)
+}
+
+fn is_statistics(mapping: &Mapping) -> bool {
+    mapping.name.starts_with("/dev/shm/tslab.")
+}
+
+fn kind_of(mapping: &Mapping) -> &'static str {
+    let is_shared =
+        |name: &str| ["/dev/shm/", "/memfd:", "/SYSV"].iter().any(|known| name.starts_with(known));
+    match mapping.name.as_str() {
+        "" => "memory of its own: stacks of threads, and what it maps itself",
+        "[heap]" => "heap of the system (brk)",
+        "[stack]" => "stack of the first thread",
+        name if is_shared(name) => "shared memory",
+        name if name.starts_with('/') => "files: the program and its libraries",
+        _ => "what the kernel maps",
+    }
+}
+
+fn others<'a>(mappings: impl Iterator<Item = &'a Mapping>) -> Vec<Other> {
+    let mut kinds = BTreeMap::<_, u64>::new();
+    for mapping in mappings.filter(|mapping| mapping.rss_bytes > 0) {
+        let sum = kinds.entry(kind_of(mapping)).or_default();
+        *sum = sum.saturating_add(mapping.rss_bytes);
+    }
+    let mut others: Vec<_> = kinds.into_iter().map(|(what, bytes)| Other { what, bytes }).collect();
+    others.sort_by_key(|other| Reverse(other.bytes));
+    others
+}
+
+fn labels(snapshot: &Snapshot) -> Vec<Label> {
+    let mut own = own_bytes(snapshot);
+    own.insert(DEFAULT_EPOCH, held_by_default(snapshot));
+    let mut labels = BTreeMap::<_, Label>::new();
+    for epoch in &snapshot.epochs {
+        let held = own.get(&epoch.row).copied().unwrap_or_default();
+        let label = labels.entry(epoch.label.clone()).or_insert_with(|| Label {
+            text: epoch.label.clone(),
+            live_bytes: Some(0),
+            ..Label::default()
+        });
+        let live = epoch.live.bytes;
+        label.epochs += 1;
+        label.held_bytes = label.held_bytes.saturating_add(held);
+        label.live_bytes = label.live_bytes.zip(live).map(|(sum, live)| sum.saturating_add(live));
+    }
+    let mut labels: Vec<_> = labels.into_values().filter(|label| label.held_bytes > 0).collect();
+    labels.sort_by_key(|label| Reverse(label.held_bytes));
+    labels.truncate(MOST_SHOWN);
+    labels
+}
+
+// Free memory in slabs that heaps have, by size class: what is neither live, at hand nor on its
+// way back.
+fn classes(snapshot: &Snapshot) -> Vec<Class> {
+    let Some(out) = &snapshot.holdings.out else { return Vec::new() };
+    let class = |(class, out): (&crate::snapshot::Class, &u64)| {
+        let (bytes, slabs) = (class.bytes?, class.slabs?);
+        let slab_bytes = class.slab_bytes?.saturating_mul(slabs);
+        let free_bytes = slab_bytes.saturating_sub(bytes.saturating_mul(*out));
+        (free_bytes > 0).then_some(Class { bytes, slabs, slab_bytes, free_bytes })
+    };
+    let mut classes: Vec<_> = snapshot.classes.iter().zip(out).filter_map(class).collect();
+    classes.sort_by_key(|class| Reverse(class.free_bytes));
+    classes.truncate(MOST_SHOWN);
+    classes
+}
+
+/// The report of a process with much and with little memory, whatever it is.
+#[cfg(test)]
+pub(super) fn of_any_memory(subject: &Subject) -> String {
+    let memory = |rss_bytes| {
+        let (start, end) = (0, u64::MAX);
+        let mapping = Mapping { start, end, is_accessible: true, rss_bytes, ..Mapping::default() };
+        let report = Report::of(subject, &[mapping]).expect("memory that is large enough");
+        report.text() + &text::json(&report).expect("JSON")
+    };
+    memory(4096) + &memory(u64::MAX)
+}

@@ -1,0 +1,227 @@
+//! What a process's heaps hold beyond live objects, and how full the file's tables are.
+
+use std::collections::BTreeMap;
+
+use crate::live::{self, Role, Tables};
+use crate::segment::Rows;
+
+/// In bytes; `memory/region.h`.
+pub const UNIT_BYTES: u64 = 1 << 16;
+
+/// Row of the label that stands for all those that found no place.
+const LABEL_OTHER: usize = 1;
+
+/// What heaps hold. None: the file does not tell.
+#[derive(Clone, Debug, Default)]
+pub struct Holdings {
+    /// Empty units that threads keep, in bytes.
+    pub thread_cached_bytes: Option<u64>,
+    /// Slabs of the default epoch, in bytes.
+    pub default_slab_bytes: Option<u64>,
+    /// Objects that slabs miss, by size class: live, at hand, or freed and on their way back.
+    pub out: Option<Vec<u64>>,
+    /// Objects freed so far by threads that had not allocated them, in slabs of the default epoch.
+    pub sent: Option<u64>,
+    /// What each heap allocated so far, by its row.
+    pub allocated: BTreeMap<u64, Allocated>,
+    /// Scopes that threads have open, by the epoch's row; epochs without any are missing.
+    pub open_scopes: BTreeMap<u64, u64>,
+    /// The file tells of scopes.
+    pub has_scopes: bool,
+    /// Threads that have ended and left their heap to the next ones.
+    pub pooled_homes: Option<u64>,
+    /// How full the tables are.
+    pub tables: Vec<TableUse>,
+    /// Some label found no place any more, and is told as "other".
+    pub labels_overflow: bool,
+}
+
+/// What one heap has counted since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocated {
+    /// Objects, in slabs and cells.
+    pub objects: u64,
+    /// Slabs opened.
+    pub slabs: u64,
+}
+
+/// What heaps counted between two moments, by row. A heap that is new, or that began anew, counted
+/// from 0; of one that came and went in between, nothing is known.
+pub fn allocated_between(
+    before: &BTreeMap<u64, Allocated>,
+    after: &BTreeMap<u64, Allocated>,
+) -> Allocated {
+    let mut sum = Allocated::default();
+    for (row, counts) in after {
+        let then = before.get(row).copied().unwrap_or_default();
+        let then = if then.objects > counts.objects { Allocated::default() } else { then };
+        sum.objects = sum.objects.saturating_add(counts.objects - then.objects);
+        sum.slabs = sum.slabs.saturating_add(counts.slabs.saturating_sub(then.slabs));
+    }
+    sum
+}
+
+/// The rows of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableUse {
+    /// Of the table.
+    pub name: String,
+    /// Up to the last one that is somebody's.
+    pub rows: u64,
+    /// How many the format has room for.
+    pub most_rows: u64,
+}
+
+impl Holdings {
+    /// Adds up what the tables tell.
+    pub fn of(
+        tables: Option<Tables>,
+        roles: &[(usize, Role)],
+        classes: Option<&Rows>,
+        labels: Option<&Rows>,
+    ) -> Self {
+        let mut holdings = Self {
+            tables: uses([
+                (tables.map(|tables| tables.epochs), "id"),
+                (tables.map(|tables| tables.heaps), "state"),
+                (labels, "text"),
+            ]),
+            labels_overflow: labels.is_some_and(has_overflown),
+            ..Self::default()
+        };
+        let Some(Tables { heaps, bins, .. }) = tables else { return holdings };
+        let sent = live::of_bins(bins, roles, "sent");
+        holdings.out = live::of_bins(bins, roles, "out");
+        holdings.sent = sent.map(|sent| sent.into_iter().fold(0, u64::wrapping_add));
+        holdings.default_slab_bytes =
+            classes.and_then(|classes| default_slab_bytes(bins, classes, roles));
+        holdings.add_heaps(heaps, roles);
+        holdings.add_allocated(bins, roles);
+        holdings
+    }
+
+    fn add_heaps(&mut self, heaps: &Rows, roles: &[(usize, Role)]) {
+        let value = |field, row| heaps.column(field).and_then(|column| column.get(row));
+        let mut units = heaps.column("cached_units").map(|_| 0_u64);
+        let mut pooled = heaps.column("state").map(|_| 0);
+        for &(row, role) in roles {
+            let cached = value("cached_units", row).unwrap_or_default();
+            units = units.map(|units| units.saturating_add(cached));
+            if role == Role::Home && value("state", row) == Some(2) {
+                pooled = pooled.map(|pooled| pooled + 1);
+            }
+            if let (Role::Part(epoch @ 1..), Some(scopes @ 1..)) = (role, value("scopes", row)) {
+                let sum = self.open_scopes.entry(epoch as u64).or_default();
+                *sum = sum.saturating_add(scopes);
+            }
+            let objects = value("cut_objects", row).unwrap_or_default();
+            self.allocated.insert(row as u64, Allocated { objects, slabs: 0 });
+        }
+        self.thread_cached_bytes = units.map(|units| units.saturating_mul(UNIT_BYTES));
+        self.pooled_homes = pooled;
+        self.has_scopes = heaps.column("scopes").is_some();
+    }
+
+    fn add_allocated(&mut self, bins: &Rows, roles: &[(usize, Role)]) {
+        let sum = |field, row| {
+            let values = bins.column(field).map(|column| column.each(row));
+            values.into_iter().flatten().fold(0, u64::wrapping_add)
+        };
+        for &(row, _) in roles {
+            let counts = self.allocated.entry(row as u64).or_default();
+            counts.objects = counts.objects.wrapping_add(sum("allocations", row));
+            counts.slabs = sum("opened", row);
+        }
+    }
+}
+
+fn default_slab_bytes(bins: &Rows, sizes: &Rows, roles: &[(usize, Role)]) -> Option<u64> {
+    let homes: Vec<_> = roles.iter().filter(|(_, role)| *role == Role::Home).copied().collect();
+    let (slabs, bytes) = (live::of_bins(bins, &homes, "slabs")?, sizes.column("slab_bytes")?);
+    let mut all = slabs
+        .iter()
+        .enumerate()
+        .map(|(class, slabs)| Some(slabs.saturating_mul(bytes.get(class)?)));
+    all.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
+}
+
+fn has_overflown(labels: &Rows) -> bool {
+    let other = labels.column("text").and_then(|text| text.text(LABEL_OTHER));
+    other.is_some_and(|other| !other.is_empty())
+}
+
+// How full tables are, by the field that marks a row as somebody's.
+fn uses(tables: [(Option<&Rows>, &str); 3]) -> Vec<TableUse> {
+    let used = |(rows, mark): (Option<&Rows>, &str)| {
+        let rows = rows?;
+        let mark = rows.column(mark)?;
+        let is_used = |row: &usize| mark.get(*row).is_some_and(|value| value != 0);
+        let last = (0..rows.len()).rfind(is_used);
+        Some(TableUse {
+            name: rows.name().to_owned(),
+            rows: last.map_or(0, |row| row as u64 + 1),
+            most_rows: rows.most(),
+        })
+    };
+    tables.into_iter().filter_map(used).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Image, sample};
+    use crate::segment::Segment;
+    use crate::snapshot::Snapshot;
+
+    fn holdings(image: &Image) -> Holdings {
+        Snapshot::read(&Segment::open(image.bytes()).unwrap()).unwrap().holdings
+    }
+
+    #[test]
+    fn heaps_are_summed_by_what_they_are() {
+        let mut image = sample(42, 7);
+        image.set("heaps", 1, "cached_units", 3);
+        image.set("heaps", 2, "cached_units", 2);
+        // Nobody's: it counts for nothing.
+        image.set("heaps", 4, "cached_units", 99);
+        image.set_all("heaps", 3, &[("scopes", 2)]);
+        let holdings = holdings(&image);
+        assert_eq!(holdings.thread_cached_bytes, Some(5 * UNIT_BYTES));
+        assert_eq!(holdings.default_slab_bytes, Some(2 * 65536));
+        assert_eq!(holdings.out, Some(vec![0, 150, 20, 0]));
+        assert_eq!((holdings.sent, holdings.pooled_homes), (Some(8), Some(1)));
+        assert_eq!(holdings.open_scopes, BTreeMap::from([(3, 2)]));
+        let home = Allocated { objects: 1000, slabs: 4 };
+        assert_eq!(holdings.allocated[&1], home);
+        assert_eq!(holdings.allocated[&3], Allocated { objects: 1000, slabs: 0 });
+        assert!(!holdings.allocated.contains_key(&4));
+    }
+
+    #[test]
+    fn tables_are_as_full_as_their_last_row() {
+        let holdings = holdings(&sample(42, 7));
+        let rows: Vec<_> = holdings.tables.iter().map(|table| (&*table.name, table.rows)).collect();
+        assert_eq!(rows, [("epochs", 8), ("heaps", 4), ("labels", 8)]);
+        assert_eq!(holdings.tables[0].most_rows, 16);
+    }
+
+    #[test]
+    fn a_label_without_a_place_is_seen() {
+        let mut image = sample(42, 7);
+        assert!(!holdings(&image).labels_overflow);
+        image.text("labels", 1, b"other");
+        assert!(holdings(&image).labels_overflow);
+    }
+
+    #[test]
+    fn what_the_file_does_not_have_is_not_known() {
+        let mut image = sample(42, 7);
+        image.forget("heaps", "cached_units");
+        image.forget("classes", "slab_bytes");
+        let without = holdings(&image);
+        assert_eq!((without.thread_cached_bytes, without.default_slab_bytes), (None, None));
+        image.tables.retain(|table| table.name != "bins");
+        let without = holdings(&image);
+        assert_eq!((without.out, without.sent), (None, None));
+    }
+}
