@@ -106,7 +106,8 @@ static bool unwinder_is_lost;
 // The first call that the unwinder tells of lies in this function.
 TSL_NOINLINE unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, unsigned most) {
   if (unwinder_is_lost) return 0;
-  struct unwinding unwinding = {calls, 0, most, skipped + 1};
+  struct unwinding unwinding = {.most = most, .skipped = skipped + 1};
+  unwinding.calls = calls;
   _Unwind_Backtrace(unwind_call, &unwinding);
   return unwinding.depth;
 }

@@ -2,8 +2,9 @@
 
 profile.py TSLAB PRELOAD SOURCE GROWER...
 
-Each GROWER is a build of SOURCE, such as one with and one without frame pointers. What `pprof` makes
-of the profiles is checked by `go tool pprof` where it is installed, else by the decoder below alone.
+Each GROWER is a build of SOURCE, such as one with and one without frame pointers. What `pprof`
+makes of the profiles is checked by `go tool pprof` where it is installed, else by the decoder below
+alone.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ class Checks:
     """The command, on one build of the program."""
 
     def __init__(self, tslab: str, preload: str, source: Path, grower: str) -> None:
-        self.tslab, self.preload = os.path.abspath(tslab), preload
-        self.source, self.grower = source, os.path.abspath(grower)
+        self.tslab, self.preload = str(Path(tslab).resolve()), preload
+        self.source, self.grower = source, str(Path(grower).resolve())
         self.lines = lines_of(source)
 
     def of(self, command: str, pid: str, *more: str, status: int = 0) -> str:
@@ -217,9 +218,7 @@ class Checks:
             time.sleep(0.05)
 
     def check_asked(self, pid: str) -> None:
-        said, notes = run(
-            self.tslab, "profile", pid, "--seconds", "2", "--bytes", "4K", "--json"
-        )
+        said, notes = run(self.tslab, "profile", pid, "--seconds", "2", "--bytes", "4K", "--json")
         assert "for 2 s, a byte in 4.0 KiB" in notes, notes
         leaves = {sample["stack"][0] for sample in json.loads(said)["samples"]}
         assert {"parse_header", "cache_entry"} <= leaves, leaves
