@@ -2,9 +2,9 @@
 
 profile.py TSLAB PRELOAD SOURCE GROWER...
 
-Each GROWER is a build of SOURCE, such as one with and one without frame pointers. What `pprof`
-makes of the profiles is checked by `go tool pprof` where it is installed, else by the decoder below
-alone.
+Each GROWER is a build of SOURCE, such as one with and one without frame pointers; one whose name
+ends with "static" has the allocator in it, and is run without PRELOAD. What `pprof` makes of the
+profiles is checked by `go tool pprof` where it is installed, else by the decoder below alone.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Checks:
         path = Path(folder, f"tslab.{pid}.1.pb.gz")
         assert f"wrote {path.name}: " in said, said
         assert path.stat().st_mode & 0o777 == 0o600
-        check_message(path, os.path.realpath(self.grower))
+        check_message(path, self.grower)
         run(self.tslab, "profile", pid, cwd=folder)
         assert Path(folder, f"tslab.{pid}.2.pb.gz").exists(), "what was written before stays"
         folded = self.of("profile", pid, "--format", "folded", "-o", "-")
@@ -234,7 +234,9 @@ class Checks:
 
     def check_interrupted(self, pid: str) -> None:
         command = [self.tslab, "profile", pid, "--seconds", "600", "-o", os.devnull]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         ends = time.monotonic() + SECONDS
         while self.sample_bytes(pid) == 0:
             assert time.monotonic() < ends, "the process does not sample"
@@ -244,6 +246,14 @@ class Checks:
         assert child.returncode == 0, child.returncode
         assert f"wrote {os.devnull}: " in said, said
         self.wait_until_off(pid)
+
+
+def wait_for_file(pid: str) -> None:
+    """Processes tell nothing of themselves while they are young."""
+    ends = time.monotonic() + SECONDS
+    while not list(Path("/dev/shm").glob(f"tslab.{pid}.*")):
+        assert time.monotonic() < ends, "the process has no statistics file"
+        time.sleep(0.05)
 
 
 def check(checks: Checks) -> None:
@@ -258,6 +268,7 @@ def check(checks: Checks) -> None:
         checks.check_copy(pid, folder)
     with process([checks.grower, "on"], checks.preload, "0") as child:
         pid = str(child.pid)
+        wait_for_file(pid)
         checks.check_asked(pid)
         checks.check_kept(pid)
         checks.check_interrupted(pid)
@@ -267,7 +278,8 @@ def main(tslab: str, preload: str, source: str, *growers: str) -> int:
     with_go = shutil.which("go") is not None
     print(f"profiles are read by {'go tool pprof and ' if with_go else ''}the test's own decoder")
     for grower in growers:
-        check(Checks(tslab, preload, Path(source), grower))
+        library = "" if grower.endswith("static") else preload
+        check(Checks(tslab, library, Path(source), grower))
     return 0
 
 

@@ -21,6 +21,11 @@ pub const FAMILY: [&str; 11] = [
     "pvalloc",
 ];
 
+/// Functions of the allocator's files alone in which its first function may go on, so that the
+/// program seems to call them (`src/alloc`, `src/override`).
+pub const GONE_ON: [&str; 5] =
+    ["malloc_beyond_stock", "calloc_counted", "calloc_slow", "new_again", "new_slow"];
+
 // Linked into a program, the allocator has functions whose names do not tell: those that one of its
 // files alone uses. So many of them may stand between others.
 const MOST_BETWEEN: usize = 3;
@@ -198,6 +203,7 @@ fn is_allocator_function(name: &str) -> bool {
         .iter()
         .any(|prefix| name.starts_with(prefix))
         || is_family(name)
+        || GONE_ON.contains(&name)
         || plain.is_some_and(is_family)
         || ["__rust_", "__rdl_", "__rg_"].iter().any(|prefix| {
             let function = shim.strip_prefix(prefix);
@@ -236,6 +242,8 @@ mod tests {
             "__libc_memalign",
             "__posix_memalign",
             "tsl_sample_small.cold",
+            "malloc_beyond_stock.cold",
+            "new_slow",
             "tslab_epoch_malloc",
             "operator new(unsigned long)",
             "operator new[](unsigned long, std::align_val_t)",

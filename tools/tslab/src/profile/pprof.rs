@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::{Amount, Profile, Sample, View};
-use crate::names::{FAMILY, Module};
+use crate::names::{FAMILY, GONE_ON, Module};
 use crate::sampling::whole;
 
 /// The message, as far as it is used here. Texts are places in the table of strings.
@@ -208,9 +208,9 @@ fn comment(profile: &Profile) -> String {
 
 // For readers that find names that are not known here.
 fn drop_frames() -> String {
-    let family = FAMILY.join("|");
+    let (family, gone_on) = (FAMILY.join("|"), GONE_ON.join("|"));
     let shims = "(__rustc::)?__(rust|rdl|rg)_(alloc|realloc|alloc_zeroed)";
-    format!(r"tsl_.*|tslab_.*|(__libc_|__)?({family})|operator new(\[\])?|{shims}")
+    format!(r"tsl_.*|tslab_.*|(__libc_|__)?({family})|operator new(\[\])?|{gone_on}|{shims}")
 }
 
 fn signed(value: u64) -> i64 {
