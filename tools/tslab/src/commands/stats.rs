@@ -147,3 +147,29 @@ fn figure_text(figure: &Figure) -> String {
         Unit::Objects | Unit::Pieces | Unit::Other => text::number(figure.value),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::sample;
+
+    #[test]
+    fn what_is_in_no_class_is_said() {
+        let mut image = sample(42, 7);
+        let before = Report::of(&Subject::of_bytes(image.bytes()));
+        image.set_all("heaps", 1, &[("cut_objects", 9), ("cut_bytes", 1000)]);
+        image.set_all("heaps", 1, &[("away_objects", 3), ("away_bytes", 100)]);
+        image.set_all("heaps", 2, &[("freed_objects", 2), ("freed_bytes", 64)]);
+        let report = Report::of(&Subject::of_bytes(image.bytes()));
+        let alone = Live { objects: Some(4), bytes: Some(836), unsettled: false };
+        assert_eq!(report.alone, alone);
+        let more = |objects: Option<u64>, bytes: Option<u64>| {
+            (objects.map(|n| n + 4), bytes.map(|n| n + 836))
+        };
+        let (old, new) = (&before.totals, &report.totals);
+        assert_eq!((new.live_objects, new.live_bytes), more(old.live_objects, old.live_bytes));
+        assert_eq!(report.classes[1].live, before.classes[1].live);
+        let text = "in no class: 836 B in 4 live objects that are sampled, each alone in a cell\n";
+        assert!(report.text().contains(text) && !before.text().contains("in no class"));
+    }
+}
