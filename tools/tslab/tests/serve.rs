@@ -14,7 +14,7 @@ use std::process;
 use std::thread;
 use std::time::Instant;
 
-use common::{Image, add_epoch, sample};
+use common::{Image, add_epoch, add_samples, sample};
 use openmetrics::{Family, parse};
 use place::{Crowd, Directory, map, own_start};
 use rustix::process::Signal;
@@ -90,7 +90,9 @@ fn settled(mut value: Value) -> Value {
 #[test]
 fn the_api_says_what_the_commands_say() {
     let files = Directory::new();
-    files.add(&sample(NOBODY, 7));
+    let mut sampled = sample(NOBODY, 7);
+    add_samples(&mut sampled);
+    files.add(&sampled);
     files.add(&sample(NOBODY + 1, 7));
     let server = Server::start(&files, &["--after", "61"]);
     let pid = NOBODY.to_string();
@@ -107,6 +109,7 @@ fn the_api_says_what_the_commands_say() {
             format!("{list}/{pid}/leaks?after=61&open_after=9"),
             vec!["leaks", pid, "--after", "61", "--open-after", "9"],
         ),
+        (format!("{list}/{pid}/profile"), vec!["profile", pid]),
     ] {
         assert_eq!(settled(server.json(&path)), settled(files.json(&command)), "{path}");
     }
