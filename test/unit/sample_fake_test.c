@@ -211,8 +211,9 @@ TSL_NOINLINE static void *one_way(void) { return tsl_fast_malloc(1 << 20); }
 TSL_NOINLINE static void *another_way(void) { return tsl_fast_malloc(1 << 20); }
 
 static void sites_are_told_apart(void) {
+  volatile unsigned times = 10;  // a loop that is unrolled has ten places
   open_homes(MEAN);
-  for (unsigned i = 0; i < 10; i++) {
+  for (unsigned i = 0; i < times; i++) {
     blocks[2 * i] = one_way();
     blocks[2 * i + 1] = another_way();
   }
