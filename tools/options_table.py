@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from marked import ROOT, Document
+
 DECLARATIONS = ROOT / "src/base/options.def"
 PARSER = ROOT / "src/base/options.c"
-DOCUMENT = ROOT / "docs/options.md"
-
-BEGIN = "<!-- options: written by tools/options_table.py from src/base/options.def -->\n"
-END = "<!-- options: end -->\n"
+DOCUMENT = Document(
+    ROOT / "docs/options.md",
+    "<!-- options: written by tools/options_table.py from src/base/options.def -->\n",
+    "<!-- options: end -->\n",
+)
 
 OPTION = re.compile(
     r'^OPTION\(\s*(\w+),\s*(\w+),\s*(\d+),\s*(\d+),\s*(\d+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)',
@@ -79,26 +80,10 @@ def table(options: list[Option], words: dict[str, list[str]]) -> str:
     return "\n".join([*header, *(option.row(words) for option in options)]) + "\n"
 
 
-def with_table(document: str, content: str) -> str:
-    """The document with the content between its marks."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{DOCUMENT} lacks the lines {BEGIN.strip()} and {END.strip()}")
-    return f"{before}{BEGIN}\n{content}\n{END}{after}"
-
-
 def main(arguments: list[str]) -> int:
     options = parse_options(DECLARATIONS.read_text())
     words = parse_words(PARSER.read_text())
-    document = DOCUMENT.read_text()
-    wanted = with_table(document, table(options, words))
-    if "--check" not in arguments:
-        DOCUMENT.write_text(wanted)
-    elif document != wanted:
-        print(f"{DOCUMENT.relative_to(ROOT)} is out of date; run: make format")
-        return 1
-    return 0
+    return DOCUMENT.update(table(options, words), only_check="--check" in arguments)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from marked import ROOT, Document
+
 DECLARATIONS = ROOT / "src/epoch/rows.h"
-DOCUMENT = ROOT / "docs/statistics.md"
-
-BEGIN = "<!-- fields: written by tools/statistics_table.py from src/epoch/rows.h -->\n"
-END = "<!-- fields: end -->\n"
+DOCUMENT = Document(
+    ROOT / "docs/statistics.md",
+    "<!-- fields: written by tools/statistics_table.py from src/epoch/rows.h -->\n",
+    "<!-- fields: end -->\n",
+)
 
 SECTION = re.compile(r"#define TSL_(\w+)_FIELDS\([^)]*\)((?:.*\\\n)*.*\n)")
 VALUE = re.compile(r'(ONE|EACH)\(T, (\w+), (\w+), (\w+), (\w+),[\s\\]*"([^"]*)"\)')
@@ -66,24 +67,9 @@ def content(tables: dict[str, list[Field]]) -> str:
     return "\n".join(lines)
 
 
-def with_content(document: str, text: str) -> str:
-    """The document with the text between its marks."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{DOCUMENT} lacks the lines {BEGIN.strip()} and {END.strip()}")
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
-
-
 def main(arguments: list[str]) -> int:
-    document = DOCUMENT.read_text()
-    wanted = with_content(document, content(parse_tables(DECLARATIONS.read_text())))
-    if "--check" not in arguments:
-        DOCUMENT.write_text(wanted)
-    elif document != wanted:
-        print(f"{DOCUMENT.relative_to(ROOT)} is out of date; run: make format")
-        return 1
-    return 0
+    tables = parse_tables(DECLARATIONS.read_text())
+    return DOCUMENT.update(content(tables), only_check="--check" in arguments)
 
 
 if __name__ == "__main__":

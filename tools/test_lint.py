@@ -5,9 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path, PurePosixPath
 
+import lint
 import pytest
-
-from tools import lint
 
 ATOMIC_HEADER = "#define tsl_load_acquire(p) p\n#define tsl_store_release(p, v) p\n"
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import options_table
 import pytest
-
-from tools import options_table
 
 DECLARATIONS = """\
 // OPTION(name, kind, default, lowest, highest, help)
@@ -37,15 +36,3 @@ def test_rows_show_values_as_users_write_them() -> None:
 def test_a_declaration_that_is_not_understood_is_an_error() -> None:
     with pytest.raises(ValueError, match="0 of 1"):
         options_table.parse_options('OPTION(size, SIZE, 1 << 20, 0, 9, "How much")\n')
-
-
-def test_the_table_replaces_what_stood_between_the_marks() -> None:
-    document = f"# Options\n\n{options_table.BEGIN}old\n{options_table.END}\nMore.\n"
-    once = options_table.with_table(document, "new\n")
-    assert once == f"# Options\n\n{options_table.BEGIN}\nnew\n\n{options_table.END}\nMore.\n"
-    assert options_table.with_table(once, "new\n") == once
-
-
-def test_a_document_without_marks_is_an_error() -> None:
-    with pytest.raises(ValueError, match="lacks the lines"):
-        options_table.with_table("# Options\n", "new\n")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tools import statistics_table
+import statistics_table
 
 DECLARATIONS = """\
 #define TSL_SMALL_FIELDS(T, ONE, EACH, TEXT)   \\
@@ -28,11 +27,6 @@ def test_fields_are_understood() -> None:
 def test_what_is_not_understood_is_an_error() -> None:
     with pytest.raises(ValueError, match="understood 1 of 2"):
         statistics_table.parse_tables(DECLARATIONS.replace('"one")', "one)"))
-
-
-def test_a_document_without_marks_is_refused() -> None:
-    with pytest.raises(ValueError, match="lacks the lines"):
-        statistics_table.with_content("nothing", "text")
 
 
 def test_the_document_is_up_to_date() -> None:
