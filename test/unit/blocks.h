@@ -4,10 +4,7 @@
 #include "alloc/fast.h"
 #include "base/options.h"
 #include "capture.h"
-#include "epoch/epoch.h"
-#include "epoch/pool.h"
-#include "os_fake.h"
-#include "test.h"
+#include "homes.h"
 
 enum { BLOCKS_MOST = 1 << 16 };
 
@@ -17,13 +14,7 @@ static unsigned block_count;
 // The home heaps of two threads; the first one is current.
 static inline void blocks_open(size_t limit_bytes, struct tsl_heap **first,
                                struct tsl_heap **second) {
-  os_fake.limit_bytes = limit_bytes;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  *first = tsl_heap_take();
-  *second = tsl_heap_take();
-  CHECK(*first != NULL && *second != NULL && *first != *second);
-  tsl_heap_current = *first;
+  homes_open(limit_bytes, first, second);
 }
 
 static inline void *alloc(size_t bytes) {

@@ -2,10 +2,8 @@
 
 #include "alloc/fast.h"
 #include "base/options.h"
-#include "epoch/pool.h"
-#include "epoch/scope.h"
 #include "epochs.h"
-#include "os_fake.h"
+#include "homes.h"
 
 enum { MOST_LIVE = 500, STEPS = 4000, CHECK_EVERY = 200, EPOCHS = 3 };
 
@@ -13,15 +11,7 @@ static struct tsl_heap *mine, *other;
 static void *live[MOST_LIVE];
 static unsigned live_count;
 
-static void open_homes(void) {
-  os_fake.limit_bytes = (size_t)1 << 28;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  tsl_scope_init();
-  mine = tsl_heap_take();
-  other = tsl_heap_take();
-  tsl_heap_current = mine;
-}
+static void open_homes(void) { homes_open((size_t)1 << 28, &mine, &other); }
 
 static void check_sum(const struct tsl_census *c) {
   size_t parts = c->live_bytes + c->hot_bytes + c->free_bytes + c->cached_bytes + c->dirty_bytes +

@@ -2,26 +2,16 @@
 
 #include "alloc/fast.h"
 #include "base/options.h"
-#include "epoch/pool.h"
-#include "epoch/scope.h"
 #include "epochs.h"
+#include "homes.h"
 #include "memory/purge.h"
-#include "os_fake.h"
 #include "told.h"
 
 enum { MOST_LIVE = 600, EPOCHS = 6, STEPS = 6000, CHECK_EVERY = 50 };
 
 static struct tsl_heap *mine, *other;
 
-static void open_homes(void) {
-  os_fake.limit_bytes = (size_t)1 << 28;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  tsl_scope_init();
-  mine = tsl_heap_take();
-  other = tsl_heap_take();
-  tsl_heap_current = mine;
-}
+static void open_homes(void) { homes_open((size_t)1 << 28, &mine, &other); }
 
 static void *alloc(size_t bytes) {
   void *block = tsl_fast_malloc(bytes);

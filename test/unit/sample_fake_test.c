@@ -6,13 +6,10 @@
 #include "alloc/fast.h"
 #include "base/options.h"
 #include "epoch/mixed.h"
-#include "epoch/pool.h"
-#include "epoch/remote.h"
 #include "epoch/report.h"
 #include "epoch/rows.h"
-#include "epoch/scope.h"
 #include "epochs.h"
-#include "os_fake.h"
+#include "homes.h"
 
 enum { MEAN = 16384, MOST = 1 << 16 };
 
@@ -28,14 +25,8 @@ static void tick(void) {
 }
 
 static void open_homes(uint64_t mean) {
-  os_fake.limit_bytes = (size_t)1 << 30;
   tsl_options.sample_bytes = mean;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  tsl_scope_init();
-  mine = tsl_heap_take();
-  other = tsl_heap_take();
-  be(mine);
+  homes_open((size_t)1 << 30, &mine, &other);
   tick();
   CHECK_EQ(tsl_sample_mean, mean);
 }
@@ -364,13 +355,8 @@ static void limits_hold(void) {
 }
 
 static void the_secure_build_samples_nothing(void) {
-  os_fake.limit_bytes = (size_t)1 << 30;
   tsl_options.sample_bytes = MEAN;
-  CHECK(tsl_region_init());
-  tsl_epoch_init();
-  tsl_scope_init();
-  mine = tsl_heap_take();
-  be(mine);
+  homes_open((size_t)1 << 30, &mine, &other);
   tick();
   CHECK_EQ(tsl_sample_mean, 0);
 }
