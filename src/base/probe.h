@@ -7,7 +7,6 @@
 
 #if defined(__has_include) && __has_include(<sys/sdt.h>)
 #include <sys/sdt.h>
-#define TSL_HAS_PROBES 1
 #define TSL_PROBE1(name, a) DTRACE_PROBE1(tslab, name, a)
 #define TSL_PROBE2(name, a, b) DTRACE_PROBE2(tslab, name, a, b)
 #define TSL_PROBE3(name, a, b, c) DTRACE_PROBE3(tslab, name, a, b, c)
@@ -16,7 +15,6 @@
   DTRACE_PROBE3(TSL_SAMPLE_PROVIDER, alloc, block, bytes, weight)
 #define TSL_PROBE_ENDED(block) DTRACE_PROBE1(TSL_SAMPLE_PROVIDER, free, block)
 #else
-#define TSL_HAS_PROBES 0
 #define TSL_PROBE1(name, a) ((void)(a))
 #define TSL_PROBE2(name, a, b) ((void)(a), (void)(b))
 #define TSL_PROBE3(name, a, b, c) ((void)(a), (void)(b), (void)(c))
