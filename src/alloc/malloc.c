@@ -143,10 +143,9 @@ static void free_foreign(uint32_t owner, unsigned class, void *block) {
   if (!tsl_heap_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
-void tsl_free_slow(void *block, uint32_t entry) {
-  unsigned code = tsl_entry_code(entry);
-  if (tsl_likely(tsl_code_is_cell(code))) return tsl_mixed_free(tsl_heap_current, block, code);
+TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   struct tsl_heap *home = tsl_heap_current->home;
+  unsigned code = tsl_entry_code(entry);
   entry ^= tsl_heap_current->tag;
   uint32_t place = entry ^ home->tag;
   if (entry == 0) {
@@ -158,4 +157,11 @@ void tsl_free_slow(void *block, uint32_t entry) {
   } else {
     free_foreign(entry >> TSL_CODE_BITS, code / 2, block);
   }
+}
+
+// Young epochs live on this: it needs no frame.
+void tsl_free_slow(void *block, uint32_t entry) {
+  unsigned code = tsl_entry_code(entry);
+  if (tsl_likely(tsl_code_is_cell(code))) return tsl_mixed_free(tsl_heap_current, block, code);
+  free_beyond_cells(block, entry);
 }

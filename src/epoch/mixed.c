@@ -279,21 +279,35 @@ TSL_COLD void tsl_mixed_free_nothing(const void *block) {
       block);
 }
 
+static bool is_block(const void *block, unsigned byte) {
+  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
+  return !misaligned && tsl_granule_live(byte) < TSL_CLASSES;
+}
+
 // Marks a block free that somebody else may be counting; returns its granule's byte, 0 when it is
 // none.
 static unsigned mark_remote(uint8_t *granule,  // NOLINT(readability-non-const-parameter)
                             const void *block) {
-  unsigned byte = tsl_load_relaxed(granule);
-  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
-  if (misaligned || tsl_granule_live(byte) >= TSL_CLASSES) return 0;
-  byte = tsl_or_relaxed(granule, (uint8_t)TSL_CELL_FREED);
-  return tsl_granule_live(byte) < TSL_CLASSES ? byte : 0;
+  if (!is_block(block, tsl_load_relaxed(granule))) return 0;
+  unsigned byte = tsl_or_relaxed(granule, (uint8_t)TSL_CELL_FREED);
+  return is_block(block, byte) ? byte : 0;
 }
 
-TSL_NOINLINE static void free_remote(tsl_cell_number number, void *block) {
+// The same in a sealed cell, where all have been counted.
+static unsigned mark_sealed(uint8_t *granule,  // NOLINT(readability-non-const-parameter)
+                            const void *block) {
+  unsigned byte = tsl_load_relaxed(granule);
+  if (!is_block(block, byte)) return 0;
+  tsl_store_relaxed(granule, (uint8_t)(byte | TSL_CELL_FREED));
+  return byte;
+}
+
+// `owner`: the heap whose cell it is; 0 when it is sealed.
+TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, void *block) {
   struct tsl_cell *cell = tsl_cell_at(number);
-  uint32_t epoch = cell->epoch, owner = tsl_load_relaxed(&cell->heap), sample = cell->sample;
-  unsigned byte = mark_remote(tsl_granule_at((uintptr_t)block), block);
+  uint32_t epoch = cell->epoch, sample = cell->sample;
+  uint8_t *granule = tsl_granule_at((uintptr_t)block);
+  unsigned byte = owner == 0 ? mark_sealed(granule, block) : mark_remote(granule, block);
   if (byte == 0) return tsl_mixed_free_nothing(block);
   if ((byte & TSL_CELL_COUNTED) != 0) {
     tsl_report_survivor_freed(epoch, tsl_granule_class(byte));
@@ -312,9 +326,9 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, void *block) {
 void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code) {
   tsl_cell_number number = tsl_cell_of(block, code / 2);
   struct tsl_cell *cell = tsl_cell_at(number);
-  uint32_t owner = tsl_load_relaxed(&cell->heap);
+  uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
   if (tsl_unlikely(owner == current->home->number)) current = current->home;
-  if (tsl_unlikely(owner != current->number)) return free_remote(number, block);
+  if (tsl_unlikely(owner != current->number)) return free_remote(number, owner, block);
   unsigned byte = tsl_mixed_mark(tsl_granule_at((uintptr_t)block), block);
   if (byte == 0) return tsl_mixed_free_nothing(block);
   current->freed_objects++;

@@ -43,7 +43,7 @@ void tsl_cell_close(tsl_cell_number number) {
 uint32_t tsl_cell_seal(tsl_cell_number number) {
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t kept = cell->blocks - cell->freed;
-  tsl_store_relaxed(&cell->heap, 0);
+  tsl_store_release(&cell->heap, 0);  // pairs: cell-sealed
   uint32_t change = 0 - TSL_CELL_BIAS - kept;
   uint32_t before = tsl_add_acq_rel(tsl_cell_remote(number), change);  // pairs: cell-remote
   return 0 - (before + change);
