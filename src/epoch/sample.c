@@ -19,6 +19,7 @@ enum {
   MOST_BLIND = TSL_MOST_SITES / 2,
   ROW_BITS = 17,           // of a sample's number; the rest counts the forks
   LEAST_MEAN = 4096,       // bytes; below, samples would be most of the memory
+  CHECKED = 64,            // of so many stacks that are recalled one is unwound all the same
   OUTERMOST = 3,           // frames of the C library below main, which have no frame pointers
   BLIND = UINT32_MAX,      // in place of a site: frame pointers do not tell who called
   ASKED_OFF = UINT32_MAX,  // control: nothing is to be sampled
@@ -88,7 +89,8 @@ uint32_t tsl_sample_in_handful(struct tsl_heap *heap, unsigned class) {
 }
 
 // ---- Sites: who allocates what. A stack that the frame pointers tell is compared once with what
-// the unwinder says; from then on they are enough to know it.
+// the unwinder says; from then on they are enough to know it. Where the two differ, what the
+// unwinder said before is recalled.
 
 struct call {
   uintptr_t frames[TSL_SITE_FRAMES];
@@ -113,9 +115,11 @@ static struct known *find_locked(uint64_t hash) {
   return &known[at];
 }
 
+// BLIND when it is not known, and could not be noted as such.
 static uint32_t find_site(uint64_t hash) {
   tsl_lock_acquire(&lock);
   uint32_t site = find_locked(hash)->site;
+  if (site == 0 && blind_count == MOST_BLIND) site = BLIND;
   tsl_lock_release(&lock);
   return site;
 }
@@ -139,7 +143,7 @@ static void write_site(struct tsl_sites_row *row, const struct call *call, uint3
   tsl_store_release(&row->depth, call->depth);  // pairs: mirror
 }
 
-// 0 when there is no room for one more.
+// The site, which may have been there. 0 when there is no room for one more.
 static uint32_t add_site(uint64_t hash, const struct call *call, uint32_t label, unsigned class) {
   tsl_lock_acquire(&lock);
   struct known *found = find_locked(hash);
@@ -172,20 +176,26 @@ TSL_NOINLINE static void unwind(struct tsl_heap *home, struct call *call) {
   home->unwinding = false;
 }
 
-// The caller's call stack; never part of the caller, so that both walks begin at the same frame.
+static bool is_checked(struct tsl_heap *home) {
+  return tsl_random_next(seed_of(home)) % CHECKED == 0;
+}
+
+// The caller's call stack; never part of the caller, so that all walks begin at the same frame.
 TSL_NOINLINE static uint32_t site_of(struct tsl_heap *home, uint32_t label, unsigned class) {
+  const void *frame = __builtin_frame_address(0);
   struct call fast, exact;
-  fast.depth = tsl_callers_walk(__builtin_frame_address(0), fast.frames, TSL_SITE_FRAMES);
+  fast.depth = tsl_callers_walk(frame, fast.frames, TSL_SITE_FRAMES);
   uint64_t hash = hash_call(&fast, label, class);
   uint32_t site = fast.depth == 0 ? BLIND : find_site(hash);
   if (tsl_likely(site != 0 && site != BLIND)) return site;
-  unwind(home, &exact);
+  bool recalls = site == BLIND && !is_checked(home);
+  exact.depth = recalls ? tsl_callers_recall(frame, exact.frames, TSL_SITE_FRAMES) : 0;
+  if (exact.depth == 0) unwind(home, &exact);
   if (exact.depth == 0) exact = fast;
   if (site == 0 && agree(&fast, &exact)) return add_site(hash, &exact, label, class);
   if (site == 0) set_blind(hash);
   hash = hash_call(&exact, label, class) ^ 2;  // never the hash of a fast one
-  site = find_site(hash);
-  return site != 0 ? site : add_site(hash, &exact, label, class);
+  return add_site(hash, &exact, label, class);
 }
 
 // ---- Samples

@@ -5,11 +5,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "os/frames.h"
 #include "os/os.h"
 
 enum {
   MOST_STACK_BYTES = 1 << 26,  // of a thread's stack; who is further off is on another one
   FRAME_WORDS = 2,             // the caller's frame pointer, the return address
+  MOST_FRAME_BYTES = 1 << 20,  // larger ones are not recalled
   PAGES_AT_ONCE = 64,
 };
 
@@ -78,6 +80,21 @@ __attribute__((no_sanitize("address"))) unsigned tsl_callers_walk(const void *fr
   return depth;
 }
 
+// What was learned may be of other code that was there before: nothing beyond the stack is read.
+__attribute__((no_sanitize("address"))) unsigned tsl_callers_recall(const void *frame,
+                                                                    uintptr_t *calls,
+                                                                    unsigned most) {
+  uintptr_t at = (uintptr_t)frame + sizeof(uintptr_t), end = stack_end((uintptr_t)frame);
+  for (unsigned depth = 0; end != 0 && depth < most;) {
+    calls[depth] = *(const uintptr_t *)at;
+    int32_t bytes = tsl_frames_find(calls[depth++]);
+    if (bytes == TSL_FRAMES_LAST || (bytes != TSL_FRAMES_UNKNOWN && depth == most)) return depth;
+    if (bytes == TSL_FRAMES_UNKNOWN || end - at < (uintptr_t)bytes + sizeof(uintptr_t)) break;
+    at += (uintptr_t)bytes;
+  }
+  return 0;
+}
+
 #if TSL_HAS_UNWINDER
 #include <unwind.h>
 
@@ -86,7 +103,29 @@ struct unwinding {
   unsigned depth;
   unsigned most;
   unsigned skipped;
+  uintptr_t low, end;  // of the stack, as far as it is known to be readable
+  uintptr_t place;     // of the last call there; 0: elsewhere
+  bool is_cut;
 };
+
+// On x86-64 a call puts the return address right below what the caller's stack pointer is after the
+// return. Where it lies elsewhere, as on other processors and below signal handlers, nothing is
+// learned.
+__attribute__((no_sanitize("address"))) static uintptr_t place_of(const struct unwinding *unwinding,
+                                                                  struct _Unwind_Context *context,
+                                                                  uintptr_t call) {
+  uintptr_t place = _Unwind_GetCFA(context) - sizeof(uintptr_t);
+  bool is_readable = place >= unwinding->low && place < unwinding->end &&
+                     unwinding->end - place >= sizeof(uintptr_t);
+  return is_readable && *(const uintptr_t *)place == call ? place : 0;
+}
+
+static void learn_distance(const struct unwinding *unwinding, uintptr_t place) {
+  uintptr_t last = unwinding->place;
+  if (unwinding->depth == 0 || last == 0 || place <= last) return;
+  if (place - last < MOST_FRAME_BYTES)
+    tsl_frames_learn(unwinding->calls[unwinding->depth - 1], (int32_t)(place - last));
+}
 
 static _Unwind_Reason_Code unwind_call(struct _Unwind_Context *context, void *argument) {
   struct unwinding *unwinding = argument;
@@ -96,8 +135,12 @@ static _Unwind_Reason_Code unwind_call(struct _Unwind_Context *context, void *ar
     unwinding->skipped--;
     return _URC_NO_REASON;
   }
-  if (unwinding->depth == unwinding->most) return _URC_END_OF_STACK;
+  uintptr_t place = place_of(unwinding, context, call);
+  learn_distance(unwinding, place);
+  unwinding->is_cut = unwinding->depth == unwinding->most;
+  if (unwinding->is_cut) return _URC_END_OF_STACK;
   unwinding->calls[unwinding->depth++] = call;
+  unwinding->place = place;
   return _URC_NO_REASON;
 }
 
@@ -108,7 +151,11 @@ TSL_NOINLINE unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, uns
   if (unwinder_is_lost) return 0;
   struct unwinding unwinding = {.most = most, .skipped = skipped + 1};
   unwinding.calls = calls;
+  unwinding.low = (uintptr_t)__builtin_frame_address(0);
+  unwinding.end = stack_end(unwinding.low);
   _Unwind_Backtrace(unwind_call, &unwinding);
+  if (unwinding.depth != 0 && !unwinding.is_cut)
+    tsl_frames_learn(calls[unwinding.depth - 1], TSL_FRAMES_LAST);
   return unwinding.depth;
 }
 

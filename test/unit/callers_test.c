@@ -9,11 +9,12 @@
 
 enum { MOST = 32, DEPTH = 5 };
 
-static uintptr_t walked[MOST], unwound[MOST];
-static unsigned walked_depth, unwound_depth;
+static uintptr_t walked[MOST], unwound[MOST], recalled[MOST];
+static unsigned walked_depth, unwound_depth, recalled_depth;
 
 TSL_NOINLINE static void look(void) {
   walked_depth = tsl_callers_walk(__builtin_frame_address(0), walked, MOST);
+  recalled_depth = tsl_callers_recall(__builtin_frame_address(0), recalled, MOST);
   unwound_depth = tsl_callers_unwind(1, unwound, MOST);
 }
 
@@ -33,6 +34,44 @@ static void both_ways_see_the_same(void) {
   CHECK_GE(unwound_depth, walked_depth);
   CHECK(memcmp(walked, unwound, (DEPTH + 2) * sizeof *walked) == 0);
   for (unsigned i = 1; i < DEPTH; i++) CHECK_EQ(walked[i], walked[1]);
+}
+
+// From the same place.
+#define TWICE(call) \
+  for (volatile unsigned i_ = 0; i_ < 2; i_++) call
+
+static void check_recalled(void) {
+  CHECK_EQ(recalled_depth, unwound_depth);
+  CHECK(memcmp(recalled, unwound, unwound_depth * sizeof *unwound) == 0);
+}
+
+static void what_was_unwound_is_recalled(void) {
+  CHECK_EQ(tsl_callers_recall(NULL, recalled, MOST), 0);
+  if (!TSL_HAS_UNWINDER) return;
+  descend(1);
+  CHECK_EQ(recalled_depth, 0);
+  TWICE(descend(DEPTH));
+  check_recalled();
+  TWICE(descend(2 * MOST));
+  check_recalled();
+}
+
+// The frame is as large as it is asked for.
+TSL_NOINLINE static unsigned descend_with(unsigned bytes) {
+  volatile unsigned char *own = __builtin_alloca(bytes);
+  own[0] = 1;
+  look();
+  return own[0];
+}
+
+static void frames_that_vary_are_not_recalled(void) {
+  if (!TSL_HAS_UNWINDER) return;
+  TWICE(descend_with(64));
+  check_recalled();
+  TWICE(descend_with(4096));
+  CHECK_EQ(recalled_depth, 0);
+  TWICE(descend_with(64));
+  CHECK_EQ(recalled_depth, 0);
 }
 
 static void *descend_in_thread(void *unused) {
@@ -84,6 +123,8 @@ static void other_stacks_are_not_walked(void) {
 
 int main(void) {
   RUN(both_ways_see_the_same);
+  RUN(what_was_unwound_is_recalled);
+  RUN(frames_that_vary_are_not_recalled);
   RUN(threads_have_ends);
   RUN(depth_is_bounded);
   RUN(garbage_is_not_followed);
