@@ -240,6 +240,7 @@ enum { SHARED_PATH_BYTES = 128, INTERRUPTIONS = 16, ADDRESS_SHARE = 16 };
 // The file that was made last: another one of its name is somebody else's.
 static dev_t shared_device;
 static ino_t shared_inode;
+static char *shared;  // where it lies
 
 static const char *shared_path(char *path, const char *name) {
   tsl_format(path, SHARED_PATH_BYTES, "/dev/shm/%s", name);
@@ -254,13 +255,16 @@ static bool may_be_so_large(size_t bytes) {
          getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur / ADDRESS_SHARE >= bytes;
 }
 
+// Closed at first, so that a program that locks all its memory has no more of the file than is in
+// use.
 static void *map_shared(int file, size_t bytes) {
   struct stat status;
   if (ftruncate(file, (off_t)bytes) != 0 || fstat(file, &status) != 0) return NULL;
   shared_device = status.st_dev;
   shared_inode = status.st_ino;
-  void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
-  return address == MAP_FAILED ? NULL : address;
+  void *address = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  shared = address == MAP_FAILED ? NULL : address;
+  return shared;
 }
 
 static bool is_shared_file(int file) {
@@ -289,11 +293,16 @@ static bool allocate(int file, size_t offset, size_t bytes) {
   return false;
 }
 
+static bool open_shared(size_t offset, size_t bytes) {
+  size_t page = tsl_os_page_bytes(), start = offset & ~(page - 1);
+  return mprotect(shared + start, offset + bytes - start, PROT_READ | PROT_WRITE) == 0;
+}
+
 // The file is opened anew: programs close descriptors that they do not know.
 bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   char path[SHARED_PATH_BYTES];
   int saved = errno, file = open_raw(shared_path(path, name), O_RDWR);
-  bool done = is_shared_file(file) && allocate(file, offset, bytes);
+  bool done = is_shared_file(file) && allocate(file, offset, bytes) && open_shared(offset, bytes);
   if (file >= 0) close_raw(file);
   errno = saved;
   return done;

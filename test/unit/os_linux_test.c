@@ -375,6 +375,18 @@ static void shared_memory_is_seen_by_name(void) {
   CHECK(!tsl_os_share_more("tslab.test.1", 0, CHUNK));
 }
 
+static void locking_all_memory_takes_no_more_of_it(void) {
+  enum { CHUNK = 65536 };
+  struct stat status = {0};
+  CHECK_EQ(mlockall(MCL_FUTURE), 0);
+  char *mine = tsl_os_share("tslab.test.8", 16 * CHUNK);
+  CHECK(mine != NULL && tsl_os_share_more("tslab.test.8", CHUNK, CHUNK));
+  mine[CHUNK] = 42;
+  CHECK_EQ(stat("/dev/shm/tslab.test.8", &status), 0);
+  CHECK_EQ(status.st_blocks * 512, CHUNK);
+  tsl_os_unshare("tslab.test.8");
+}
+
 static void an_older_file_goes(void) {
   char *older = tsl_os_share("tslab.test.2", 65536);
   CHECK(older != NULL && tsl_os_share_more("tslab.test.2", 0, 65536));
@@ -471,6 +483,7 @@ int main(void) {
   RUN(process_is_known);
   RUN(process_start_ignores_names);
   RUN(shared_memory_is_seen_by_name);
+  RUN(locking_all_memory_takes_no_more_of_it);
   RUN(an_older_file_goes);
   RUN(too_large_a_file_is_refused);
   if (ADDRESSES_CAN_BE_LIMITED) RUN(too_large_a_share_of_the_addresses_is_refused);
