@@ -14,7 +14,10 @@ struct piece {
   uint32_t units;        // 0 in a cell
   tsl_cell_number cell;  // 0 when it is none
   unsigned code;         // of its map entry
+  uint32_t slot;         // of its epoch
 };
+
+enum { EVERY_EPOCH = 0 };  // in place of a slot: all epochs but the default one
 
 typedef int piece_visit(const struct piece *piece, void *context);
 
@@ -28,12 +31,17 @@ static uintptr_t piece_address(const struct piece *piece) {
   return piece->cell != 0 ? tsl_cell_address(piece->cell) : tsl_unit_address(piece->unit);
 }
 
+static bool is_of(uint32_t slot, uint32_t wanted) {
+  return wanted == EVERY_EPOCH ? slot != 0 : slot == wanted;
+}
+
 static int visit_cells(tsl_unit unit, unsigned code, uint32_t slot, piece_visit *visit,
                        void *context) {
   int result = 0;
   for (uint32_t page = 0; page < TSL_UNIT_PAGES && result == 0; page++) {
-    struct piece piece = {unit, 0, unit * TSL_UNIT_PAGES + page, code};
-    if (tsl_load_relaxed(&tsl_cell_at(piece.cell)->epoch) == slot) result = visit(&piece, context);
+    struct piece piece = {unit, 0, unit * TSL_UNIT_PAGES + page, code, 0};
+    piece.slot = tsl_load_relaxed(&tsl_cell_at(piece.cell)->epoch);
+    if (is_of(piece.slot, slot)) result = visit(&piece, context);
   }
   return result;
 }
@@ -42,7 +50,7 @@ static uint32_t owner_units(size_t unit, unsigned code) {
   return code == TSL_CODE_LARGE ? tsl_span_at(unit)->units : tsl_sizeclasses[code / 2].units;
 }
 
-// All that an epoch other than the default one holds, until a visit returns other than 0.
+// All that an epoch holds, or every one does, until a visit returns other than 0.
 static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
   size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
   int result = 0;
@@ -55,9 +63,10 @@ static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
       result = visit_cells((tsl_unit)unit, code, slot, visit, context);
       continue;
     }
-    struct piece piece = {(tsl_unit)unit, owner_units(unit, code), 0, code};
+    struct piece piece = {(tsl_unit)unit, owner_units(unit, code), 0, code, 0};
     if (piece.units > 1) next = unit + piece.units;
-    if (tsl_span_at(unit)->epoch == slot) result = visit(&piece, context);
+    piece.slot = tsl_span_at(unit)->epoch;
+    if (is_of(piece.slot, slot)) result = visit(&piece, context);
   }
   return result;
 }
@@ -112,23 +121,26 @@ static int visit_piece_blocks(const struct piece *piece, void *context) {
   return each->visit((void *)piece_address(piece), piece_bytes(piece), each->context);
 }
 
-// Calls `visit` for each heap of an epoch that is not sealed. Once it has ended they are on no
-// list.
-static void visit_heaps(uint32_t slot, void (*visit)(struct tsl_heap *, void *), void *context) {
-  uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
-  if (number != TSL_EPOCH_ENDED) {
-    for (; number != 0; number = tsl_heap_at(number)->epoch_next)
-      visit(tsl_heap_at(number), context);
-    return;
-  }
-  for (number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
+typedef void heap_visit(struct tsl_heap *heap, void *context);
+
+static void visit_all_heaps(uint32_t slot, heap_visit *visit, void *context) {
+  for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
     struct tsl_heap *heap = tsl_heap_at(number);
     uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
-    if (initialised == 0 || heap->epoch != slot ||
-        tsl_load_relaxed(&heap->sealing) != TSL_HEAP_UNSEALED)
-      continue;
-    visit(heap, context);
+    if (initialised == 0 || !is_of(heap->epoch, slot)) continue;
+    if (tsl_load_relaxed(&heap->sealing) == TSL_HEAP_UNSEALED) visit(heap, context);
   }
+}
+
+// Calls `visit` for each heap of an epoch that is not sealed. Once it has ended they are on no
+// list.
+static void visit_heaps(uint32_t slot, heap_visit *visit, void *context) {
+  uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
+  if (number == TSL_EPOCH_ENDED) {
+    visit_all_heaps(slot, visit, context);
+    return;
+  }
+  for (; number != 0; number = tsl_heap_at(number)->epoch_next) visit(tsl_heap_at(number), context);
 }
 
 // Hot free blocks look like live ones: they are laid down first. Nobody else is in the epoch.
@@ -223,6 +235,33 @@ bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
   stats->live_objects = live.objects;
   stats->live_bytes = live.bytes;
   return true;
+}
+
+struct adding {
+  void (*add)(uint32_t slot, const struct tsl_survivors *live, void *context);
+  void *context;
+};
+
+static int add_piece(const struct piece *piece, void *context) {
+  const struct adding *adding = context;
+  struct tsl_survivors live = {0};
+  count_piece(piece, &live);
+  adding->add(piece->slot, &live, adding->context);
+  return 0;
+}
+
+static void add_heap(struct tsl_heap *heap, void *context) {
+  const struct adding *adding = context;
+  struct tsl_survivors live = {0};
+  subtract_hot(heap, &live);
+  adding->add(heap->epoch, &live, adding->context);
+}
+
+void tsl_inspect_live(void (*add)(uint32_t slot, const struct tsl_survivors *live, void *context),
+                      void *context) {
+  struct adding adding = {add, context};
+  visit_pieces(EVERY_EPOCH, add_piece, &adding);
+  visit_all_heaps(EVERY_EPOCH, add_heap, &adding);
 }
 
 static tslab_epoch id_of(uint32_t slot) {

@@ -17,6 +17,12 @@ TSL_HIDDEN tslab_epoch tsl_inspect_epoch_of(const void *block);
 // Fills all but `size`. False when no live block begins there.
 TSL_HIDDEN bool tsl_inspect_block(const void *block, tslab_block_info *info);
 
+// One walk through all memory: what lives in the epochs but the default one, in parts, each with
+// its epoch's slot. Sums are right modulo 2^64, since some parts are negative.
+TSL_HIDDEN void tsl_inspect_live(void (*add)(uint32_t slot, const struct tsl_survivors *live,
+                                             void *context),
+                                 void *context);
+
 // What tslab_epochs_each and tslab_epoch_blocks_each do; the latter's epoch is live.
 TSL_HIDDEN int tsl_inspect_epochs(int (*visit)(tslab_epoch, void *), void *context);
 TSL_HIDDEN int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *),
