@@ -43,8 +43,8 @@ class Command:
     def run(self, *arguments: str, status: int = 0) -> str:
         return "".join(self.streams(*arguments, status=status))
 
-    def json(self, *arguments: str) -> Any:
-        return json.loads(self.streams(*arguments, "--json")[0])
+    def json(self, *arguments: str, status: int = 0) -> Any:
+        return json.loads(self.streams(*arguments, "--json", status=status)[0])
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -185,6 +186,25 @@ class Checks:
         if shutil.which("go") is not None:
             self.check_with_go(path, legacy)
 
+    def check_served(self, pid: str, folder: str) -> None:
+        """Where collectors of profiles look for one."""
+        path = Path(folder, "served.pb.gz")
+        name = self.json("stats", pid)["name"]
+        with subprocess.Popen(
+            [self.tslab, "serve", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
+        ) as server:
+            try:
+                assert server.stderr is not None
+                address = server.stderr.readline().removeprefix("tslab: serving ").strip()
+                for query in (f"process={name}", f"pid={pid}"):
+                    url = f"{address}debug/pprof/heap?{query}"
+                    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
+                        assert answer.headers["content-type"] == "application/octet-stream"
+                        path.write_bytes(answer.read())
+                    check_message(path, self.grower)
+            finally:
+                server.terminate()
+
     def check_with_go(self, path: Path, legacy: Path) -> None:
         top = self.pprof("-top", str(path))
         assert "Type: inuse_space" in top, top
@@ -265,6 +285,7 @@ def check(checks: Checks) -> None:
         checks.check_leaks(pid)
         checks.check_amounts(pid)
         checks.check_files(pid, folder)
+        checks.check_served(pid, folder)
         checks.check_copy(pid, folder)
     with process([checks.grower, "on"], checks.preload, "0") as child:
         pid = str(child.pid)

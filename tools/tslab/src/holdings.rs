@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::live::{self, Role, Tables};
-use crate::segment::Rows;
+use crate::segment::{Column, Rows};
 
 /// In bytes; `memory/region.h`.
 pub const UNIT_BYTES: u64 = 1 << 16;
@@ -101,36 +101,39 @@ impl Holdings {
     }
 
     fn add_heaps(&mut self, heaps: &Rows, roles: &[(usize, Role)]) {
-        let value = |field, row| heaps.column(field).and_then(|column| column.get(row));
-        let mut units = heaps.column("cached_units").map(|_| 0_u64);
-        let mut pooled = heaps.column("state").map(|_| 0);
+        let [cached_units, state, scopes, cut_objects] =
+            ["cached_units", "state", "scopes", "cut_objects"].map(|field| heaps.column(field));
+        let value = |field: Option<Column>, row| field?.get(row);
+        let mut units = cached_units.map(|_| 0_u64);
+        let mut pooled = state.map(|_| 0);
         for &(row, role) in roles {
-            let cached = value("cached_units", row).unwrap_or_default();
+            let cached = value(cached_units, row).unwrap_or_default();
             units = units.map(|units| units.saturating_add(cached));
-            if role == Role::Home && value("state", row) == Some(2) {
+            if role == Role::Home && value(state, row) == Some(2) {
                 pooled = pooled.map(|pooled| pooled + 1);
             }
-            if let (Role::Part(epoch @ 1..), Some(scopes @ 1..)) = (role, value("scopes", row)) {
+            if let (Role::Part(epoch @ 1..), Some(scopes @ 1..)) = (role, value(scopes, row)) {
                 let sum = self.open_scopes.entry(epoch as u64).or_default();
                 *sum = sum.saturating_add(scopes);
             }
-            let objects = value("cut_objects", row).unwrap_or_default();
+            let objects = value(cut_objects, row).unwrap_or_default();
             self.allocated.insert(row as u64, Allocated { objects, slabs: 0 });
         }
         self.thread_cached_bytes = units.map(|units| units.saturating_mul(UNIT_BYTES));
         self.pooled_homes = pooled;
-        self.has_scopes = heaps.column("scopes").is_some();
+        self.has_scopes = scopes.is_some();
     }
 
     fn add_allocated(&mut self, bins: &Rows, roles: &[(usize, Role)]) {
-        let sum = |field, row| {
-            let values = bins.column(field).map(|column| column.each(row));
+        let (allocations, opened) = (bins.column("allocations"), bins.column("opened"));
+        let sum = |field: Option<Column>, row| {
+            let values = field.map(|column| column.each(row));
             values.into_iter().flatten().fold(0, u64::wrapping_add)
         };
         for &(row, _) in roles {
             let counts = self.allocated.entry(row as u64).or_default();
-            counts.objects = counts.objects.wrapping_add(sum("allocations", row));
-            counts.slabs = sum("opened", row);
+            counts.objects = counts.objects.wrapping_add(sum(allocations, row));
+            counts.slabs = sum(opened, row);
         }
     }
 }

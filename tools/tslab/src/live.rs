@@ -214,9 +214,12 @@ fn add_others(sums: &mut [u64], tables: Tables, quantity: &Quantity) -> Option<(
     let large = tables.epochs.column(quantity.large)?;
     let weights = known(quantity.weights, survivors.count())?;
     for (row, sum) in sums.iter_mut().enumerate() {
-        let survivors = survivors_of(survivors, row).map(i64::cast_unsigned);
-        let others = weighted(survivors, weights).wrapping_add(large.get(row)?);
-        *sum = sum.wrapping_add(others);
+        *sum = sum.wrapping_add(large.get(row)?);
+        // Most epochs have none.
+        if !survivors.is_zero(row) {
+            let survivors = survivors_of(survivors, row).map(i64::cast_unsigned);
+            *sum = sum.wrapping_add(weighted(survivors, weights));
+        }
     }
     Some(())
 }

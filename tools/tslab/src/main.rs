@@ -3,6 +3,7 @@
 //! It reads the statistics files that these processes write (`include/tslab_stats.h`), and never
 //! writes to them, but for one field by which `profile` asks for samples.
 
+mod buffer;
 mod commands;
 mod control;
 mod elf;

@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::buffer::Buffer;
+
 const MAGIC: &[u8; 8] = b"tslabst\0";
 /// The format that this reader understands.
 pub const ABI: u32 = 1;
@@ -248,7 +250,7 @@ impl<S> Segment<S> {
 #[derive(Debug)]
 pub struct Rows<'a> {
     table: &'a Table,
-    data: Vec<u8>,
+    data: Buffer,
 }
 
 impl<'a> Rows<'a> {
@@ -318,6 +320,18 @@ impl<'a> Column<'a> {
         bytes.chunks_exact(self.width).map(unsigned)
     }
 
+    /// Whether all values of a row are 0, or there is no such row.
+    pub fn is_zero(self, row: usize) -> bool {
+        const ZEROS: [u8; 512] = [0; 512];
+        let bytes = self.bytes(row).unwrap_or_default();
+        bytes.chunks(ZEROS.len()).all(|part| *part == ZEROS[..part.len()])
+    }
+
+    /// Whether all values of a row are the same in both.
+    pub fn is_same(self, other: Self, row: usize) -> bool {
+        self.bytes(row) == other.bytes(row)
+    }
+
     /// The row's text, up to its 0; bytes that are not UTF-8 become U+FFFD.
     pub fn text(self, row: usize) -> Option<String> {
         self.bytes(row).map(text)
@@ -371,12 +385,8 @@ fn read_into(source: &impl Source, into: &mut [u8], at: u64) -> Result<(), Error
 }
 
 // Callers have checked that the file is so large.
-fn read(source: &impl Source, at: u64, bytes: u64) -> Result<Vec<u8>, Error> {
-    let no_memory = |_| Error::NoMemory(bytes);
-    let length = usize::try_from(bytes).map_err(|_| Error::NoMemory(bytes))?;
-    let mut data = Vec::new();
-    data.try_reserve_exact(length).map_err(no_memory)?;
-    data.resize(length, 0);
+fn read(source: &impl Source, at: u64, bytes: u64) -> Result<Buffer, Error> {
+    let mut data = Buffer::of(bytes).ok_or(Error::NoMemory(bytes))?;
     read_into(source, &mut data, at)?;
     Ok(data)
 }
@@ -434,7 +444,7 @@ struct Descriptions {
 }
 
 impl Descriptions {
-    fn read(&self, source: &impl Source, limit: u64) -> Result<Vec<u8>, Error> {
+    fn read(&self, source: &impl Source, limit: u64) -> Result<Buffer, Error> {
         let bytes = u64::from(self.count) * u64::from(self.each);
         let ends_inside = self.at.checked_add(bytes).is_some_and(|end| end <= limit);
         if (self.each as usize) < self.least || bytes > MOST_DESCRIPTOR_BYTES || !ends_inside {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::holdings::Holdings;
 use crate::live::{self, Counts, Quantity, Role, Tables, Total};
 use crate::sampling::Sampling;
-use crate::segment::{Error, Header, Rows, Segment, Source, Unit};
+use crate::segment::{Column, Error, Header, Rows, Segment, Source, Unit};
 
 /// An epoch's row number is also the lower part of its id.
 pub const DEFAULT_EPOCH: u64 = 0;
@@ -274,6 +274,11 @@ impl Snapshot {
         self.process.iter().find(|figure| figure.name == name)?.value
     }
 
+    /// Whether allocations were sampled, and are told of.
+    pub fn has_samples(&self) -> bool {
+        self.sampling.as_ref().is_some_and(|sampling| sampling.weight_bytes != 0)
+    }
+
     /// The latest moment that the file tells of: an epoch may have come or gone after the process
     /// last said that it was there. `CLOCK_MONOTONIC` in ms.
     pub fn last_ms(&self) -> u64 {
@@ -293,8 +298,8 @@ impl Class {
     }
 }
 
-// None when there is nothing to add, or one part is not known.
-fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+/// None when there is nothing to add, or one part is not known.
+pub fn sum(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     parts.reduce(|sum, part| Some(sum?.saturating_add(part?))).flatten()
 }
 
@@ -342,15 +347,48 @@ fn tables<'a>(
 
 // When a thread leaves an epoch, its objects move from the heap's row to the epoch's, and may be
 // missed in both or found in both.
-fn has_changed(epochs: &Rows, again: &Rows, row: usize) -> bool {
-    match (epochs.column("survivors"), again.column("survivors")) {
-        (Some(before), Some(after)) => !before.each(row).eq(after.each(row)),
+fn has_changed(survivors: (Option<Column>, Option<Column>), row: usize) -> bool {
+    match survivors {
+        (Some(before), Some(after)) => !before.is_same(after, row),
         _ => false,
     }
 }
 
 // A total of each epoch, as far as the file tells.
 type ByRow = Option<Vec<Option<Total>>>;
+
+// What a row of epochs consists of, found once for all rows.
+struct EpochFields<'a> {
+    id: Option<Column<'a>>,
+    parent: Option<Column<'a>>,
+    label: Option<Column<'a>>,
+    state: Option<Column<'a>>,
+    opened_ms: Option<Column<'a>>,
+    closed_ms: Option<Column<'a>>,
+    held_bytes: Option<Column<'a>>,
+    soft_limit_bytes: Option<Column<'a>>,
+    hard_limit_bytes: Option<Column<'a>>,
+    large_objects: Option<Column<'a>>,
+    survivors: Option<Column<'a>>,
+}
+
+impl<'a> EpochFields<'a> {
+    fn of(epochs: &'a Rows) -> Self {
+        Self {
+            id: epochs.column("id"),
+            parent: epochs.column("parent"),
+            label: epochs.column("label"),
+            state: epochs.column("state"),
+            opened_ms: epochs.column("opened_ms"),
+            closed_ms: epochs.column("closed_ms"),
+            held_bytes: epochs.column("held_bytes"),
+            soft_limit_bytes: epochs.column("soft_limit_bytes"),
+            hard_limit_bytes: epochs.column("hard_limit_bytes"),
+            large_objects: epochs.column("large_objects"),
+            survivors: epochs.column("survivors"),
+        }
+    }
+}
 
 // What is looked up while epochs and classes are put together.
 struct Reading<'a> {
@@ -387,32 +425,36 @@ impl Reading<'_> {
             id == ids_again.get(*row) && (id != Some(0) || *row as u64 == DEFAULT_EPOCH)
         };
         let live = self.live(epochs.len());
-        let whole = (0..epochs.len()).filter(is_whole);
+        let survivors = (epochs.column("survivors"), again.column("survivors"));
+        let fields = EpochFields::of(epochs);
+        // Their number is known before: there may be a hundred thousand.
+        let whole: Vec<_> = (0..epochs.len()).filter(is_whole).collect();
         whole
+            .into_iter()
             .map(|row| {
-                let unsettled = live[row].unsettled || has_changed(epochs, again, row);
-                self.epoch(epochs, row, Live { unsettled, ..live[row] })
+                let unsettled = live[row].unsettled || has_changed(survivors, row);
+                self.epoch(&fields, row, Live { unsettled, ..live[row] })
             })
             .collect()
     }
 
-    fn epoch(&self, epochs: &Rows, row: usize, live: Live) -> Epoch {
-        let value = |field| epochs.column(field)?.get(row);
+    fn epoch(&self, fields: &EpochFields, row: usize, live: Live) -> Epoch {
+        let value = |field: Option<Column>| field?.get(row);
         let some = |field| value(field).filter(|&value| value != 0);
         Epoch {
             row: row as u64,
-            id: value("id").unwrap_or_default(),
-            parent: some("parent"),
-            label: value("label").and_then(|label| self.label(label)),
-            state: value("state").and_then(State::of),
-            opened_ms: some("opened_ms"),
-            closed_ms: some("closed_ms"),
-            held_bytes: value("held_bytes"),
-            soft_limit_bytes: some("soft_limit_bytes"),
-            hard_limit_bytes: some("hard_limit_bytes"),
-            large_objects: value("large_objects"),
+            id: value(fields.id).unwrap_or_default(),
+            parent: some(fields.parent),
+            label: value(fields.label).and_then(|label| self.label(label)),
+            state: value(fields.state).and_then(State::of),
+            opened_ms: some(fields.opened_ms),
+            closed_ms: some(fields.closed_ms),
+            held_bytes: value(fields.held_bytes),
+            soft_limit_bytes: some(fields.soft_limit_bytes),
+            hard_limit_bytes: some(fields.hard_limit_bytes),
+            large_objects: value(fields.large_objects),
             live,
-            survivors: self.survivors(epochs, row),
+            survivors: self.survivors(fields.survivors, row),
         }
     }
 
@@ -420,8 +462,9 @@ impl Reading<'_> {
         self.labels?.column("text")?.text(usize::try_from(label).ok()?)
     }
 
-    fn survivors(&self, epochs: &Rows, row: usize) -> Vec<Survivors> {
-        let Some(column) = epochs.column("survivors") else { return Vec::new() };
+    fn survivors(&self, column: Option<Column>, row: usize) -> Vec<Survivors> {
+        let column = column.filter(|column| !column.is_zero(row));
+        let Some(column) = column else { return Vec::new() };
         let by_class = live::survivors_of(column, row).enumerate();
         let some = by_class.filter(|(_, objects)| *objects > 0);
         let survivors = |(class, objects): (usize, i64)| Survivors {

@@ -135,7 +135,7 @@ fn errors_of_the_api_say_what_to_do() {
         ("/api/v1/processes/4200000000/epochs?all=perhaps", 400, "write all=true"),
         ("/api/v1/processes/4200000001", 500, "it is not a statistics file of tslab"),
         ("/api/v1/processes/4200000000/profile", 404, "`tslab profile 4200000000 --keep`"),
-        ("/api/v2", 404, "there are /, /metrics and /api/v1/processes"),
+        ("/api/v2", 404, "there are /, /metrics, /api/v1/processes and"),
     ] {
         let response = server.get(path);
         let body: Value = serde_json::from_str(&response.body).unwrap();

@@ -1,7 +1,7 @@
 //! leaks: the epochs of one process whose objects outlived them for too long.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::survivors::{self, Stack, Stacks};
 use super::{Answer, Identity, Setting, Subject};
 use crate::host::Life;
-use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot, State, Survivors};
+use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot, State, Survivors, sum};
 use crate::text;
 
 /// From when on an epoch is of interest.
@@ -32,18 +32,24 @@ pub(super) struct Report {
     leaks: Vec<Leak>,
 }
 
+/// All epochs of a label that leak in the same way.
 #[derive(Debug, Serialize)]
 struct Leak {
+    /// The first of them.
     epoch: u64,
     id: u64,
+    /// How many there are.
+    epochs: u64,
     label: Option<String>,
     state: Option<State>,
-    /// Since it was closed, or opened if it is open.
+    /// Since the first was closed, or opened if it is open.
     for_ms: Option<u64>,
+    /// Since the last was.
+    last_for_ms: Option<u64>,
     objects: Option<u64>,
     bytes: Option<u64>,
     unsettled: bool,
-    /// Memory that it holds itself.
+    /// Memory that they hold themselves.
     held_bytes: Option<u64>,
     pinned_pages: Option<u64>,
     /// Of the objects, those of which the class is known.
@@ -88,16 +94,15 @@ impl Report {
         check(subject)?;
         let own = own_bytes(snapshot);
         let leaking = snapshot.epochs.iter().filter(|epoch| limits.hold(epoch, subject.as_of_ms));
-        let leaking: Vec<_> = leaking.collect();
-        let stacks = if leaking.is_empty() { None } else { Stacks::of(subject) };
-        let stacks = |epoch: &Epoch| stacks.as_ref().map(|stacks| stacks.in_epoch(epoch.id));
-        let mut leaks: Vec<_> = leaking
-            .into_iter()
-            .map(|epoch| {
-                let held_bytes = own.get(&epoch.row).copied();
-                let page_bytes = snapshot.header.page_bytes;
-                let leak = Leak::of(epoch, held_bytes, page_bytes, subject.as_of_ms);
-                Leak { stacks: stacks(epoch).unwrap_or_default(), ..leak }
+        let groups = by_label(leaking);
+        let stacks = if groups.is_empty() { None } else { Stacks::read(subject) };
+        let stacks = |group: &[&Epoch]| Some(stacks.as_ref()?.of(group.iter().map(|one| one.id)));
+        let page_bytes = snapshot.header.page_bytes;
+        let mut leaks: Vec<_> = groups
+            .iter()
+            .filter_map(|group| {
+                let leak = Leak::of(group, &own, page_bytes, subject.as_of_ms)?;
+                Some(Leak { stacks: stacks(group).unwrap_or_default(), ..leak })
             })
             .collect();
         leaks.sort_by_key(|leak| (Reverse(leak.bytes), leak.epoch));
@@ -182,6 +187,18 @@ pub(super) fn own_bytes(snapshot: &Snapshot) -> HashMap<u64, u64> {
     own
 }
 
+// Programs have an epoch for each request: what they leak is one leak for each label. Of epochs
+// without a known label each is one by itself.
+fn by_label<'a>(epochs: impl Iterator<Item = &'a Epoch>) -> Vec<Vec<&'a Epoch>> {
+    let mut groups = BTreeMap::<_, Vec<_>>::new();
+    for epoch in epochs {
+        let alone = epoch.label.is_none().then_some(epoch.row);
+        let is_open = epoch.state == Some(State::Open);
+        groups.entry((is_open, epoch.label.as_deref(), alone)).or_default().push(epoch);
+    }
+    groups.into_values().collect()
+}
+
 impl Limits {
     fn hold(self, epoch: &Epoch, now_ms: u64) -> bool {
         let is_older = |ms: Option<u64>, limit| ms.is_some_and(|ms| ms > limit);
@@ -199,46 +216,71 @@ impl Limits {
 }
 
 impl Leak {
-    fn of(epoch: &Epoch, held_bytes: Option<u64>, page_bytes: u32, now_ms: u64) -> Self {
-        let is_open = epoch.state == Some(State::Open);
+    // None: of no epochs.
+    fn of(group: &[&Epoch], own: &HashMap<u64, u64>, page_bytes: u32, now_ms: u64) -> Option<Self> {
+        let for_ms = |epoch: &Epoch| match epoch.state {
+            Some(State::Open) => epoch.since_opened_ms(now_ms),
+            _ => epoch.since_closed_ms(now_ms),
+        };
         let pages = |bytes: u64| (page_bytes > 0).then(|| bytes.div_ceil(page_bytes.into()));
-        Self {
-            epoch: epoch.row,
-            id: epoch.id,
-            label: epoch.label.clone(),
-            state: epoch.state,
-            for_ms: if is_open {
-                epoch.since_opened_ms(now_ms)
-            } else {
-                epoch.since_closed_ms(now_ms)
-            },
-            objects: epoch.live.objects,
-            bytes: epoch.live.bytes,
-            unsettled: epoch.live.unsettled,
-            held_bytes,
-            pinned_pages: held_bytes.and_then(pages),
-            classes: epoch.survivors.clone(),
-            large_objects: epoch.large_objects,
+        let held = |epoch: &Epoch| own.get(&epoch.row).copied();
+        let total = |part: &dyn Fn(&Epoch) -> Option<u64>| sum(group.iter().map(|one| part(one)));
+        let first = group.iter().max_by_key(|epoch| (for_ms(epoch), Reverse(epoch.row)))?;
+        Some(Self {
+            epoch: first.row,
+            id: first.id,
+            epochs: group.len() as u64,
+            label: first.label.clone(),
+            state: first.state,
+            for_ms: for_ms(first),
+            last_for_ms: group.iter().map(|epoch| for_ms(epoch)).min().flatten(),
+            objects: total(&|epoch| epoch.live.objects),
+            bytes: total(&|epoch| epoch.live.bytes),
+            unsettled: group.iter().any(|epoch| epoch.live.unsettled),
+            held_bytes: total(&held),
+            pinned_pages: total(&|epoch| held(epoch).and_then(pages)),
+            classes: classes_of(group),
+            large_objects: total(&|epoch| epoch.large_objects),
             stacks: Vec::new(),
-        }
+        })
     }
 
     fn text(&self) -> String {
-        let age = text::age(self.for_ms);
-        let since = match self.state {
-            Some(State::Open) => format!("open for {age}"),
-            _ => format!("closed {age} ago"),
+        let who = match self.epochs {
+            1 => format!("epoch {}", self.epoch),
+            epochs => format!("{epochs} epochs"),
         };
         let head = format!(
-            "epoch {}  {}  {since}  {}  {}  pins {}\n",
-            self.epoch,
+            "{who}  {}  {}  {}  {}  pins {}\n",
             text::label(self.label.as_deref()),
+            self.since(),
             text::count(self.objects, "object"),
             text::bytes(self.bytes),
             text::count(self.pinned_pages, "page"),
         );
         head + &survivors::text(&self.classes, self.large_objects, &self.stacks)
     }
+
+    fn since(&self) -> String {
+        let (first, last) = (text::age(self.for_ms), text::age(self.last_for_ms));
+        let age = if first == last { first } else { format!("{last} to {first}") };
+        match self.state {
+            Some(State::Open) => format!("open for {age}"),
+            _ => format!("closed {age} ago"),
+        }
+    }
+}
+
+// By size; those of unknown size come last.
+fn classes_of(group: &[&Epoch]) -> Vec<Survivors> {
+    let mut objects = BTreeMap::<_, u64>::new();
+    for survivors in group.iter().flat_map(|epoch| &epoch.survivors) {
+        let size = survivors.class_bytes;
+        let sum = objects.entry((size.is_none(), size)).or_default();
+        *sum = sum.saturating_add(survivors.objects);
+    }
+    let classes = objects.into_iter();
+    classes.map(|((_, class_bytes), objects)| Survivors { class_bytes, objects }).collect()
 }
 
 #[cfg(test)]
@@ -298,6 +340,23 @@ mod tests {
         assert!(rows(&sample(42, 7), limits(61_000)).is_empty());
         let text = report(&sample(42, 7), limits(61_000)).text();
         assert_eq!(text, "no epoch that was closed more than 61 s ago has survivors\n");
+    }
+
+    #[test]
+    fn epochs_of_a_label_are_one_leak() {
+        let mut image = sample(42, 7);
+        let earlier = [("state", 1), ("opened_ms", 1), ("closed_ms", TOLD_MS - 181_000)];
+        add_epoch(&mut image, 2, "GET /upload", &earlier);
+        image.set_all("epochs", 2, &[("held_bytes", 8192), ("large_objects", 2)]);
+        let report = report(&image, MINUTE);
+        let text = report.text();
+        let expected = "2 epochs  \"GET /upload\"  closed 61 s to 3 min ago  359 objects  ";
+        assert!(text.starts_with(expected), "{text}");
+        let leak = &report.leaks[0];
+        assert_eq!((report.leaks.len(), leak.epochs, leak.epoch), (1, 2, 2));
+        assert_eq!((leak.for_ms, leak.last_for_ms), (Some(181_000), Some(61_000)));
+        assert_eq!((leak.pinned_pages, leak.large_objects), (Some(14), Some(2)));
+        assert_eq!(leak.classes.iter().map(|class| class.objects).collect::<Vec<_>>(), [340, 17]);
     }
 
     #[test]

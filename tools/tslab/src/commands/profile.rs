@@ -203,15 +203,26 @@ pub(super) fn names(subject: &Subject, calls: &BTreeSet<u64>) -> Names {
 
 /// The samples that a process has taken so far, in JSON. Fails with `NotFound` when there are none.
 pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
-    let subject = Subject::find(setting, target)?;
-    let sampling = subject.snapshot.sampling.as_ref();
-    if sampling.is_none_or(|sampling| sampling.weight_bytes == 0) {
-        let why = "has not sampled any allocation";
-        let advice = format!("`tslab profile {} --keep` lets it", subject.pid);
-        return Err(NotFound(format!("process {} {why}: {advice}", subject.pid)).into());
-    }
+    let subject = find_sampled(setting, target)?;
     let output = text::json(&report(&subject, &of_subject(&subject)))?;
     Ok(Answer { output, ..Answer::default() })
+}
+
+/// The same for `pprof`.
+pub fn pprof_so_far(setting: &Setting, target: &str) -> Result<Vec<u8>> {
+    let subject = find_sampled(setting, target)?;
+    let look = Look { subject, asked_for: None, goes_on: true };
+    Ok(pprof::bytes(&of_subject(&look.subject), look.frame(View::Live))?)
+}
+
+fn find_sampled(setting: &Setting, target: &str) -> Result<Subject> {
+    let subject = Subject::find(setting, target)?;
+    if subject.snapshot.has_samples() {
+        return Ok(subject);
+    }
+    let why = "has not sampled any allocation";
+    let advice = format!("`tslab profile {} --keep` lets it", subject.pid);
+    Err(NotFound(format!("process {} {why}: {advice}", subject.pid)).into())
 }
 
 /// Writes a profile, after sampling for a while if need be.

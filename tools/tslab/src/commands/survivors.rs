@@ -75,7 +75,7 @@ pub(super) struct Stacks<'a> {
 
 impl<'a> Stacks<'a> {
     /// None when the process tells nothing of samples.
-    pub fn of(subject: &'a Subject) -> Option<Self> {
+    pub fn read(subject: &'a Subject) -> Option<Self> {
         let sampling = subject.snapshot.sampling.as_ref()?;
         let mut by_epoch = BTreeMap::<_, Vec<_>>::new();
         let mut calls = BTreeSet::new();
@@ -87,10 +87,10 @@ impl<'a> Stacks<'a> {
         Some(Self { sampling, names, by_epoch, now_ms: subject.as_of_ms })
     }
 
-    /// The stacks of an epoch by class, those that stand for more first.
-    pub fn in_epoch(&self, id: u64) -> Vec<Stack> {
+    /// The stacks of some epochs by class, those that stand for more first.
+    pub fn of(&self, ids: impl Iterator<Item = u64>) -> Vec<Stack> {
         let mut groups = BTreeMap::<_, Vec<&LiveSample>>::new();
-        for live in self.by_epoch.get(&id).into_iter().flatten() {
+        for live in ids.filter_map(|id| self.by_epoch.get(&id)).flatten() {
             let site = &self.sampling.sites[live.site];
             // Blocks of whole units come last.
             let class = site.class_bytes.unwrap_or(u64::MAX);
@@ -260,14 +260,14 @@ mod tests {
 
     fn stacks() -> Vec<Stack> {
         let subject = subject();
-        let mut stacks = Stacks::of(&subject).unwrap();
+        let mut stacks = Stacks::read(&subject).unwrap();
         stacks.names = crate::names::of_test(&[
             (0x1000, "tsl_sample_small", "sample.c", 1),
             (0x2000, "parse_header", "src/http.c", 211),
             (0x3000, "handle", "/src/server.c", 88),
             (0x4000, "copy_name", "user.c", 40),
         ]);
-        stacks.in_epoch(1 << 24 | 7)
+        stacks.of([1 << 24 | 7].into_iter())
     }
 
     fn of_class(bytes: u64, objects: u64) -> Survivors {

@@ -101,16 +101,20 @@ export interface ClassCount {
   readonly objects: number;
 }
 
+/** All epochs of a label that leak in the same way. */
 export interface Leak {
+  /** The first of them. */
   readonly epoch: number;
   readonly id: number;
+  /** How many there are. */
+  readonly epochs: number;
   readonly label: string | null;
   readonly state: EpochState | null;
   readonly for_ms: Figure;
   readonly objects: Figure;
   readonly bytes: Figure;
   readonly unsettled: boolean;
-  /** Without its children's. */
+  /** Without their children's. */
   readonly held_bytes: Figure;
   readonly pinned_pages: Figure;
   /** Of the objects, those of which the class is known. */

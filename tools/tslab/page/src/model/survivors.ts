@@ -28,7 +28,7 @@ export function leakSum(leaks: readonly Leak[]): LeakSum {
   const total = (figure: (leak: Leak) => Figure): Figure =>
     leaks.length === 0 ? 0 : sum(leaks.map(figure));
   return {
-    epochs: leaks.length,
+    epochs: leaks.reduce((epochs, leak) => epochs + leak.epochs, 0),
     objects: total((leak) => leak.objects),
     bytes: total((leak) => leak.bytes),
     held: total((leak) => leak.held_bytes),
@@ -69,5 +69,8 @@ export function partsText(leak: Leak, most: number): string {
   return [...texts, ...(more > 0 ? [`${number(more)} more`] : [])].join(", ");
 }
 
+/** The leak that an epoch is a part of, or that epochs of its label are. */
 export const leakOf = (leaks: readonly Leak[], epoch: Epoch): Leak | undefined =>
-  leaks.find((leak) => leak.id === epoch.id);
+  leaks.find(({ id, epochs, label, state }) =>
+    epochs === 1 ? id === epoch.id : label === epoch.label && state === epoch.state,
+  );

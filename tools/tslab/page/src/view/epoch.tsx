@@ -1,7 +1,7 @@
 // epoch: one epoch: its bytes over time, its size classes, and the stacks that allocated in it.
 import type { JSX } from "preact";
 
-import type { Epoch, Figure } from "../api/answers.js";
+import type { Epoch, Figure, Leak } from "../api/answers.js";
 import { TimeChart, type Line } from "../chart/timechart.js";
 import type { Model } from "../live/model.js";
 import type { Watched, WatchedEpoch } from "../live/watched.js";
@@ -156,7 +156,7 @@ function Classes({ watched, epoch }: PartProps): JSX.Element {
   const leak = leakOf(watched.leaks?.leaks ?? [], epoch);
   if (leak !== undefined) {
     return (
-      <Panel title="Size classes" about="Objects that outlived the epoch.">
+      <Panel title="Size classes" about={outlivedText(leak)}>
         <Parts parts={partsOf(leak)} />
       </Panel>
     );
@@ -180,6 +180,11 @@ function Classes({ watched, epoch }: PartProps): JSX.Element {
     </Panel>
   );
 }
+
+const outlivedText = ({ epochs }: Leak): string =>
+  epochs === 1
+    ? "Objects that outlived the epoch."
+    : `Objects that outlived the ${number(epochs)} epochs with this label.`;
 
 function Parts({ parts }: { readonly parts: readonly Part[] }): JSX.Element {
   const most = parts.reduce((most, part) => Math.max(most, part.bytes ?? 0), 0);

@@ -118,7 +118,10 @@ function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
         <a href={hashOfEpoch(pid, leak.id)} data-row tabIndex={isFirst ? 0 : -1}>
           <Name>{label(leak.label, leak.epoch)}</Name>
         </a>
-        <span class="about classes">{partsText(leak, 3)}</span>
+        <span class="about classes">
+          {leak.epochs > 1 ? `${count(leak.epochs, "epoch")}: ` : null}
+          {partsText(leak, 3)}
+        </span>
       </th>
       {COLUMNS.slice(1).map((column, index) => (
         <td key={column.name} class={`${classesOf(column)} ${index === 0 ? "barred" : ""}`}>

@@ -206,7 +206,13 @@ function family(tenant: number, index: number, second: number): Epoch[] {
 }
 
 function leaks(second: number): Leak[] {
-  const leak = (row: number, label: string, seconds: number, objects: number[]): Leak => {
+  const leak = (
+    row: number,
+    label: string,
+    epochs: number,
+    seconds: number,
+    objects: number[],
+  ): Leak => {
     const sizes = [128, 256, 1024];
     const counts = objects.map((count, index) => ({
       class_bytes: sizes[index] ?? 0,
@@ -217,6 +223,7 @@ function leaks(second: number): Leak[] {
     return {
       epoch: row,
       id: 2 ** 24 + row,
+      epochs,
       label,
       state: "closed",
       for_ms: (seconds + second) * 1000,
@@ -230,9 +237,8 @@ function leaks(second: number): Leak[] {
     };
   };
   return [
-    leak(7, "GET /upload", 340, [3400, 170, 310]),
-    leak(8, "GET /upload", 95, [910, 44]),
-    leak(9, "render thumbnails", 70, [12, 40]),
+    leak(7, "GET /upload", 2, 340, [3400, 170, 310]),
+    leak(9, "render thumbnails", 1, 70, [12, 40]),
   ];
 }
 

@@ -35,7 +35,7 @@ test("shows survivors with classes, age and what they pin", async ({ page, addre
   const survivors = page.getByRole("table", { name: "Survivors" });
   const first = survivors.getByRole("row").nth(1);
   await expect(first).toContainText("GET /upload");
-  await expect(first).toContainText("3\u202f400 × 128 B, 310 × 1.0 KiB, 170 × 256 B");
+  await expect(first).toContainText("2 epochs: 3\u202f400 × 128 B, 310 × 1.0 KiB, 170 × 256 B");
   await expect(first).toContainText("pages");
   await expect(first).toContainText("9 min");
 });

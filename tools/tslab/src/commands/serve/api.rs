@@ -1,5 +1,6 @@
 //! The commands' JSON over HTTP.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Router;
@@ -10,17 +11,20 @@ use axum::http::HeaderName;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
-use super::desk::{Desk, Question};
+use super::desk::{Desk, Question, Whose};
 use super::refusal::Refusal;
 use crate::commands::leaks;
 
 /// What JSON is called in HTTP.
 pub const JSON: &str = "application/json";
 
+// What servers of Go programs call a profile.
+const OCTETS: &str = "application/octet-stream";
+
 type Reply = Result<([(HeaderName, &'static str); 1], Bytes), Refusal>;
 type Process = Result<Path<String>, PathRejection>;
 
-/// Everything below `/api`.
+/// Everything below `/api`, and the profile where collectors look for it.
 pub fn routes() -> Router<Arc<Desk>> {
     Router::new()
         .route("/api/v1/processes", get(processes))
@@ -28,6 +32,7 @@ pub fn routes() -> Router<Arc<Desk>> {
         .route("/api/v1/processes/{pid}/epochs", get(epochs))
         .route("/api/v1/processes/{pid}/leaks", get(leaks))
         .route("/api/v1/processes/{pid}/profile", get(profile))
+        .route("/debug/pprof/heap", get(heap))
 }
 
 async fn processes(State(desk): State<Arc<Desk>>) -> Reply {
@@ -40,6 +45,11 @@ async fn stats(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
 
 async fn profile(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
     reply(&desk, Question::Profile(pid(process)?)).await
+}
+
+async fn heap(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Reply {
+    let question = Question::Heap(whose(query.as_deref())?);
+    Ok(([(CONTENT_TYPE, OCTETS)], desk.answer(question).await?))
 }
 
 async fn epochs(
@@ -77,18 +87,30 @@ fn pid(process: Process) -> Result<u32, Refusal> {
 }
 
 // The value of a parameter; one without a value is empty.
-fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
-    let mut pairs = query?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.find(|(known, _)| *known == name).map(|(_, value)| value)
+fn parameter<'a>(query: Option<&'a str>, name: &str) -> Option<Cow<'a, str>> {
+    let mut pairs = form_urlencoded::parse(query?.as_bytes());
+    pairs.find(|(known, _)| known == name).map(|(_, value)| value)
 }
 
 fn switch(query: Option<&str>, name: &str) -> Result<bool, Refusal> {
-    match parameter(query, name) {
+    match parameter(query, name).as_deref() {
         None | Some("0" | "false") => Ok(false),
         Some("" | "1" | "true") => Ok(true),
         Some(value) => Err(Refusal::Senseless(format!(
             "{name}={value:?} is neither true nor false: write {name}=true, or leave it out"
         ))),
+    }
+}
+
+fn whose(query: Option<&str>) -> Result<Whose, Refusal> {
+    match (parameter(query, "pid"), parameter(query, "process")) {
+        (None, None) => Ok(Whose::Anyone),
+        (None, Some(name)) => Ok(Whose::Name(name.into_owned())),
+        (Some(pid), _) => pid.parse().map(Whose::Pid).map_err(|_| {
+            Refusal::Senseless(format!(
+                "pid={pid:?} is no number of a process: write one, such as pid=4242"
+            ))
+        }),
     }
 }
 
@@ -109,9 +131,11 @@ mod tests {
     #[test]
     fn parameters_are_found_by_name() {
         let query = Some("after=5&all&x=&after=7");
-        assert_eq!(parameter(query, "after"), Some("5"));
-        assert_eq!((parameter(query, "all"), parameter(query, "x")), (Some(""), Some("")));
-        assert_eq!((parameter(query, "aft"), parameter(None, "after")), (None, None));
+        let value = |name| parameter(query, name);
+        assert_eq!(value("after").as_deref(), Some("5"));
+        assert_eq!((value("all").as_deref(), value("x").as_deref()), (Some(""), Some("")));
+        assert_eq!((value("aft"), parameter(None, "after")), (None, None));
+        assert_eq!(parameter(Some("x=Web%20a+b"), "x").as_deref(), Some("Web a b"));
     }
 
     #[test]
@@ -126,6 +150,15 @@ mod tests {
         for query in ["after=", "after=-1", "after=1.5", "after=18446744073709551616"] {
             assert!(ms(query).is_err(), "{query}");
         }
+    }
+
+    #[test]
+    fn whose_profile_is_said_by_number_by_name_or_not_at_all() {
+        let name = || Whose::Name("redis-server".to_owned());
+        assert_eq!(whose(Some("process=redis-server")), Ok(name()));
+        assert_eq!(whose(Some("process=x&pid=42")), Ok(Whose::Pid(42)));
+        assert_eq!((whose(None), whose(Some("x"))), (Ok(Whose::Anyone), Ok(Whose::Anyone)));
+        assert!(whose(Some("pid=redis")).is_err());
     }
 
     #[test]

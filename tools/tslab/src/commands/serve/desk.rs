@@ -24,8 +24,19 @@ const STALE: Duration = Duration::from_secs(5);
 /// Answers to further questions are not kept.
 const MOST_KEPT: usize = 256;
 
+/// Which process, among those that have sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Whose {
+    /// The one with this number.
+    Pid(u32),
+    /// The only one of this name.
+    Name(String),
+    /// The only one.
+    Anyone,
+}
+
 /// What can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// The figures of all processes, as OpenMetrics.
     Metrics,
@@ -42,6 +53,8 @@ pub enum Question {
     },
     /// What a process has sampled.
     Profile(u32),
+    /// The same as a file for `pprof`.
+    Heap(Whose),
     /// The epochs of a process whose objects outlived them.
     Leaks {
         /// The process.
@@ -79,12 +92,12 @@ impl Desk {
 
     /// The answer to a question, from a moment ago or from now.
     pub async fn answer(self: &Arc<Self>, question: Question) -> Reply {
-        if let Some(reply) = self.fresh(question) {
+        if let Some(reply) = self.fresh(&question) {
             return reply;
         }
         let mut agent = Arc::clone(&self.agent).lock_owned().await;
         // Who was before may have asked the same.
-        if let Some(reply) = self.fresh(question) {
+        if let Some(reply) = self.fresh(&question) {
             return reply;
         }
         let desk = Arc::clone(self);
@@ -97,15 +110,15 @@ impl Desk {
 
     fn work(&self, agent: &mut Agent, question: Question) -> Reply {
         let start = Instant::now();
-        let reply = agent.answer(question).map(Bytes::from).map_err(Refusal::from);
+        let reply = agent.answer(&question).map(Bytes::from).map_err(Refusal::from);
         let keep = (start.elapsed() * 9).clamp(FRESH, STALE);
         self.keep(question, Kept { reply: reply.clone(), until: Instant::now() + keep });
         reply
     }
 
-    fn fresh(&self, question: Question) -> Option<Reply> {
+    fn fresh(&self, question: &Question) -> Option<Reply> {
         let kept = self.kept();
-        let kept = kept.get(&question).filter(|kept| kept.is_fresh())?;
+        let kept = kept.get(question).filter(|kept| kept.is_fresh())?;
         Some(kept.reply.clone())
     }
 
@@ -157,7 +170,7 @@ mod tests {
         desk.keep(Question::Processes, kept(0));
         let refused = ask(&desk, Question::Processes).unwrap_err();
         assert!(matches!(&refused, Refusal::Failed(why) if why.contains("--directory")));
-        assert!(desk.fresh(Question::Processes).is_some(), "refusals are kept, too");
+        assert!(desk.fresh(&Question::Processes).is_some(), "refusals are kept, too");
     }
 
     #[test]

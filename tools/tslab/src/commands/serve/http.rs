@@ -100,6 +100,6 @@ async fn metrics(State(desk): State<Arc<Desk>>) -> Result<impl IntoResponse, Ref
 
 fn nothing_at(path: &str) -> Refusal {
     Refusal::NotFound(format!(
-        "there is nothing at {path}: there are /, /metrics and /api/v1/processes"
+        "there is nothing at {path}: there are /, /metrics, /api/v1/processes and /debug/pprof/heap"
     ))
 }
