@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define PROGRAM "synthetic_bench"
 #define GRACE_NS 20000000u  // for the start of all threads
@@ -198,6 +199,12 @@ static void synthetic_write(const synthetic *s, const figures *f) {
   }
 }
 
+// What leaked can be looked at meanwhile.
+static void synthetic_hold(const synthetic *s) {
+  fflush(stdout);
+  sleep(s->settings.hold_s);
+}
+
 int main(int argc, char **argv) {
   settings wanted = settings_take(argc, argv);
   synthetic *s = synthetic_open(&wanted);
@@ -207,4 +214,5 @@ int main(int argc, char **argv) {
   synthetic_figures(s, &f);
   synthetic_report(s, &f);
   synthetic_write(s, &f);
+  synthetic_hold(s);
 }

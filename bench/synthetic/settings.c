@@ -23,7 +23,8 @@ static const char usage_text[] =
     "  --duration_s=N --threads=N --req_rate=N (a second, for each thread) --rate_factor=<F|max>\n"
     "  --objs_min=N --objs_max=N --size=N --sizes=BYTES:WEIGHT,...\n"
     "  --epoch_policy=<per_req|batch:N|manual> --free_policy=<within_req|lag:N|leak:PCT>\n"
-    "  --rss_sample_ms=N (0: never) --csv=FILE --hgrm=FILE";
+    "  --rss_sample_ms=N (0: never) --csv=FILE --hgrm=FILE\n"
+    "  --hold_s=N (stay so long at the end, for who looks from outside)";
 
 // `*text` goes on behind the number.
 static uint32_t number_take(const args *a, const char **text, uint32_t least, uint32_t most) {
@@ -161,6 +162,10 @@ static void rss_sample_set(settings *s, const args *a, const char *value) {
   s->rss_sample_ms = number_of(a, value, 0, DURATION_MOST_S);
 }
 
+static void hold_set(settings *s, const args *a, const char *value) {
+  s->hold_s = number_of(a, value, 0, DURATION_MOST_S);
+}
+
 // Before the program has worked in vain.
 static const char *path_of(const args *a, const char *value) {
   int file = open(value, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -196,6 +201,7 @@ static void option_set(settings *s, const args *a, const char *text) {
       {"--epoch_policy=", epoch_policy_set},
       {"--free_policy=", free_policy_set},
       {"--rss_sample_ms=", rss_sample_set},
+      {"--hold_s=", hold_set},
       {"--csv=", csv_set},
       {"--hgrm=", hgrm_set},
   };

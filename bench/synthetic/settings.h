@@ -14,6 +14,7 @@ typedef struct settings {
   unsigned threads;
   double rate_factor;      // 0: as fast as possible
   uint32_t rss_sample_ms;  // 0: no samples
+  uint32_t hold_s;         // 0: ends at once
   const char *csv_path;    // NULL: nobody wants it
   const char *hgrm_path;   // NULL: nobody wants it
 } settings;

@@ -30,7 +30,7 @@ tslab_synthetic_smoke(overload "late=${positive}.* unserved=${positive}"
 tslab_synthetic_smoke(closed
   "loop=closed .*late=0 overslept=0 unserved=0 .*held=6 .*lag_least=3 lag_most=3 "
   --rate_factor=max --threads=2 --objs_min=1 --objs_max=1 --sizes=64:1,4096:2 --free_policy=lag:3
-  --rss_sample_ms=0)
+  --rss_sample_ms=0 --hold_s=1)
 
 set(synthetic_csv ${CMAKE_CURRENT_BINARY_DIR}/synthetic_smoke.csv)
 set(synthetic_hgrm ${CMAKE_CURRENT_BINARY_DIR}/synthetic_smoke.hgrm)
@@ -67,4 +67,5 @@ tslab_synthetic_refuses(sizes "not BYTES:WEIGHT: 128" --sizes=128)
 tslab_synthetic_refuses(rate "not a number: fast" --rate_factor=fast)
 tslab_synthetic_refuses(objects "--objs_min is above --objs_max" --objs_min=500)
 tslab_synthetic_refuses(samples "too few samples" --duration_s=1 --rss_sample_ms=200)
+tslab_synthetic_refuses(hold "out of range: 86401" --hold_s=86401)
 tslab_synthetic_refuses(argument "unexpected argument: --threads" --threads 2)

@@ -12,6 +12,7 @@ enum {
   SMALL = 120,
   LARGE_BYTES = 3 << 20,
   EPOCHS = 200,
+  MANY_EPOCHS = 10000,
   REST_MS = 300,
   REFILLS = 4000
 };
@@ -60,14 +61,18 @@ static void fill_epochs(void) {
   }
 }
 
+static void fill_many_epochs(void) {
+  for (int i = 0; i < MANY_EPOCHS; i++) {
+    tslab_epoch epoch = tslab_epoch_open("request", NULL);
+    for (int n = 0; n < 3; n++) keep(tslab_epoch_malloc(epoch, 200), 200);
+  }
+}
+
 static const struct {
   const char *name;
   void (*fill)(void);
-} shapes[] = {{"small", fill_small},
-              {"sparse", fill_sparse},
-              {"large", fill_large},
-              {"dirty", fill_dirty},
-              {"epochs", fill_epochs}};
+} shapes[] = {{"small", fill_small}, {"sparse", fill_sparse}, {"large", fill_large},
+              {"dirty", fill_dirty}, {"epochs", fill_epochs}, {"many_epochs", fill_many_epochs}};
 
 static bool fill(const char *name) {
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
