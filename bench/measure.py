@@ -100,9 +100,10 @@ def ended(child: subprocess.Popen[str]) -> Iterator[None]:
         _children.discard(child)
 
 
-def start(command: list[str], work: Work) -> subprocess.CompletedProcess[str]:
+def start(command: list[str], work: Work, allocator: Allocator) -> subprocess.CompletedProcess[str]:
     """A nearly empty environment, so that no allocator finds settings left by the user."""
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C"}
+    environment |= dict(allocator.environment)
     try:
         with (
             (work.input or Path(os.devnull)).open() as source,
@@ -154,7 +155,7 @@ def measure(
     """Besides its own figures a run keeps what others took: `others_s` and `steal_s`."""
     command = command_line(build, work, allocator, folder)
     before = Machine.now()
-    done = start(command, work)
+    done = start(command, work, allocator)
     after = Machine.now()
     check_end(work, done)
     result = line_of(done.stdout, "result") if not work.foreign else {}

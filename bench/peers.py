@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OURS = "tslab"
+UNOBSERVED = "unobserved"
 SYSTEM_FOLDERS = (
     Path("/usr/lib/x86_64-linux-gnu"),
     Path("/usr/lib/aarch64-linux-gnu"),
@@ -21,6 +22,8 @@ class Allocator:
     name: str
     library: Path | None
     crate: str = ""
+    environment: tuple[tuple[str, str], ...] = ()
+    watched: bool = False  # somebody reads the statistics of its processes
 
     @property
     def file(self) -> str:
@@ -65,6 +68,18 @@ def all_allocators(build: Path) -> list[Allocator]:
             Allocator(name, build / "peers" / f"libpeer-{name}.so", crate)
             for name, crate in crates.items()
         ),
+    ]
+
+
+def ours_observed(build: Path) -> list[Allocator]:
+    """Ours with all that tells of it, with statistics alone, and with nothing."""
+    library = build / "lib" / "libtslab-preload.so"
+    told = ("TSLAB_STATS_DELAY_MS", "0")
+    sampled = ("TSLAB_SAMPLE_BYTES", "512K")
+    return [
+        Allocator(OURS, library, environment=(told, sampled), watched=True),
+        Allocator("statistics", library, environment=(told,), watched=True),
+        Allocator(UNOBSERVED, library, environment=(("TSLAB_STATS", "0"),)),
     ]
 
 

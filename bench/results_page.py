@@ -18,11 +18,12 @@ import click
 from founding import ANCHORS, Anchor
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLES = ("core", "epochs", "suite", "external")
+TABLES = ("core", "epochs", "suite", "observed", "external")
 TITLES = {
     "core": "What the core must reach",
     "epochs": "What epochs must reach",
     "suite": "Founding programs and patterns",
+    "observed": "What being observed costs",
     "external": "mimalloc-bench",
 }
 MARKS = re.compile(r"(<!-- figures:([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)

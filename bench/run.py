@@ -1,4 +1,5 @@
-"""Measures our allocator beside its peers: `run.py core`, `epochs`, `suite`, `external DIR`."""
+"""Measures our allocator beside its peers: `run.py core`, `epochs`, `suite`, `external DIR`; and
+beside itself: `observed`."""
 
 import csv
 import json
@@ -19,9 +20,10 @@ import written
 from asleep import Batch, how_many_at_once
 from environment import environment
 from measure import Run, RunError, measure
-from peers import OURS, Allocator, all_allocators
+from peers import OURS, Allocator
 from record import Plan, Record, RecordError
 from rich.progress import Progress, TaskID
+from scrape import watched
 from show import (
     console,
     print_bars,
@@ -31,7 +33,7 @@ from show import (
     warn_when_disturbed,
 )
 from summary import Results, Row, summarise
-from tables import TABLES, keys_of
+from tables import TABLES, allocators_of, keys_of
 from work import Work
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,9 +63,9 @@ def wish_of(output: Path | None, **options: Any) -> Wish:
     return Wish(output=output or usual, **options)
 
 
-def choose_allocators(build: Path, names: Sequence[str]) -> list[Allocator]:
+def choose_allocators(able: Sequence[Allocator], names: Sequence[str]) -> list[Allocator]:
     """Those asked for, or all; one that is missing ends the program with its name."""
-    known = {allocator.name: allocator for allocator in all_allocators(build)}
+    known = {allocator.name: allocator for allocator in able}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(f"no allocator {', '.join(unknown)}; known: {', '.join(known)}")
@@ -103,8 +105,17 @@ def remaining(steps: Sequence[Step], runs: Sequence[Run]) -> list[Step]:
     return [step for step in steps if (step[0], step[1].name, step[2].name) not in done]
 
 
+def measure_watched(build: Path, number: int, work: Work, allocator: Allocator) -> Run:
+    with watched(build, work.command[0]) as watcher:
+        run = measure(build, number, work, allocator)
+    run.values["scrapes"] = watcher.scrapes
+    return run
+
+
 def run_step(build: Path, base: Path, step: Step) -> Run:
     number, work, allocator = step
+    if allocator.watched:
+        return measure_watched(build, number, work, allocator)
     if not work.writes:
         return measure(build, number, work, allocator)
     folder = written.folder_of_run(base, number, work.name, allocator.name)
@@ -253,7 +264,7 @@ def run_table(wish: Wish, table: str, known: Sequence[Work]) -> None:
     """Measures, writes and prints one table; status 1 when a bar is missed, a row became worse
     or a run failed."""
     works = choose_works(known, wish.only, wish.quick)
-    allocators = choose_allocators(wish.build, wish.allocator)
+    allocators = choose_allocators(allocators_of(table, wish.build), wish.allocator)
     try:
         earlier = against.load(wish.against, table) if wish.against else None
     except against.AgainstError as error:
@@ -322,6 +333,13 @@ def epochs(**options: Any) -> None:
 def suite(**options: Any) -> None:
     """The founding programs and the patterns; also writes their CSV files and histograms."""
     run_table(wish_of(**options), "suite", TABLES["suite"])
+
+
+@main.command()
+@wish_options
+def observed(**options: Any) -> None:
+    """What being observed costs; status 1 when a bar is missed or a run failed."""
+    run_table(wish_of(**options), "observed", TABLES["observed"])
 
 
 @main.command("external")

@@ -4,6 +4,7 @@
 #   --baseline NAME    one of malloc jemalloc tcmalloc mimalloc snmalloc rpmalloc, alone, into
 #                      bench/baseline/NAME/
 #   --quick            small runs, one round, into build/bench-quick/ with charts beside them
+# With --allocator the table `observed` is left out: it compares our allocator with itself.
 # Status 1 when a bar is missed or a run failed; what comes behind is measured all the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,6 +29,8 @@ for option in "$@"; do
   esac
 done
 
+tables=(core epochs suite observed)
+if [[ " $* " == *" --allocator"* ]]; then tables=(core epochs suite); fi
 output=bench/results
 images=docs/images
 options=()
@@ -38,6 +41,7 @@ case ${1-} in
     refuse "no baseline '$name'; there are: malloc jemalloc tcmalloc mimalloc snmalloc rpmalloc"
   output=bench/baseline/$name
   images=
+  tables=(core epochs suite)
   options=(--allocator "${allocators[$name]}")
   shift 2
   ;;
@@ -52,7 +56,7 @@ esac
 # A table whose bars are not all met does not keep the next from being measured; an interruption or
 # a wrong option does.
 status=0
-for table in core epochs suite; do
+for table in "${tables[@]}"; do
   printf '\n== %s\n' "$table"
   code=0
   bench/run "$table" --output "$output" "${options[@]}" "$@" || code=$?

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from measure import Run
-from peers import OURS
+from peers import OURS, UNOBSERVED
 from work import SHAPES, Bar, Metric, Work
 
 RESAMPLES = 2000
@@ -98,7 +98,7 @@ def best_peer(results: Results, work: Work, metric: Metric) -> tuple[str, float]
 
 
 # What is only shown has no judge. The others take the metric, our median, the best peer's (or
-# glibc's) and our advantage.
+# that of whom the bar names) and our advantage.
 JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
     Bar.AHEAD: lambda _metric, _ours, _peer, ratio: ratio > 1.0,
     Bar.WITHIN_10_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.9,
@@ -108,6 +108,7 @@ JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
     Bar.AT_LEAST: lambda metric, ours, _peer, _ratio: ours >= metric.limit,
     Bar.OVER_GLIBC: lambda metric, ours, peer, _ratio: ours - peer <= metric.limit,
     Bar.TWICE: lambda _metric, _ours, _peer, ratio: ratio >= 2.0,
+    Bar.WITHIN_1_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.99,
 }
 # Judged without any peer's figure.
 ABSOLUTE = (Bar.AT_MOST, Bar.AT_LEAST)
@@ -124,17 +125,23 @@ def bar_text(metric: Metric) -> str:
         Bar.AT_LEAST: f">= {limit}",
         Bar.OVER_GLIBC: f"<= glibc + {limit}",
         Bar.TWICE: ">= 2.00 best",
+        Bar.WITHIN_1_PCT: f">= 0.99 {UNOBSERVED}",
         Bar.SHOWN: "-",
     }
     return texts[metric.bar]
 
 
+# Bars that name whom we are compared with.
+NAMED = {Bar.OVER_GLIBC: "glibc", Bar.WITHIN_1_PCT: UNOBSERVED}
+
+
 def yardstick(results: Results, work: Work, metric: Metric) -> tuple[str, float] | None:
-    """Whom we are compared with: the best peer, or glibc where the bar says so."""
-    if metric.bar is not Bar.OVER_GLIBC:
+    """Whom we are compared with: the best peer, unless the bar names somebody."""
+    name = NAMED.get(metric.bar)
+    if name is None:
         return best_peer(results, work, metric)
-    glibc = results.median(work.name, "glibc", metric.key)
-    return None if glibc is None else ("glibc", glibc)
+    figure = results.median(work.name, name, metric.key)
+    return None if figure is None else (name, figure)
 
 
 def paired_ratios(results: Results, work: Work, metric: Metric, peer_name: str) -> list[float]:

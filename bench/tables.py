@@ -1,11 +1,13 @@
 """The tables by name, and what else their raw files keep of the programs."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from peers import Allocator, all_allocators, ours_observed
 from suite import SUITE, SUITE_KEYS
-from work import CORE, EPOCHS, Work
+from work import CORE, EPOCHS, OBSERVED, Work
 
-TABLES = {"core": CORE, "epochs": EPOCHS, "suite": SUITE}
+TABLES = {"core": CORE, "epochs": EPOCHS, "suite": SUITE, "observed": OBSERVED}
 KERNEL_KEYS = (
     "wall_s", "user_s", "sys_s", "peak_kib", "minor_faults", "voluntary", "involuntary",
     "others_s", "steal_s",
@@ -20,7 +22,13 @@ EXTRA_KEYS: dict[str, tuple[str, ...]] = {
         "full_bytes", "after_bytes", "live_bytes",
     ),
     "suite": SUITE_KEYS,
+    "observed": ("scrapes",),
 }  # fmt: skip
+
+
+def allocators_of(table: str, build: Path) -> list[Allocator]:
+    """Every one that a table could compare, ours first."""
+    return ours_observed(build) if table == "observed" else all_allocators(build)
 
 
 def keys_of(table: str, works: Sequence[Work]) -> list[str]:

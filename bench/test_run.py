@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import asleep
@@ -269,6 +271,35 @@ def test_run_all_refuses_bad_arguments_with_status_2(arguments: list[str]) -> No
     done = subprocess.run([script, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "usage: bench/run_all.sh" in done.stderr
+
+
+def test_what_is_observed_is_watched(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    builds: list[Path] = []
+
+    @contextmanager
+    def watched(build: Path, program: str) -> Iterator[SimpleNamespace]:
+        assert program == "bench_random_mixed"
+        builds.append(build)
+        yield SimpleNamespace(scrapes=3)
+
+    monkeypatch.setattr(run, "watched", watched)
+    library = machine.build / "lib" / "libtslab-preload.so"
+    library.parent.mkdir()
+    library.touch()
+    folders = ["--build", str(machine.build), "--output", str(machine.output)]
+    only = ["--only", "observed_random_mixed_256", "--rounds", "1"]
+    done = CliRunner().invoke(run.main, ["observed", *folders, *only])
+    assert done.exit_code == 0, done.output
+    runs = load_runs(machine.output / "observed_runs.csv")
+    scrapes = {run.allocator: run.values.get("scrapes") for run in runs}
+    assert scrapes == {"tslab": 3, "statistics": 3, "unobserved": None}
+    assert builds == [machine.build, machine.build]
+
+
+def test_an_allocator_has_an_environment_of_its_own() -> None:
+    work = Work("w", ("env",), ("env",), (), "s")
+    done = measure.start(["env"], work, Allocator("x", None, environment=(("TSLAB_STATS", "0"),)))
+    assert "TSLAB_STATS=0\n" in done.stdout
 
 
 LAUNCHER = """#!/bin/sh

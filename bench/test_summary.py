@@ -105,3 +105,13 @@ def test_a_result_line_becomes_numbers() -> None:
     pairs = pairs_of("result program=x allocator=libc.so.6 rate=1.5 unit=Mops/s")
     assert pairs["allocator"] == "libc.so.6"
     assert numbers_of(pairs) == {"rate": 1.5}
+
+
+def test_what_is_observed_is_held_against_the_same_unobserved() -> None:
+    metric = Metric("rate", "M/s", Bar.WITHIN_1_PCT, higher_is_better=True)
+    work = Work("w", ("w",), ("w",), (metric,), "s")
+    for rate, met in ((98.9, False), (99.1, True)):
+        rates = {"tslab": rate, "statistics": 120.0, "unobserved": 100.0}
+        told = [Run(0, "w", name, "1", {"rate": value}) for name, value in rates.items()]
+        (row,) = summarise(Results(told), [work])
+        assert (row.peer_name, row.met) == ("unobserved", met)

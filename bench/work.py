@@ -15,6 +15,7 @@ class Bar(Enum):
     AT_MOST = "at most"
     AT_LEAST = "at least"
     OVER_GLIBC = "at most this much over glibc"
+    WITHIN_1_PCT = "at most 1 % behind the same unobserved"
     TWICE = "at least twice as good as every peer"
     SHOWN = "no requirement"
 
@@ -281,4 +282,49 @@ EPOCHS = (
     request("request_released_2x", "epoch_release", "malloc", Bar.TWICE),
     lifetime_mix("lifetime_epochs", ("--epochs",), Bar.AT_MOST, 1.3),
     lifetime_mix("lifetime_plain", (), Bar.TWICE),
+)
+
+
+def unslowed(key: str, unit: str, higher_is_better: bool = False) -> Metric:
+    return Metric(key, unit, Bar.WITHIN_1_PCT, higher_is_better=higher_is_better)
+
+
+def observed(name: str, command: tuple[str, ...], quick: tuple[str, ...], *metrics: Metric) -> Work:
+    """What being observed must not slow down. A run lasts long enough to be asked twice."""
+    program = command[0]
+    return Work(f"observed_{name}", command, (program, *quick), metrics, "observed")
+
+
+def observed_mix(slots: int) -> Work:
+    command = ("bench_random_mixed", "250000000", str(slots))
+    rate = unslowed("rate", "M ops/s", higher_is_better=True)
+    return observed(f"random_mixed_{slots}", command, ("100000000", str(slots)), rate)
+
+
+def observed_request(name: str, mode: str) -> Work:
+    command = ("request_objects", mode, "4000000")
+    return observed(name, command, (mode, "2000000"), unslowed("request_ns", "ns"))
+
+
+BURST = ("--allocator=tslab", "--pattern=burst", "--rate_factor=max")
+
+OBSERVED = (
+    observed_mix(256),
+    observed_mix(8192),
+    observed_request("request_freed", "epoch_free"),
+    observed_request("request_released", "epoch_release"),
+    observed(
+        "burst",
+        ("synthetic_bench", *BURST, "--duration_s=3"),
+        (*BURST, "--duration_s=1"),
+        unslowed("rate", "requests/s", higher_is_better=True),
+        unslowed("p999_ns", "ns"),
+    ),
+    observed(
+        "churn",
+        ("churn_latency", "60000000"),
+        ("20000000",),
+        unslowed("malloc_p999_ns", "ns"),
+        unslowed("free_p999_ns", "ns"),
+    ),
 )
