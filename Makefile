@@ -24,9 +24,10 @@ run-%:
 	@printf '\n== tests: %s\n' $*
 	@ctest --preset $*
 
-demo: ## Compare Redis on tslab and on its peers, and memory with and without epochs
+demo: ## Redis on tslab and on its peers, memory with and without epochs, a leak that is caught
 	@tools/bootstrap build demo
 	@tools/build release
+	@tools/tslab/build
 	@python3 tools/demo.py
 
 bench: ## Measure tslab beside its peers: every table, the charts, docs/results.md

@@ -1,4 +1,4 @@
-"""Two looks at tslab beside its peers: a Redis server under load, and memory where lifetimes mix.
+"""Three looks at tslab: a Redis server under load, memory where lifetimes mix, a leak.
 
 Everything stays on the loopback interface; the servers keep nothing on disk and end with the demo.
 The second look draws what a program holds resident over time, with and without epochs.
@@ -34,6 +34,10 @@ MIX = BUILD / "bin/lifetime_mix"
 MIX_BURSTS = 5
 MIX_TROUGH_MS = 800
 MIX_SECONDS = 60.0
+LEAKER = BUILD / "bin/synthetic_bench"
+LEAK_SECONDS = 5
+COMMAND = BUILD / "cargo/release/tslab"
+COMMAND_SECONDS = 30.0
 CHART_COLUMNS = 64
 CHART_ROWS = 5
 EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -275,16 +279,62 @@ Memory over {last_ms / 1000:.1f} s: live {EIGHTHS[8]}, resident beyond that {SHA
         print("\n".join(chart(columns_of(run.samples, last_ms), top_mib)))
 
 
+@contextmanager
+def leaker() -> Iterator[tuple[int, int]]:
+    """A server that has leaked and waits to be looked at: its process id, and how many objects."""
+    arguments = ["--allocator=tslab", "--pattern=leak", f"--duration_s={LEAK_SECONDS}"]
+    sampled = {"LD_PRELOAD": str(LIBRARY), "TSLAB_SAMPLE_BYTES": "64K"}
+    with subprocess.Popen(
+        [str(LEAKER), *arguments, f"--hold_s={COMMAND_SECONDS:.0f}"],
+        env={**os.environ, **sampled}, stdout=subprocess.PIPE, text=True,
+    ) as server:  # fmt: skip
+        try:
+            assert server.stdout is not None
+            told = re.search(r" leaked=(\d+) ", server.stdout.readline())
+            if told is None:
+                raise RuntimeError(f"{LEAKER} ended with status {server.wait()}")
+            yield server.pid, int(told[1])
+        finally:
+            server.kill()
+
+
+def ask_for_leaks(pid: int) -> str:
+    """Status 1 says that there are some."""
+    time.sleep(1.1)
+    command = [str(COMMAND), "leaks", str(pid), "--after", "1"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=COMMAND_SECONDS
+    )
+    if done.returncode != 1:
+        raise RuntimeError(f"tslab leaks: status {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def show_leak() -> None:
+    with leaker() as (pid, leaked):
+        print(
+            f"""
+A leak: {LEAK_SECONDS} s of 2000 requests a second, each in an epoch of its own; one object in a
+hundred is forgotten, {leaked} in all. Who looks from outside sees:
+
+$ tslab leaks {pid} --after 1
+{ask_for_leaks(pid)}""",
+            end="",
+        )
+
+
 def main() -> int:
-    for path in (LIBRARY, MIX):
+    for path, maker in ((LIBRARY, "make build"), (MIX, "make build"), (LEAKER, "make build"),
+                        (COMMAND, "tools/tslab/build")):  # fmt: skip
         if not path.exists():
-            print(f"demo: {path} is missing; run: make build", file=sys.stderr)
+            print(f"demo: {path} is missing; run: {maker}", file=sys.stderr)
             return 1
     if shutil.which("redis-server") is None or shutil.which("redis-benchmark") is None:
         print("demo: redis-server or redis-benchmark is missing", file=sys.stderr)
         return 1
     show_redis()
     show_mixes()
+    show_leak()
     return 0
 
 
