@@ -65,7 +65,6 @@ TSL_NOINLINE static unsigned descend_with(unsigned bytes) {
 }
 
 static void frames_that_vary_are_not_recalled(void) {
-  if (!TSL_HAS_UNWINDER) return;
   TWICE(descend_with(64));
   check_recalled();
   TWICE(descend_with(4096));
