@@ -31,7 +31,8 @@ static uint8_t largest_cell(unsigned threads) {
 }
 
 static void epoch_set(struct tsl_epoch *epoch, const tslab_epoch_options *options) {
-  epoch->first_cell = cell_class(options->first_cell_bytes);
+  // Who enters by the id of an epoch that was here before may be reading it.
+  tsl_store_relaxed(&epoch->first_cell, cell_class(options->first_cell_bytes));
   epoch->largest_cell = largest_cell(options->threads);
   if (epoch->first_cell != TSL_BINS && epoch->largest_cell < epoch->first_cell)
     epoch->largest_cell = epoch->first_cell;

@@ -160,12 +160,14 @@ static void heap_redraw(struct tsl_heap *heap) {
   heap_count_all(heap);
 }
 
+// A part that the thread is not in may be being sealed by another: its points stay as they were
+// drawn, which is without any, or one too many.
 void tsl_heap_follow_samples(struct tsl_heap *home) {
   if (home->sampling == tsl_sample_is_on()) return;
   home->sampling = !home->sampling;
   heap_redraw(home);
   for (uint32_t number = home->family; number != 0; number = tsl_heap_at(number)->family)
-    heap_redraw(tsl_heap_at(number));
+    if (tsl_load_relaxed(&tsl_heap_at(number)->depth) != 0) heap_redraw(tsl_heap_at(number));
 }
 
 // There may be memory to give back soon.

@@ -64,7 +64,7 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   if (part == NULL) return NULL;
   home->spare = part->spare;
   tsl_store_relaxed(&part->epoch, epoch);
-  part->mixed = tsl_epoch_at(epoch)->first_cell != TSL_BINS;
+  part->mixed = tsl_load_relaxed(&tsl_epoch_at(epoch)->first_cell) != TSL_BINS;
   tsl_store_relaxed(&part->sealing, TSL_HEAP_UNSEALED);
   tsl_store_relaxed(&part->holds, 1);
   part->cut_objects = 0;

@@ -46,13 +46,12 @@ bool tsl_heap_claim_seal(struct tsl_heap *heap) {
 // Returns whether the cell was empty and went back.
 static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors, uint32_t *counts) {
   uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
-  tsl_cell_count(number, granules, counts);
-  uint32_t out = tsl_cell_seal(number);
-  if (out == 0) {
+  uint32_t objects = tsl_cell_count(number, granules, counts);
+  if (tsl_cell_seal(number) == 0) {
     tsl_mixed_give(number);
     return true;
   }
-  survivors->objects += out;
+  survivors->objects += objects;
   survivors->pages += pages(tsl_sizeclasses[tsl_mixed_cell_class(number)].bytes);
   return false;
 }

@@ -70,7 +70,8 @@ static uint64_t live_bytes_of(uint64_t word) {
 
 // A free that comes between marks its byte before or behind this, and so knows whether its block is
 // among the counted.
-void tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts) {
+uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts) {
+  uint32_t all = 0;
   granules_word *words = (granules_word *)(void *)tsl_granule_at(tsl_cell_address(number));
   for (uint32_t i = 0; i * WORD_GRANULES < granules; i++) {
     uint64_t live = live_bytes_of(tsl_load_relaxed(&words[i]));
@@ -80,6 +81,8 @@ void tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts)
     for (live &= live_bytes_of(before); live != 0; live &= live - 1) {
       unsigned byte = before >> (tsl_lowest_bit(live) - 7) & (TSL_CELL_FREED - 1);
       counts[tsl_granule_class(byte)]++;
+      all++;
     }
   }
+  return all;
 }

@@ -108,8 +108,9 @@ TSL_HIDDEN uint32_t tsl_cell_seal(tsl_cell_number number);
 TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
 
 // Marks the live blocks that begin in the first `granules`, and adds their number to `counts`, by
-// class. What lies behind them is no block. Who seals the cell, before.
-TSL_HIDDEN void tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts);
+// class. What lies behind them is no block. Returns how many there are, which may be less than are
+// out: frees by others count at their end. Who seals the cell, before.
+TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts);
 
 // Counts a free by somebody who is not the owner. True when it was the last one of a sealed cell:
 // the caller gives it back.
