@@ -56,7 +56,7 @@ def check_caught_early(tslab: Command, child: subprocess.Popen[str]) -> None:
     """While it runs, long before a minute is over."""
     end = time.monotonic() + DURATION_S
     found: set[str] = set()
-    time.sleep(AFTER_S + 1)
+    time.sleep(AFTER_S + 2)
     while not found:
         assert time.monotonic() < end, "nobody was told who allocated what leaks"
         (leak,) = leaks(tslab, child, status=1)
