@@ -30,7 +30,6 @@ for option in "$@"; do
 done
 
 tables=(core epochs suite observed)
-if [[ " $* " == *" --allocator"* ]]; then tables=(core epochs suite); fi
 output=bench/results
 images=docs/images
 options=()
@@ -41,7 +40,6 @@ case ${1-} in
     refuse "no baseline '$name'; there are: malloc jemalloc tcmalloc mimalloc snmalloc rpmalloc"
   output=bench/baseline/$name
   images=
-  tables=(core epochs suite)
   options=(--allocator "${allocators[$name]}")
   shift 2
   ;;
@@ -52,6 +50,8 @@ case ${1-} in
   shift
   ;;
 esac
+
+if [[ " ${options[*]} $* " == *" --allocator"* ]]; then tables=(core epochs suite); fi
 
 # A table whose bars are not all met does not keep the next from being measured; an interruption or
 # a wrong option does.
