@@ -27,6 +27,11 @@ OPERATIONS = {
     "free_warm": "free, the same memory again",
 }
 MARKS = ("p50", "p99", "p999", "p9999")
+SLABS = {
+    "allocated": "opened",
+    "recycled": "emptied and given up",
+    "overflowed": "overflowed",
+}
 RETURN_MS = (0, 1000, 10_000, 60_000)
 MARK_NAMES = {
     "p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9", "p9999": "p99.99",
@@ -121,15 +126,20 @@ def slab_lifecycle(folder: Path) -> Figure:
     panels = []
     for name, own in data.by_allocator(rows).items():
         series = {
-            key: [
+            words: [
                 (float(cycle), *data.spread([float(row[f"slabs_{key}"]) for row in mine]))
                 for cycle, mine in data.by_number(own, "cycle").items()
             ]
-            for key in ("allocated", "recycled", "overflowed")
+            for key, words in SLABS.items()
+            if all(row[f"slabs_{key}"] for row in own)
         }
-        panels.append(Lines("cycle of churn", "slabs since the start", series, name=name))
+        x_label = "cycle of churn: a tenth of the blocks freed, as many allocated"
+        panels.append(Lines(x_label, "slabs since the start", series, name=name, bands=True))
     return draw_lines(
-        "Slabs under churn (recycled near allocated is better; overflowed: lower)", panels
+        "Slabs under churn of 128 B blocks (a slab: memory for blocks of one size; bands: 95 %"
+        " interval)\nLevel lines are best: freed places are used again. Where only `opened` rises,"
+        " memory grows",
+        panels,
     )
 
 

@@ -127,8 +127,15 @@ tslab_bench_smoke_file(fragmentation.csv --fragmentation
   "allocator,size_class,requested,rounded,wasted,efficiency_pct\n[^,]+,[0-9]+,48,"
   benchmark_accurate --blocks 1000 --operations 1000)
 tslab_bench_smoke_file(rss_churn.csv --csv
-  "allocator,cycle,rss_mib,slabs_allocated,slabs_recycled,slabs_overflowed\n[^,]+,0,[0-9.]+,"
+  "allocator,cycle,rss_mib,slabs_allocated,slabs_recycled,slabs_overflowed\n[^,]+,0,[0-9.]+,,,\n"
   churn_test --live 1000 --cycles 100)
+if(TARGET tslab_preload)
+  tslab_bench_smoke_file(rss_churn_of_ours.csv --csv
+    "${row}libtslab[^,]+,0,[0-9.]+,[1-9][0-9]*,0,\n"
+    churn_test --live 10000 --cycles 100)
+  set_tests_properties(bench_smoke_file_rss_churn_of_ours.csv PROPERTIES
+    ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:tslab_preload>")
+endif()
 tslab_bench_smoke_file(scaling.csv --csv
   "allocator,threads,throughput_ops_sec,avg_ns,p50_ns,p95_ns,p99_ns\n[^,]+,2,${row}[^,]+,2,"
   benchmark_threads --blocks 1000 2)

@@ -87,6 +87,16 @@ def test_allocators_that_tell_no_slabs_leave_that_chart_out(results: Path, tmp_p
     assert "tells its counts of slabs" in plot(results, tmp_path / "images").output
 
 
+def test_counts_of_slabs_that_nobody_tells_have_no_line(results: Path, tmp_path: Path) -> None:
+    rows = [f"{OURS},0,1.5,10,0,", f"{OURS},10,1.5,12,2,", "glibc,0,1.5,,,", "glibc,10,1.5,,,"]
+    lines = [written.HEADERS["rss_churn.csv"], *rows]
+    (results / "rss_churn.csv").write_text("\n".join(lines) + "\n")
+    plot(results, tmp_path / "images")
+    drawn = (tmp_path / "images" / "slab_lifecycle.svg").read_text()
+    assert [name in drawn for name in plot_bench.SLABS.values()] == [True, True, False]
+    assert [name in drawn for name in (OURS, "glibc")] == [True, False]
+
+
 def test_nothing_to_draw_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = plot(tmp_path / "empty", tmp_path / "images")
