@@ -6,12 +6,16 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
+# What measuring itself writes.
+RESULTS = ("bench/results", "docs/results.md", "docs/images")
+UNKNOWN = "unknown"
+
 
 def first_line(path: str) -> str:
     try:
         return Path(path).read_text().splitlines()[0].strip()
     except (OSError, IndexError):
-        return "unknown"
+        return UNKNOWN
 
 
 def processor() -> str:
@@ -21,12 +25,30 @@ def processor() -> str:
     return platform.machine()
 
 
-def first_output_line(*command: str) -> str:
+def output_of(*command: str) -> str | None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return done.stdout.splitlines()[0] if done.stdout else "unknown"
+        return None
+    return done.stdout
+
+
+def first_output_line(*command: str) -> str:
+    lines = (output_of(*command) or "").splitlines()
+    return lines[0] if lines else UNKNOWN
+
+
+def commit_of(root: Path) -> str:
+    """Unknown without a repository of the sources' own: one further up is somebody else's."""
+    if not (root / ".git").exists():
+        return UNKNOWN
+    git = ("git", "--no-optional-locks", "-C", str(root))
+    others = [f":(exclude){path}" for path in RESULTS]
+    name = first_output_line(*git, "rev-parse", "--short=12", "--verify", "HEAD")
+    changes = output_of(*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *others)
+    if changes is None:
+        return UNKNOWN
+    return f"{name} with changes" if changes and name != UNKNOWN else name
 
 
 def cached(build: Path, key: str) -> str:
@@ -36,13 +58,16 @@ def cached(build: Path, key: str) -> str:
     for line in lines:
         if line.startswith(key + ":"):
             return line.split("=", 1)[1]
-    return "unknown"
+    return UNKNOWN
 
 
-def environment(build: Path, rounds: int, versions: dict[str, str]) -> dict[str, object]:
+def environment(
+    build: Path, rounds: int, commit: str, versions: dict[str, str]
+) -> dict[str, object]:
     memory_kib = int(first_line("/proc/meminfo").split()[1])
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit,
         "processor": processor(),
         "processors": os.cpu_count(),
         "memory_mib": memory_kib // 1024,

@@ -18,7 +18,7 @@ import click
 import external
 import written
 from asleep import Batch, how_many_at_once
-from environment import environment
+from environment import commit_of, environment
 from measure import Run, RunError, measure
 from peers import OURS, Allocator
 from record import Plan, Record, RecordError
@@ -177,8 +177,8 @@ def write_summary(path: Path, rows: Sequence[Row]) -> None:
         writer.writerows(asdict(row) for row in rows)
 
 
-def write_environment(wish: Wish, table: str, versions: dict[str, str]) -> None:
-    text = json.dumps(environment(wish.build, wish.rounds, versions), indent=2) + "\n"
+def write_environment(wish: Wish, table: str, commit: str, versions: dict[str, str]) -> None:
+    text = json.dumps(environment(wish.build, wish.rounds, commit, versions), indent=2) + "\n"
     (wish.output / f"{table}_environment.json").write_text(text)
 
 
@@ -231,6 +231,7 @@ def measure_table(
     record = Record(wish.output, table, keys_of(table, works))
     base = written.folder_of(wish.build, wish.output, table)
     steps = list(plan(works, allocators, wish.rounds))
+    commit = commit_of(ROOT)  # others may commit while it runs
     with ends_clearly(record):
         wish.output.mkdir(parents=True, exist_ok=True)
         planned = Plan.of(wish.build, works, allocators, wish.rounds)
@@ -242,7 +243,7 @@ def measure_table(
         rows = summarise(results, works)
         written.collect(base, runs, wish.output)
         write_summary(wish.output / f"{table}_summary.csv", rows)
-        write_environment(wish, table, results.versions())
+        write_environment(wish, table, commit, results.versions())
         record.end(complete=not failures)
     warn_when_disturbed(runs, works)
     return results, rows, failures

@@ -116,6 +116,16 @@ def test_charts_are_shown_as_far_as_they_are_there(place: Place) -> None:
     assert "![scaling](images/scaling.png)" in place.page()
 
 
+def test_the_commit_is_shown_where_the_results_name_it(place: Place) -> None:
+    place.run()
+    assert "| commit |" not in place.page()
+    about = place.results / "core_environment.json"
+    about.write_text(json.dumps({**json.loads(about.read_text()), "commit": "0a1b2c3d4e5f"}))
+    place.run()
+    assert "| commit | 0a1b2c3d4e5f |" in place.page()
+    assert invented(place.page(), place.results) == loose(place.page()) == []
+
+
 def tables_of(page: str) -> list[list[list[str]]]:
     """The cells of each table, its headings first."""
     found: list[list[list[str]]] = [[]]

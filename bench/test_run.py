@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import json
 import shutil
 import signal
 import subprocess
@@ -215,6 +216,16 @@ def test_files_of_programs_are_collected_also_behind_an_interruption(machine: Ma
     assert machine.bench("--resume", table="suite").exit_code in (0, 1)
     lines = (machine.output / "rss_churn.csv").read_text().splitlines()
     assert lines == [written.HEADERS["rss_churn.csv"], *["glibc,0,1.5,,,"] * ROUNDS]
+
+
+def test_the_commit_told_is_the_one_that_the_run_began_with(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits = iter(["first", "second"])
+    monkeypatch.setattr(run, "commit_of", lambda _root: next(commits))
+    machine.bench()
+    about = json.loads((machine.output / "core_environment.json").read_text())
+    assert about["commit"] == "first"
 
 
 def test_resume_refuses_when_files_of_runs_are_gone(machine: Machine) -> None:
