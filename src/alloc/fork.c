@@ -13,6 +13,7 @@
 #include "epoch/label.h"
 #include "epoch/large_list.h"
 #include "epoch/pool.h"
+#include "epoch/remains.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
 #include "epoch/scope.h"
@@ -21,6 +22,7 @@
 static void fork_prepare(void) {
   tsl_rotations_lock();
   tsl_thread_lock();
+  tsl_remains_lock();
   tsl_labels_lock();
   tsl_large_list_lock();
   tsl_sample_lock();
@@ -36,6 +38,7 @@ static void fork_parent(void) {
   tsl_sample_unlock();
   tsl_large_list_unlock();
   tsl_labels_unlock();
+  tsl_remains_unlock();
   tsl_thread_unlock();
   tsl_rotations_unlock();
 }

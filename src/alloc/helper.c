@@ -9,6 +9,7 @@
 #include "base/atomic.h"
 #include "epoch/heap.h"
 #include "epoch/pool.h"
+#include "epoch/remains.h"
 #include "memory/purge.h"
 #include "os/os.h"
 
@@ -18,7 +19,8 @@ static uint32_t started;  // [remote] 1 from the first attempt on: one that fail
 
 static bool helper_step(void) {
   tsl_heap_look_at_pool();
-  return tsl_purge_tick();
+  bool remains = tsl_remains_step(), surplus = tsl_purge_tick();
+  return remains || surplus;
 }
 
 // While there is something to give back it steps as often as a step may come; else it looks once a

@@ -7,6 +7,7 @@
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
+#include "epoch/remains.h"
 #include "epoch/scope.h"
 #include "memory/purge.h"
 #include "memory/record.h"
@@ -156,6 +157,7 @@ static void sweep_slab(size_t unit, uint32_t slot) {
 static void sweep(uint32_t slot) {
   uint32_t ended = 0;
   size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  tsl_remains_lock();
   for (size_t unit = tsl_region.first_unit; unit < end;) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
@@ -166,6 +168,7 @@ static void sweep(uint32_t slot) {
     if (is_cells) ended += sweep_cells((tsl_unit)unit, slot);
     unit += units;
   }
+  tsl_remains_unlock();
   if (ended != 0) tsl_epoch_drain(slot, ended);
 }
 

@@ -7,6 +7,7 @@
 #include "epoch/home_units.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
+#include "epoch/remains.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
@@ -457,12 +458,11 @@ static void heap_tick(struct tsl_heap *home) {
   tsl_heap_look_at_pool();
   tsl_report_tick(home);
   tsl_heap_follow_samples(home);
-  bool sparse = tsl_sparse_step(home), surplus = tsl_purge_tick();
-  if (sparse || surplus) {
-    heap_wake(home);
-  } else {
-    home->awake = false;
-  }
+  bool more = tsl_sparse_step(home);
+  more |= tsl_remains_step();
+  more |= tsl_purge_tick();
+  if (more) heap_wake(home);
+  home->awake = more;
 }
 
 // A look at the clock once a millisecond would be right.
@@ -475,7 +475,7 @@ static void heap_pace(struct tsl_heap *home, bool too_early, bool too_late) {
 // it comes by here nevertheless; seldom otherwise, to see what threads that sleep or ended left.
 static void heap_recount(struct tsl_heap *heap, unsigned class) {
   struct tsl_heap *home = heap->home;
-  if (!home->awake && tsl_purge_waits()) heap_wake(home);
+  if (!home->awake && (tsl_purge_waits() || tsl_remains_wait())) heap_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->store->sparse_due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   heap_count(heap, class);

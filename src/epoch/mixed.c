@@ -50,6 +50,12 @@ void tsl_mixed_give(tsl_cell_number number) {
   tsl_epoch_discharge(epoch, bytes);
 }
 
+void tsl_mixed_drained(tsl_cell_number number) {
+  uint32_t epoch = tsl_cell_at(number)->epoch;
+  tsl_mixed_give(number);
+  tsl_epoch_drain(epoch, 1);
+}
+
 static void drop(struct tsl_heap *heap, tsl_cell_number number) {
   uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
@@ -318,9 +324,7 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
     cell->sample = 0;
     tsl_sample_end(sample);
   }
-  if (tsl_likely(!tsl_cell_put_remote(number))) return;
-  tsl_mixed_give(number);
-  tsl_epoch_drain(epoch, 1);
+  if (tsl_unlikely(tsl_cell_put_remote(number))) tsl_mixed_drained(number);
 }
 
 void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code) {

@@ -76,5 +76,9 @@ TSL_HIDDEN void tsl_mixed_look(struct tsl_heap *home, uint32_t most);
 // Stops allocating in the newest cell, whose counts go to its record.
 TSL_HIDDEN void tsl_mixed_retire(struct tsl_heap *heap);
 
+// A sealed cell has lost its last block: it goes back, and its epoch waits for it no more. Any
+// thread.
+TSL_HIDDEN void tsl_mixed_drained(tsl_cell_number number);
+
 // Gives back a cell that has no blocks any more. Any thread.
 TSL_HIDDEN void tsl_mixed_give(tsl_cell_number number);

@@ -4,6 +4,7 @@
 #include "epoch/epoch.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
+#include "epoch/remains.h"
 #include "epoch/report.h"
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
@@ -129,7 +130,10 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
     next = tsl_span_at(unit)->next;
     empty += slab_seal(tsl_slab_at(unit), survivors, counts);
   }
-  if (empty != count) survivors->bytes += bytes_of(counts);
+  if (empty != count) {
+    survivors->bytes += bytes_of(counts);
+    tsl_remains_expect();
+  }
   tsl_report_survivors(epoch, counts);
   tsl_report_sealed(heap);
   heap_forget(heap);

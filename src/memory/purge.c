@@ -6,6 +6,8 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/options.h"
+#include "base/probe.h"
+#include "memory/mirror.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "os/os.h"
@@ -112,6 +114,22 @@ size_t tsl_purge_all(size_t keep_bytes) {
     purged += step;
   }
   return purged << TSL_UNIT_LOG2;
+}
+
+size_t tsl_purge_dead(uintptr_t start, size_t bytes,
+                      bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
+                      const void *context) {
+  size_t page_bytes = tsl_os_page_bytes(), pages = bytes / page_bytes, purged = 0;
+  for (size_t at = 0, end; at < pages; at = end + 1) {
+    for (end = at; end < pages && is_dead(context, end * page_bytes, page_bytes);) end++;
+    size_t run = (end - at) * page_bytes;
+    if (run != 0 && tsl_os_purge((void *)(start + at * page_bytes), run)) purged += run;
+  }
+  if (purged == 0) return 0;
+  tsl_add_relaxed(&tsl_counts.purges, 1);
+  tsl_add_relaxed(&tsl_counts.purged_bytes, purged);
+  TSL_PROBE2(purge, start, purged);
+  return purged;
 }
 
 void tsl_purge_now(void) {

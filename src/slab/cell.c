@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "memory/purge.h"
 
 #define SHARE(bytes) (1 | (uint64_t)((bytes) >> TSL_GRANULE_LOG2) << 32)
 const uint64_t tsl_cell_shares[TSL_CLASSES + 1] = {
@@ -56,6 +57,21 @@ uint32_t tsl_cell_out(tsl_cell_number number) {
   return cell->blocks - tsl_load_relaxed(&cell->freed) - (remote - TSL_CELL_BIAS);
 }
 
+// Of a sealed cell `remote` is 0 less what is out; of any other it is TSL_CELL_BIAS or more frees.
+static bool is_sealed(uint32_t remote) { return 0 - remote - 1 < TSL_CELL_BIAS / 2; }
+
+bool tsl_cell_hold(tsl_cell_number number) {
+  uint32_t *remote = tsl_cell_remote(number), before = tsl_load_relaxed(remote);
+  while (is_sealed(before)) {
+    if (tsl_cas_acquire(remote, &before, before - 1)) return true;  // pairs: cell-remote
+  }
+  return false;
+}
+
+uint32_t tsl_cell_held_out(tsl_cell_number number) {
+  return 0 - tsl_load_relaxed(tsl_cell_remote(number)) - 1;
+}
+
 // The bytes of eight granules, as one word.
 typedef uint64_t __attribute__((may_alias)) granules_word;
 enum { WORD_GRANULES = sizeof(granules_word) };
@@ -85,4 +101,30 @@ uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *cou
     }
   }
   return all;
+}
+
+// Bit i: some live block lies in the page i places behind the cell's beginning.
+static uint32_t live_pages(tsl_cell_number number) {
+  const uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
+  uint32_t granules = tsl_cell_at(number)->granules, pages = 0;
+  for (uint32_t i = 0; i < granules; i++) {
+    unsigned class = tsl_granule_live(tsl_load_relaxed(&granule[i]));
+    if (class >= TSL_CLASSES) continue;
+    size_t first = (size_t)i << TSL_GRANULE_LOG2, last = first + tsl_sizeclasses[class].bytes - 1;
+    unsigned from = (unsigned)(first >> TSL_CELL_PAGE_LOG2);
+    unsigned to = (unsigned)(last >> TSL_CELL_PAGE_LOG2);
+    pages |= (uint32_t)tsl_low_bits(to - from + 1) << from;
+  }
+  return pages;
+}
+
+static bool page_is_dead(const void *context, size_t offset, size_t page_bytes) {
+  const uint32_t *live = context;
+  unsigned first = (unsigned)(offset >> TSL_CELL_PAGE_LOG2);
+  return (*live >> first & tsl_low_bits((unsigned)(page_bytes >> TSL_CELL_PAGE_LOG2))) == 0;
+}
+
+size_t tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
+  uint32_t live = live_pages(number);
+  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, page_is_dead, &live);
 }

@@ -33,14 +33,16 @@ enum {
 typedef uint32_t tsl_cell_number;
 
 struct tsl_cell {
-  _Alignas(32) uint32_t blocks;  // [owner] handed out; 0 while the heap still allocates in it
-  uint32_t freed;                // [owner] of these, by the heap's thread
-  uint32_t heap;                 // [owner] the heap whose cell it is; 0 when sealed or free
-  uint32_t epoch;                // [owner] slot of its epoch; 0 when free
-  tsl_cell_number newer;         // [owner] neighbours on the heap's list
-  tsl_cell_number older;         // [owner]
-  uint32_t granules;             // [owner] handed out; 0 while the heap still allocates in it
-  uint32_t sample;               // [owner, then who frees the block] of its one block; 0: none
+  // [owner] Handed out; 0 while the heap still allocates in it. [lock:steps] Once it is sealed:
+  // those that were out when its dead pages went back last (remains.c).
+  _Alignas(32) uint32_t blocks;
+  uint32_t freed;         // [owner] of these, by the heap's thread
+  uint32_t heap;          // [owner] the heap whose cell it is; 0 when sealed or free
+  uint32_t epoch;         // [owner] slot of its epoch; 0 when free
+  tsl_cell_number newer;  // [owner] neighbours on the heap's list
+  tsl_cell_number older;  // [owner]
+  uint32_t granules;      // [owner] handed out; 0 while the heap still allocates in it
+  uint32_t sample;        // [owner, then who frees the block] of its one block; 0: none
 };
 
 _Static_assert((int)TSL_CLASSES < (int)TSL_CELL_COUNTED, "a class and its marks fit a byte");
@@ -111,6 +113,17 @@ TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
 // class. What lies behind them is no block. Returns how many there are, which may be less than are
 // out: frees by others count at their end. Who seals the cell, before.
 TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts);
+
+// Counts one block more as out, if the cell is sealed and not empty: it cannot go back before the
+// caller has put it with tsl_cell_put_remote. Any thread.
+TSL_HIDDEN bool tsl_cell_hold(tsl_cell_number number);
+
+// Blocks that are out of a cell that the caller holds.
+TSL_HIDDEN uint32_t tsl_cell_held_out(tsl_cell_number number);
+
+// Gives the pages of a cell that the caller holds, in which no live block lies, back to the system.
+// Returns the bytes.
+TSL_HIDDEN size_t tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
 
 // Counts a free by somebody who is not the owner. True when it was the last one of a sealed cell:
 // the caller gives it back.

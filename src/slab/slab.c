@@ -4,7 +4,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/probe.h"
-#include "memory/mirror.h"
+#include "memory/purge.h"
 #include "slab/secure.h"
 
 static uintptr_t slab_end(const struct tsl_slab *slab) {
@@ -62,13 +62,14 @@ static bool blocks_are_free(const struct tsl_slab *slab, unsigned first, unsigne
   for (unsigned word = first / 64; word <= last / 64; word++) {
     unsigned from = word == first / 64 ? first % 64 : 0, to = word == last / 64 ? last % 64 : 63;
     uint64_t wanted = tsl_low_bits(to - from + 1) << from;
-    if ((slab->free[word] & wanted) != wanted) return false;
+    if ((tsl_load_relaxed(&slab->free[word]) & wanted) != wanted) return false;
   }
   return true;
 }
 
 // Whether no block that is out lies in the page.
-static bool page_is_dead(const struct tsl_slab *slab, size_t offset, size_t page_bytes) {
+static bool page_is_dead(const void *context, size_t offset, size_t page_bytes) {
+  const struct tsl_slab *slab = context;
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
   unsigned first = (unsigned)(offset / sizeclass->bytes);
   unsigned last = (unsigned)((offset + page_bytes - 1) / sizeclass->bytes);
@@ -78,17 +79,9 @@ static bool page_is_dead(const struct tsl_slab *slab, size_t offset, size_t page
 
 size_t tsl_slab_purge(struct tsl_slab *slab) {
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
-  size_t bytes = slab_end(slab) - start - (slab->guarded ? TSL_GUARD_BYTES : 0), purged = 0;
-  size_t page_bytes = tsl_os_page_bytes();
-  for (size_t at = 0, end; at < bytes; at = end + page_bytes) {
-    for (end = at; end < bytes && page_is_dead(slab, end, page_bytes);) end += page_bytes;
-    if (end != at && tsl_os_purge((void *)(start + at), end - at)) purged += end - at;
-  }
+  size_t bytes = slab_end(slab) - start - (slab->guarded ? TSL_GUARD_BYTES : 0);
   slab->purged = true;
-  tsl_add_relaxed(&tsl_counts.purges, 1);
-  tsl_add_relaxed(&tsl_counts.purged_bytes, purged);
-  TSL_PROBE2(purge, start, purged);
-  return purged;
+  return tsl_purge_dead(start, bytes, page_is_dead, slab);
 }
 
 TSL_COLD void tsl_slab_report_twice(const void *block) {
@@ -107,6 +100,14 @@ const void *tsl_slab_first(const struct tsl_slab *slab, unsigned word, uint64_t 
 
 static void slab_report_both(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
   tsl_misuse("free(%p): the block was freed by two threads", tsl_slab_first(slab, word, blocks));
+}
+
+bool tsl_slab_hold(struct tsl_slab *slab) {
+  int32_t left = tsl_load_relaxed(&slab->left);
+  while (left > 0) {
+    if (tsl_cas_acquire(&slab->left, &left, left + 1)) return true;  // pairs: seal
+  }
+  return false;
 }
 
 enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab) {

@@ -36,7 +36,7 @@ struct tsl_slab {
   uint64_t summary;               // [owner] words of `free` that have bits
   struct tsl_slab *next;          // [owner] neighbours on the bin's list of slabs with room
   struct tsl_slab *prev;          // [owner]
-  uint32_t out;                   // [owner] blocks neither in `free` nor in `remote`
+  uint32_t out;                   // [owner] blocks neither in `free` nor in `remote` (remains.c)
   uint8_t class;                  // [owner] set when the slab is opened
   bool listed;                    // [owner] on the bin's list
   bool guarded;                   // [owner] its last page is a guard (secure build)
@@ -161,8 +161,12 @@ struct tsl_sealed {
 // or who acts for it.
 TSL_HIDDEN struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab);
 
+// Counts one free more that a sealed slab with blocks waits for: it cannot go back before the
+// caller has counted down. False when it is none. Any thread.
+TSL_HIDDEN bool tsl_slab_hold(struct tsl_slab *slab);
+
 // Gives the pages in which all blocks are in `free` back to the system, as far as it takes them.
-// Returns the bytes. Owner only.
+// Returns the bytes. Owner, or who holds a sealed slab.
 TSL_HIDDEN size_t tsl_slab_purge(struct tsl_slab *slab);
 
 // Makes the counts true to the free bits, after a fork took the owner in the middle of a put.

@@ -52,7 +52,7 @@ static struct explorer *explorer;
 
 bool model_stops_everywhere;
 
-static const char op_names[][8] = {"load", "store", "change", "fence"};
+static const char op_names[][8] = {"load", "store", "change", "compare", "fence"};
 
 static const char *short_site(const char *site) {
   const char *end = strstr(site, "/src/");
@@ -118,16 +118,25 @@ static bool note_use(uintptr_t address, enum model_op op) {
   return true;
 }
 
+static void check_place(struct model_thread *thread, const volatile void *address, enum model_op op,
+                        const char *site) {
+  const char *why = model_misplaced((uintptr_t)address, (int)op);
+  if (why == NULL) return;
+  thread->site = site;
+  model_fail("%s", why);
+}
+
 void model_step(const volatile void *address, enum model_op op, const char *site) {
   if (explorer == NULL || model_thread_running() < 0) return;
   struct model_thread *thread = model_thread_at(model_thread_running());
   if (op != MODEL_LOAD || (uintptr_t)thread->delayed == (uintptr_t)address) model_fence(site);
   if (note_use((uintptr_t)address, op)) model_thread_stop(MODEL_AT_STEP, op, address, site);
-  const char *why = model_misplaced((uintptr_t)address, (int)op);
-  if (why != NULL) {
-    thread->site = site;
-    model_fail("%s", why);
-  }
+  if (op != MODEL_COMPARE) check_place(thread, address, op, site);
+}
+
+void model_changed(const volatile void *address, const char *site) {
+  if (explorer == NULL || model_thread_running() < 0) return;
+  check_place(model_thread_at(model_thread_running()), address, MODEL_CHANGE, site);
 }
 
 static void make_visible(struct model_thread *thread) {

@@ -1,4 +1,5 @@
 // Frees that meet the sealing of what the block lies in.
+#include "epoch/remains.h"
 #include "scenario.h"
 
 static void free_0(void) { free_block(0); }
@@ -50,6 +51,17 @@ static void closed_cell(void) {
 // A block of an older cell and one of the newest.
 static void cells_2(void) { prepare_cells(5, BLOCK_BYTES); }
 
+// What outlived its epoch, while somebody looks whether pages of it may go back.
+static void look(void) { tsl_remains_step(); }
+static void closed_cells(void) {
+  cells_2();
+  closed();
+}
+static void closed_slab_2(void) {
+  slab_2();
+  closed();
+}
+
 const struct model_scenario free_scenarios[] = {
     {.name = "slab-seal", .prepare = slab_2, .threads = {close_counted, free_0, free_1}},
     {.name = "slab-seal-words",
@@ -64,4 +76,17 @@ const struct model_scenario free_scenarios[] = {
      .prepare = cells_2,
      .threads = {free_0, free_4, close_counted},
      .finish = free_rest},
+    {.name = "cell-held",
+     .prepare = closed_cells,
+     .threads = {look, free_4, free_0},
+     .finish = free_rest},
+    {.name = "slab-held", .prepare = closed_slab_2, .threads = {look, free_0, free_1}},
+    {.name = "cell-held-release",
+     .prepare = closed_cells,
+     .threads = {look, release_epoch},
+     .finish = release_rest},
+    {.name = "slab-held-release",
+     .prepare = closed_slab_2,
+     .threads = {look, release_epoch},
+     .finish = release_rest},
     {0}};

@@ -49,12 +49,15 @@
 #define __atomic_fetch_add(p, v, order) MODEL_CHANGE(__atomic_fetch_add, p, v, order)
 #define __atomic_fetch_sub(p, v, order) MODEL_CHANGE(__atomic_fetch_sub, p, v, order)
 
-#define __atomic_compare_exchange_n(p, expected, v, weak, order, failed)            \
-  __extension__({                                                                   \
-    __typeof__(p) model_p = (p);                                                    \
-    __typeof__(*(p)) model_v = (v);                                                 \
-    model_step(model_p, MODEL_CHANGE, MODEL_SITE);                                  \
-    __atomic_compare_exchange_n(model_p, (expected), model_v, weak, order, failed); \
+#define __atomic_compare_exchange_n(p, expected, v, weak, order, failed)                \
+  __extension__({                                                                       \
+    __typeof__(p) model_p = (p);                                                        \
+    __typeof__(*(p)) model_v = (v);                                                     \
+    model_step(model_p, MODEL_COMPARE, MODEL_SITE);                                     \
+    bool model_done =                                                                   \
+        __atomic_compare_exchange_n(model_p, (expected), model_v, weak, order, failed); \
+    if (model_done) model_changed(model_p, MODEL_SITE);                                 \
+    model_done;                                                                         \
   })
 
 #define __atomic_thread_fence(order) model_fence(MODEL_SITE)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum model_op { MODEL_LOAD, MODEL_STORE, MODEL_CHANGE, MODEL_FENCE };
+enum model_op { MODEL_LOAD, MODEL_STORE, MODEL_CHANGE, MODEL_COMPARE, MODEL_FENCE };
 
 // The calling thread is about to do `op`: others may run first.
 void model_step(const volatile void *address, enum model_op op, const char *site);
@@ -15,6 +15,9 @@ void model_loaded(void);
 
 // True when the model keeps the store back, as a processor's store buffer does.
 bool model_delays(volatile void *address, uint64_t value);
+
+// A comparison found what it expected, and changed it.
+void model_changed(const volatile void *address, const char *site);
 
 // The thread's delayed store becomes visible.
 void model_fence(const char *site);

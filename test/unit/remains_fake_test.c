@@ -1,0 +1,243 @@
+#include "epoch/remains.h"
+
+#include "base/options.h"
+#include "blocks.h"
+#include "epoch/seal.h"
+#include "state.h"
+
+enum { DELAY_MS = 100, KIB = 1 << 10, CELL_BYTES = 64 * KIB, FIRST_BYTES = 4 * KIB };
+
+static struct tsl_heap *home, *other, *heap;
+static tslab_epoch id;
+static uint32_t slot;
+
+static void open_epoch(size_t first_cell_bytes) {
+  tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes};
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  slot = tsl_epoch_slot(id);
+  heap = tsl_heap_take_part(home, slot);
+  CHECK(heap != NULL);
+  tsl_heap_current = heap;
+  block_count = 0;
+}
+
+static void open_all(size_t first_cell_bytes) {
+  tsl_options.purge_delay_ms = DELAY_MS;
+  os_fake.now_ms = 1000;
+  blocks_open((size_t)1 << 28, &home, &other);
+  open_epoch(first_cell_bytes);
+}
+
+static void close_epoch(void) {
+  struct tsl_survivors survivors = {0};
+  tsl_heap_current = home;
+  CHECK_EQ(tsl_epoch_end(id, TSL_EPOCH_CLOSED), 0);
+  CHECK(tsl_heap_claim_seal(heap));
+  tsl_heap_seal(heap, &survivors);
+}
+
+static void steps(unsigned ms) {
+  for (unsigned i = 0; i < ms; i++) {
+    os_fake.now_ms++;
+    tsl_remains_step();
+  }
+  state_check();
+}
+
+// All blocks but each `keep`th end.
+static void free_but(unsigned keep) {
+  for (unsigned i = 0; i < block_count; i++) {
+    if (i % keep != 0) free_as(heap, blocks[i]);
+    if (i % keep != 0) blocks[i] = NULL;
+  }
+}
+
+static void check_kept(size_t bytes) {
+  for (unsigned i = 0; i < block_count; i++) {
+    const unsigned char *block = blocks[i];
+    for (size_t b = 0; block != NULL && b < bytes; b++) CHECK_EQ(block[b], 0xa5);
+  }
+}
+
+// What is left ends, and nothing remains of the epoch.
+static void end_rest(void) {
+  for (unsigned i = 0; i < block_count; i++) {
+    if (blocks[i] != NULL) free_as(i % 2 == 0 ? home : other, blocks[i]);
+  }
+  state_check();
+  CHECK_EQ(tsl_epoch_at(slot)->held_bytes, 0);
+  tsl_heap_collect(home);
+  tsl_heap_collect(other);
+  CHECK_EQ(state_owned_units(), 0);
+}
+
+// The first cell is a page, the next two have room for 1,024 blocks each: of the 16 pages of the
+// one 14 are dead, of the other 15.
+static void fill_three_cells(void) {
+  open_all(0);
+  alloc_many(64, 64 + 1024 + 1024);
+  for (unsigned i = 0; i < block_count; i++) {
+    if (i == 7 || i == 100 || i == 900 || i == 2000) continue;
+    free_as(heap, blocks[i]);
+    blocks[i] = NULL;
+  }
+}
+
+static void dead_pages_of_cells_go_back(void) {
+  fill_three_cells();
+  close_epoch();
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, (14 + 15) * 4 * KIB);
+  check_kept(64);
+  end_rest();
+}
+
+static void dead_pages_of_slabs_go_back(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 4 * 128);
+  free_but(128);
+  close_epoch();
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 4 * (TSL_UNIT_BYTES - OS_FAKE_PAGE_BYTES));
+  check_kept(512);
+  end_rest();
+}
+
+// A block that lies across the end of a page keeps both.
+static void blocks_across_pages_keep_both(void) {
+  open_all(CELL_BYTES);
+  alloc_many(3072, 20);
+  for (unsigned i = 0; i < block_count; i++) {
+    if (i == 1) continue;
+    free_as(heap, blocks[i]);
+    blocks[i] = NULL;
+  }
+  close_epoch();
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, CELL_BYTES - 2 * OS_FAKE_PAGE_BYTES);
+  check_kept(3072);
+  end_rest();
+}
+
+static void nothing_goes_back_before_the_delay(void) {
+  fill_three_cells();
+  close_epoch();
+  steps(DELAY_MS - 1);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  CHECK(tsl_remains_wait());
+  end_rest();
+}
+
+// Nor is it looked at again and again.
+static void goes_back_once(void) {
+  fill_three_cells();
+  close_epoch();
+  steps(2 * DELAY_MS);
+  uint64_t calls = os_fake.calls[OS_FAKE_PURGE];
+  steps(10 * DELAY_MS);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], calls);
+  CHECK(!tsl_remains_wait());
+  end_rest();
+}
+
+// A cell and slabs that are more than half full stay as they are, until half of that is gone.
+static void thinned_out_later(size_t first_cell_bytes) {
+  open_all(first_cell_bytes);
+  alloc_many(512, 128);
+  free_but(3);
+  for (unsigned i = 1; i < block_count; i += 3) blocks[i] = alloc(512);
+  unsigned count = block_count;
+  close_epoch();
+  steps(2 * DELAY_MS);
+  size_t before = os_fake.purged_bytes;
+  for (unsigned i = 1; i < count; i++) {
+    if (blocks[i] != NULL) free_as(other, blocks[i]);
+    blocks[i] = NULL;
+  }
+  steps(2 * DELAY_MS);
+  CHECK_LE(before + TSL_UNIT_BYTES / 2, os_fake.purged_bytes);
+  check_kept(512);
+  end_rest();
+}
+
+static void cells_thinned_out_later(void) { thinned_out_later(CELL_BYTES); }
+static void slabs_thinned_out_later(void) { thinned_out_later(TSLAB_NO_CELLS); }
+
+static void refused_purges_lose_nothing(void) {
+  fill_three_cells();
+  close_epoch();
+  os_fake_fail_all(OS_FAKE_PURGE);
+  steps(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  os_fake_recover();
+  check_kept(64);
+  end_rest();
+}
+
+// What is open, and what nobody closed yet, is nobody's remains.
+static void open_epochs_keep_their_pages(void) {
+  fill_three_cells();
+  steps(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  CHECK(!tsl_remains_wait());
+  close_epoch();
+  end_rest();
+}
+
+// Each step is bounded, however long the last one is ago.
+static void a_late_step_is_bounded(void) {
+  open_all(CELL_BYTES);
+  for (unsigned cell = 0; cell < 100; cell++) {
+    if (cell != 0) open_epoch(CELL_BYTES);
+    alloc_many(64, 1000);
+    for (unsigned i = 1; i < block_count; i++) free_as(heap, blocks[i]);
+    close_epoch();
+  }
+  for (unsigned i = 0; i < 100; i++) {
+    uint64_t before = os_fake.calls[OS_FAKE_PURGE];
+    os_fake.now_ms += 100 * DELAY_MS;
+    tsl_remains_step();
+    CHECK_LE(os_fake.calls[OS_FAKE_PURGE], before + 32);
+  }
+  CHECK_EQ(os_fake.purged_bytes, 100 * (CELL_BYTES - OS_FAKE_PAGE_BYTES));
+}
+
+// One step a millisecond, whoever asks.
+static void steps_are_paced(void) {
+  fill_three_cells();
+  close_epoch();
+  os_fake.now_ms += 2 * DELAY_MS;
+  tsl_remains_step();
+  size_t purged = os_fake.purged_bytes;
+  for (unsigned i = 0; i < 100; i++) tsl_remains_step();
+  CHECK_EQ(os_fake.purged_bytes, purged);
+  end_rest();
+}
+
+// A thread that only takes hot blocks comes by all the same.
+static void seen_by_a_thread_in_a_steady_state(void) {
+  fill_three_cells();
+  close_epoch();
+  for (unsigned i = 0; i < 1 << 20 && os_fake.purged_bytes == 0; i++) {
+    os_fake.now_ms += i % 1024 == 0;
+    tsl_fast_free(tsl_fast_malloc(64));
+  }
+  CHECK_LE(14 * 4 * KIB, os_fake.purged_bytes);
+  end_rest();
+}
+
+int main(void) {
+  RUN(dead_pages_of_cells_go_back);
+  RUN_UNLESS_SECURE(dead_pages_of_slabs_go_back);
+  RUN(blocks_across_pages_keep_both);
+  RUN(nothing_goes_back_before_the_delay);
+  RUN(goes_back_once);
+  RUN(cells_thinned_out_later);
+  RUN_UNLESS_SECURE(slabs_thinned_out_later);
+  RUN(refused_purges_lose_nothing);
+  RUN(open_epochs_keep_their_pages);
+  RUN(a_late_step_is_bounded);
+  RUN(steps_are_paced);
+  RUN_UNLESS_SECURE(seen_by_a_thread_in_a_steady_state);
+  return test_status();
+}
