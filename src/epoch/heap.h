@@ -128,6 +128,9 @@ struct tsl_store {
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_tally tallies[TSL_BINS];      // by class
   uint64_t sample_seed;                    // [owner] home heap: random state; 0: not yet
+  uint64_t points_since_ms;                // [owner] home heap: points are counted since then
+  uint32_t points;                         // [owner] home heap: that samples could be taken at
+  uint32_t sample_times;                   // [owner] home heap: of so many one is; 0: of each
   uint64_t sampled_hot;   // [owner] bit i: class i's `until` ends at a block to be sampled
   uint64_t sampled_cold;  // [owner] bit i: its next block beyond the stock is to be sampled
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped

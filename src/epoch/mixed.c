@@ -117,19 +117,20 @@ static size_t newest_bytes(const struct tsl_heap *heap) {
   return tsl_sizeclasses[tsl_mixed_cell_class(heap->cells)].bytes;
 }
 
-// The newest cell can be cut to its end, or to the next block that is to be sampled.
-static void cell_set_end(struct tsl_heap *heap, size_t bytes) {
-  size_t rest = heap->cell_start + bytes - heap->cell_next;
-  size_t point = tsl_sample_is_on() ? tsl_sample_within(heap->home, rest) : SIZE_MAX;
+// The newest cell can be cut to its end, or to the block that holds the next point behind `from`.
+static void cell_set_end(struct tsl_heap *heap, uintptr_t from, size_t bytes) {
+  uintptr_t end = heap->cell_start + bytes;
+  bool draws = tsl_sample_is_on() && from < end;
+  size_t point = draws ? tsl_sample_within(heap->home, end - from) : SIZE_MAX;
   heap->sampled_cell = point != SIZE_MAX;
-  heap->cell_end = heap->cell_next + (heap->sampled_cell ? point : rest);
+  heap->cell_end = heap->sampled_cell ? from + point : end;
 }
 
 static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t bytes) {
   uintptr_t start = tsl_cell_address(number);
   heap->cell_start = start;
   heap->cell_next = start;
-  cell_set_end(heap, bytes);
+  cell_set_end(heap, start, bytes);
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
 }
@@ -247,16 +248,22 @@ static void *cut(struct tsl_heap *heap, size_t place) {
   return NULL;
 }
 
-// The block that would lie across `cell_end` is to be sampled; the cell goes on behind that.
+// The block that would lie across `cell_end` is to be sampled; the cell goes on with the next one.
+// When it is not, it lies in the cell all the same, and the point has passed.
 static void *cell_sample(struct tsl_heap *heap, unsigned class) {
   if (!heap->sampled_cell) return NULL;
-  cell_set_end(heap, newest_bytes(heap));
-  return tsl_sample_small(heap, class);
+  cell_set_end(heap, heap->cell_next, newest_bytes(heap));
+  void *sampled = tsl_sample_small(heap, class);
+  uintptr_t behind = heap->cell_next + tsl_sizeclasses[class].bytes;
+  if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
+  return sampled;
 }
 
 void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
-  void *sampled = cell_sample(heap, class);
-  if (tsl_unlikely(sampled != NULL)) return sampled;
+  bool at_point = heap->sampled_cell;
+  void *block = cell_sample(heap, class);
+  if (at_point && block == NULL) block = cut(heap, class * sizeof(struct tsl_bin));
+  if (tsl_unlikely(block != NULL)) return block;
   bool extended = mixed_extend(heap, tsl_sizeclasses[class].bytes, 0);
   return extended ? cut(heap, class * sizeof(struct tsl_bin)) : NULL;
 }

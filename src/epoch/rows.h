@@ -32,9 +32,9 @@
   ONE(T, uint32_t, sample_bytes, BYTES, GAUGE, "wanted; 0: what the option says, 2^32 - 1: none")
 
 #define TSL_SITES_FIELDS(T, ONE, EACH, LIST, TEXT)                                        \
-  ONE(T, uint64_t, allocations, OBJECTS, COUNTER, "samples")                              \
-  ONE(T, uint64_t, bytes, BYTES, COUNTER, "of these samples, unweighted")                 \
-  ONE(T, uint64_t, frees, OBJECTS, COUNTER, "of these samples")                           \
+  ONE(T, uint64_t, allocations, OBJECTS, COUNTER, "samples, each `times`")                \
+  ONE(T, uint64_t, bytes, BYTES, COUNTER, "of these samples, each `times`")               \
+  ONE(T, uint64_t, frees, OBJECTS, COUNTER, "of these samples, each `times`")             \
   ONE(T, uint32_t, label, NONE, ID, "row in labels")                                      \
   ONE(T, uint32_t, class, NONE, ID, "row in classes; beyond them: blocks of whole units") \
   ONE(T, uint64_t, depth, PIECES, GAUGE, "calls in frames; 0: the row is nobody's")       \
@@ -42,7 +42,7 @@
 
 #define TSL_SAMPLES_FIELDS(T, ONE, EACH, LIST, TEXT)                                         \
   ONE(T, uint32_t, site, NONE, ID, "row in sites; 0: the row is nobody's, or being written") \
-  ONE(T, uint32_t, unused, NONE, ID, "0")                                                    \
+  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples that it stands for, itself included")      \
   ONE(T, uint64_t, address, NONE, ID, "of the live block")                                   \
   ONE(T, uint64_t, bytes, BYTES, GAUGE, "of the block, unweighted")                          \
   ONE(T, uint64_t, epoch, NONE, ID, "id of its epoch; 0: the default one")                   \

@@ -19,6 +19,7 @@ enum {
   MOST_BLIND = TSL_MOST_SITES / 2,
   ROW_BITS = 17,           // of a sample's number; the rest counts the forks
   LEAST_MEAN = 4096,       // bytes; below, samples would be most of the memory
+  WINDOW_MS = 50,          // that points are counted for at least, to know their rate
   CHECKED = 64,            // of so many stacks that are recalled one is unwound all the same
   OUTERMOST = 3,           // frames of the C library below main, which have no frame pointers
   BLIND = UINT32_MAX,      // in place of a site: frame pointers do not tell who called
@@ -86,6 +87,29 @@ uint32_t tsl_sample_in_handful(struct tsl_heap *heap, unsigned class) {
   if ((heap->store->sampled_cold & bit) == 0) return next_point(heap, class, 64);
   heap->store->sampled_cold &= ~bit;
   return 1;
+}
+
+// How many points stand for one sample, as the last window tells.
+static uint32_t times_of(uint32_t points, uint64_t passed_ms) {
+  uint64_t wanted = (uint64_t)tsl_option(sample_rate) * passed_ms;
+  if (wanted == 0) return 1;
+  return (uint32_t)(((uint64_t)points * 1000 + wanted - 1) / wanted);
+}
+
+// A point was reached. For how many the sample there stands; 0: it is passed over. The chance was
+// known before the point, so that no sum over samples is biased.
+static uint32_t choose(struct tsl_heap *home) {
+  struct tsl_store *store = home->store;
+  uint64_t now_ms = tsl_os_now_ms(), passed_ms = now_ms - store->points_since_ms;
+  if (passed_ms >= WINDOW_MS) {
+    store->sample_times = times_of(store->points, passed_ms);
+    store->points_since_ms = now_ms;
+    store->points = 0;
+  }
+  store->points++;
+  uint32_t times = store->sample_times;
+  if (times <= 1) return 1;
+  return tsl_random_next(seed_of(home)) % times == 0 ? times : 0;
 }
 
 // ---- Sites: who allocates what. A stack that the frame pointers tell is compared once with what
@@ -220,10 +244,11 @@ static uint32_t take_row(void) {
 }
 
 static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t slot,
-                         const void *block, size_t bytes) {
+                         const void *block, size_t bytes, uint32_t times) {
   uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
   PUT(row, address, (uintptr_t)block);
   PUT(row, bytes, bytes);
+  PUT(row, times, times);
   PUT(row, epoch, slot == 0 ? 0 : tsl_epoch_id(slot, word));
   PUT(row, sampled_ms, tsl_os_now_ms());
   tsl_store_release(&row->site, site);  // pairs: mirror
@@ -231,7 +256,7 @@ static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t sl
 
 // Returns what is to stand with the block; 0 when the sample is lost.
 static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
-                             unsigned class) {
+                             unsigned class, uint32_t times) {
   uint32_t slot = heap->epoch, label = slot == 0 ? 0 : tsl_epoch_at(slot)->label;
   uint32_t site = site_of(heap->home, label, class), number = site == 0 ? 0 : take_row();
   struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
@@ -242,18 +267,19 @@ static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t by
     return 0;
   }
   count_sample(false);
-  TSL_PROBE_SAMPLED(block, bytes, sample_weight(bytes));
-  write_sample(row, site, slot, block, bytes);
-  tsl_add_relaxed(&origin->allocations, 1);
-  tsl_add_relaxed(&origin->bytes, bytes);
+  TSL_PROBE_SAMPLED(block, bytes, times * sample_weight(bytes));
+  write_sample(row, site, slot, block, bytes, times);
+  tsl_add_relaxed(&origin->allocations, times);
+  tsl_add_relaxed(&origin->bytes, times * bytes);
   return forks << ROW_BITS | number;
 }
 
 void *tsl_sample_small(struct tsl_heap *heap, unsigned class) {
-  void *block = tsl_mixed_alone(heap, class);
+  uint32_t times = choose(heap->home);
+  void *block = times == 0 ? NULL : tsl_mixed_alone(heap, class);
   if (block == NULL) return NULL;
   tsl_cell_number number = tsl_mixed_cell_of(block);
-  uint32_t sample = sample_begin(heap, block, tsl_sizeclasses[class].bytes, class);
+  uint32_t sample = sample_begin(heap, block, tsl_sizeclasses[class].bytes, class, times);
   tsl_store_relaxed(&tsl_cell_at(number)->sample, sample);
   return block;
 }
@@ -261,7 +287,8 @@ void *tsl_sample_small(struct tsl_heap *heap, unsigned class) {
 void tsl_sample_large(struct tsl_heap *heap, void *block) {
   struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
   if (tsl_sample_within(heap->home, span->bytes) == SIZE_MAX) return;
-  span->sample = sample_begin(heap, block, span->bytes, TSL_CLASSES);
+  uint32_t times = choose(heap->home);
+  if (times != 0) span->sample = sample_begin(heap, block, span->bytes, TSL_CLASSES, times);
 }
 
 // A sample of a time before a fork is nobody's.
@@ -275,7 +302,7 @@ void tsl_sample_end(uint32_t sample) {
   if (row == NULL) return;
   struct tsl_sites_row *origin = TSL_ROW(sites, tsl_load_relaxed(&row->site));
   TSL_PROBE_ENDED(tsl_load_relaxed(&row->address));
-  if (origin != NULL) tsl_add_relaxed(&origin->frees, 1);
+  if (origin != NULL) tsl_add_relaxed(&origin->frees, tsl_load_relaxed(&row->times));
   PUT(row, site, 0);
   tsl_stack_push(&free_rows, sample & ((1u << ROW_BITS) - 1), link_of);
 }

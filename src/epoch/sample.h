@@ -5,6 +5,9 @@
 // that each bin, each handful of a stock and each cell draws its own next point, and only on slow
 // paths; a block of n bytes is sampled with probability 1 - exp(-n / mean).
 //
+// Where points come faster than option `sample_rate`, only one of several is sampled, by chance,
+// and stands for as many.
+//
 //  P1  a sampled block has a cell to itself, or is a large block: its free comes by a slow path,
 //      and no fast path knows of samples
 //  P2  a live sample is one row of `samples`, and its number stands with its cell or span; who
@@ -46,7 +49,8 @@ TSL_HIDDEN uint32_t tsl_sample_until(struct tsl_heap *heap, unsigned class, uint
 // Which block of the next handful holds the next point, from 1 on; 0: none. Owner only.
 TSL_HIDDEN uint32_t tsl_sample_in_handful(struct tsl_heap *heap, unsigned class);
 
-// A sampled block. NULL, and nothing changed, when it cannot be had. Owner only.
+// A sampled block. NULL, and nothing changed, when it cannot be had, or when another one stands for
+// it. Owner only.
 TSL_HIDDEN void *tsl_sample_small(struct tsl_heap *heap, unsigned class);
 
 // Samples a new large block if it holds a point. Owner of `heap`, and of the block.

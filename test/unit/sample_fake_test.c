@@ -50,8 +50,8 @@ static struct totals totals(void) {
   for (uint32_t i = 1; i < tsl_mirror_tables[TSL_ROWS_samples].ready; i++) {
     const struct tsl_samples_row *sample = TSL_ROW(samples, i);
     if (sample->site == 0) continue;
-    totals.live++;
-    totals.live_bytes += sample->bytes;
+    totals.live += sample->times;
+    totals.live_bytes += sample->times * sample->bytes;
   }
   CHECK_EQ(totals.live, totals.allocations - totals.frees);
   return totals;
@@ -361,6 +361,83 @@ static void the_secure_build_samples_nothing(void) {
   CHECK_EQ(tsl_sample_mean, 0);
 }
 
+// Points come ten times as fast as samples may: each sample stands for ten, and the sums are right.
+static void samples_are_bounded_by_time(void (*alloc_some)(void)) {
+  enum { RATE = 1000, FASTER = 10, SECONDS = 5, FIRST = 50 * RATE * FASTER / 1000 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = RATE;
+  for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
+    os_fake.now_ms++;
+    alloc_some();
+  }
+  double points = (double)SECONDS * RATE * FASTER;
+  uint64_t taken = process()->samples_taken;
+  CHECK(taken <= 1.2 * SECONDS * RATE + FIRST && taken >= 0.8 * SECONDS * RATE);
+  double deviation = FASTER * sqrt(points / FASTER);
+  CHECK(fabs((double)totals().allocations - points) <= 4 * deviation);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+// So many blocks of 512 bytes hold ten points.
+enum { TEN_POINTS = 10 * MEAN / 512 };
+
+static void alloc_hot(void) {
+  for (unsigned i = 0; i < TEN_POINTS; i++) tsl_fast_free(tsl_fast_malloc(512));
+}
+static void hot_samples_are_bounded(void) { samples_are_bounded_by_time(alloc_hot); }
+
+static void alloc_in_cells(void) {
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc_many(blocks, epoch, 512, TEN_POINTS);
+  epochs_free_many(blocks, 512, TEN_POINTS);
+  epochs_close(epoch, 0);
+}
+static void samples_in_cells_are_bounded(void) { samples_are_bounded_by_time(alloc_in_cells); }
+
+static void alloc_large(void) {
+  void *block = tsl_fast_malloc(10 * MEAN);
+  tsl_fast_free(block);
+}
+
+// A large block holds ten points, of which one counts.
+static void samples_of_large_blocks_are_bounded(void) {
+  enum { RATE = 100, EACH_MS = 1, SECONDS = 5 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = RATE;
+  for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
+    os_fake.now_ms++;
+    alloc_large();
+  }
+  CHECK(process()->samples_taken <= 1.5 * SECONDS * RATE);
+  CHECK(fabs((double)totals().allocations - SECONDS * 1000) <= 4 * 10 * sqrt(SECONDS * RATE));
+  CHECK_EQ(totals().live, 0);
+}
+
+// What was busy and is not any more is sampled point by point again.
+static void a_bound_ends_with_its_cause(void) {
+  open_homes(MEAN);
+  tsl_options.sample_rate = 1000;
+  for (unsigned ms = 0; ms < 200; ms++) {
+    os_fake.now_ms++;
+    alloc_hot();
+  }
+  CHECK_LE(8, mine->store->sample_times);
+  os_fake.now_ms += 1000;
+  alloc_hot();
+  CHECK_EQ(mine->store->sample_times, 1);
+}
+
+static void no_bound_when_none_is_wanted(void) {
+  open_homes(MEAN);
+  tsl_options.sample_rate = 0;
+  for (unsigned ms = 0; ms < 200; ms++) {
+    os_fake.now_ms++;
+    alloc_hot();
+  }
+  CHECK_EQ(process()->samples_taken, totals().allocations);
+}
+
 int main(void) {
   RUN_UNLESS_SECURE(nothing_is_sampled_unasked);
   RUN_UNLESS_SECURE(small_stocks);
@@ -385,5 +462,10 @@ int main(void) {
   RUN_UNLESS_SECURE(a_child_begins_anew);
   RUN_UNLESS_SECURE(limits_hold);
   if (TSL_SECURE) RUN(the_secure_build_samples_nothing);
+  RUN_UNLESS_SECURE(hot_samples_are_bounded);
+  RUN_UNLESS_SECURE(samples_in_cells_are_bounded);
+  RUN_UNLESS_SECURE(samples_of_large_blocks_are_bounded);
+  RUN_UNLESS_SECURE(a_bound_ends_with_its_cause);
+  RUN_UNLESS_SECURE(no_bound_when_none_is_wanted);
   return test_status();
 }

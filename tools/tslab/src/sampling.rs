@@ -36,7 +36,7 @@ pub struct Site {
     pub class_bytes: Option<u64>,
     /// Return addresses, innermost first; the allocator's own are among them.
     pub frames: Vec<u64>,
-    /// How many samples it made.
+    /// How many samples it made; those that stand for several count as several.
     pub allocations: u64,
     /// How large they were together, in bytes.
     pub bytes: u64,
@@ -62,6 +62,8 @@ pub struct LiveSample {
     pub epoch: u64,
     /// `CLOCK_MONOTONIC` when it was allocated, in ms.
     pub sampled_ms: u64,
+    /// Samples that it stands for, itself included.
+    pub times: u64,
 }
 
 impl Sampling {
@@ -178,8 +180,8 @@ fn calls(depth: Column, frames: Column, row: usize) -> Vec<u64> {
 fn live_samples(samples: &Rows, again: &Rows) -> Option<Vec<(u64, LiveSample)>> {
     let (now, later) = (Live::of(samples)?, Live::of(again)?);
     let same = |row| now.sample(row).filter(|sample| later.sample(row).as_ref() == Some(sample));
-    let live = |(site, [address, bytes, epoch, sampled_ms]): (u64, [u64; 4])| {
-        (site, LiveSample { site: 0, address, bytes, epoch, sampled_ms })
+    let live = |(site, [address, bytes, epoch, sampled_ms, times]): (u64, [u64; 5])| {
+        (site, LiveSample { site: 0, address, bytes, epoch, sampled_ms, times: times.max(1) })
     };
     Some((0..samples.len()).filter_map(same).map(live).collect())
 }
@@ -187,20 +189,21 @@ fn live_samples(samples: &Rows, again: &Rows) -> Option<Vec<(u64, LiveSample)>> 
 // Fields of samples: the site, and the others.
 struct Live<'a> {
     site: Column<'a>,
-    others: [Column<'a>; 4],
+    others: [Column<'a>; 5],
 }
 
 impl<'a> Live<'a> {
     fn of(samples: &'a Rows) -> Option<Self> {
         let column = |field| samples.column(field);
         let (address, bytes) = (column("address")?, column("bytes")?);
-        let others = [address, bytes, column("epoch")?, column("sampled_ms")?];
+        let (epoch, sampled_ms) = (column("epoch")?, column("sampled_ms")?);
+        let others = [address, bytes, epoch, sampled_ms, column("times")?];
         Some(Self { site: column("site")?, others })
     }
 
-    fn sample(&self, row: usize) -> Option<(u64, [u64; 4])> {
+    fn sample(&self, row: usize) -> Option<(u64, [u64; 5])> {
         let site = self.site.get(row).filter(|&site| site != 0)?;
-        let mut values = [0; 4];
+        let mut values = [0; 5];
         for (value, column) in values.iter_mut().zip(self.others) {
             *value = column.get(row)?;
         }

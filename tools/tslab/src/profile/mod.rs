@@ -117,7 +117,7 @@ impl Amount {
 pub struct Sample {
     /// What they have in common.
     pub key: Key,
-    /// Themselves.
+    /// Themselves, and those that they were taken in place of.
     pub sampled: Amount,
     /// What they stand for.
     pub estimate: Amount,
@@ -234,7 +234,7 @@ fn living(
     now_ms: u64,
 ) -> Sample {
     let bytes = float(live.bytes);
-    let sampled = Amount { objects: 1.0, bytes, ..Amount::default() };
+    let sampled = Amount { objects: 1.0, bytes, ..Amount::default() }.times(float(live.times));
     let age = Age::of_ms(now_ms.saturating_sub(live.sampled_ms));
     let key = Key { epoch: Some(live.epoch), age: Some(age), ..key_of(site, names) };
     Sample { key, sampled, estimate: sampled.times(sampling.weight(bytes)) }
@@ -298,6 +298,20 @@ mod tests {
         assert_eq!((large.key.class_bytes, large.key.epoch), (None, Some(0)));
         assert_eq!((whole(large.estimate.objects), whole(large.estimate.bytes)), (1, 100_000));
         assert_eq!(whole(profile.total().objects), 148);
+    }
+
+    #[test]
+    fn a_sample_counts_for_those_in_whose_place_it_was_taken() {
+        use crate::fixture::{add_samples, sample};
+        use crate::segment::Segment;
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        image.set_all("samples", 6, &[("times", 5)]);
+        let sampling = Sampling::read(&Segment::open(image.bytes()).unwrap()).unwrap().unwrap();
+        let profile = Profile::of(&sampling, Names::default(), 0);
+        let large = &profile.samples[0];
+        assert_eq!((whole(large.sampled.objects), whole(large.sampled.bytes)), (5, 500_000));
+        assert_eq!((whole(large.estimate.objects), whole(large.estimate.bytes)), (5, 500_000));
     }
 
     #[test]

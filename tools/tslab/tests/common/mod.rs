@@ -310,7 +310,7 @@ fn site_fields() -> Vec<Field> {
 fn sample_fields() -> Vec<Field> {
     vec![
         word("site", ID, 0),
-        word("unused", ID, 0),
+        word("times", GAUGE, OBJECTS),
         long("address", ID, 0),
         long("bytes", GAUGE, BYTES),
         long("epoch", ID, 0),
