@@ -68,8 +68,10 @@ pub fn heaps(heaps: &Rows) -> Option<Vec<(usize, Role)>> {
             Some((row, Role::Part(usize::try_from(epoch.get(row)?).ok()?)))
         }
     };
+    let mut roles = Vec::with_capacity(heaps.len());
     // Row 0 stands for the threads without a heap.
-    Some((1..heaps.len()).filter_map(role).collect())
+    roles.extend((1..heaps.len()).filter_map(role));
+    Some(roles)
 }
 
 /// What is counted: objects, or their bytes.
@@ -87,7 +89,7 @@ pub struct Quantity<'a> {
 }
 
 impl<'a> Quantity<'a> {
-    /// The number of objects; `ones` has a 1 for each size class.
+    /// The number of objects; `ones` are those of the tables.
     pub fn objects(ones: &'a [u64]) -> Self {
         Self {
             weights: ones,
@@ -110,17 +112,41 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// What lives in each epoch, by row; in row 0, the default epoch, without slabs. None when the
-/// file does not tell.
-pub fn of_epochs(
-    tables: Tables,
-    heaps: &[(usize, Role)],
-    quantity: &Quantity,
-) -> Option<Vec<Total>> {
-    let mut sums = vec![0; tables.epochs.len()];
-    add_parts(&mut sums, tables, heaps, quantity)?;
-    add_others(&mut sums, tables, quantity)?;
-    Some(sums.into_iter().map(Total::of).collect())
+/// What lives in epochs, by row; in row 0, the default epoch, without slabs.
+pub struct InEpochs<'a> {
+    /// In parts of threads that have not left.
+    parts: Vec<u64>,
+    survivors: Column<'a>,
+    large: Column<'a>,
+    weights: &'a [u64],
+}
+
+impl<'a> InEpochs<'a> {
+    /// None when the file does not tell.
+    pub fn of(
+        tables: Tables<'a>,
+        heaps: &[(usize, Role)],
+        quantity: &Quantity<'a>,
+    ) -> Option<Self> {
+        let survivors = tables.epochs.column("survivors")?;
+        Some(Self {
+            parts: parts(tables, heaps, quantity)?,
+            large: tables.epochs.column(quantity.large)?,
+            weights: known(quantity.weights, survivors.count())?,
+            survivors,
+        })
+    }
+
+    /// None when there is no such row.
+    pub fn get(&self, row: usize) -> Option<Total> {
+        let sum = self.parts.get(row)?.wrapping_add(self.large.get(row)?);
+        // Most epochs have none.
+        if self.survivors.is_zero(row) {
+            return Some(Total::of(sum));
+        }
+        let survivors = survivors_of(self.survivors, row).map(i64::cast_unsigned);
+        Some(Total::of(sum.wrapping_add(weighted(survivors, self.weights))))
+    }
 }
 
 /// Blocks of whole units in the default epoch, which keeps no list of them: all that the process
@@ -138,6 +164,13 @@ pub fn with_slabs(others: Total, in_default: &[Total], quantity: &Quantity) -> O
     Some(slabs.fold(others, Total::plus))
 }
 
+/// A 1 for each size class.
+pub fn ones(tables: Tables) -> Vec<u64> {
+    let classes = |column: Option<Column>| column.map_or(0, Column::count);
+    let survivors = classes(tables.epochs.column("survivors"));
+    vec![1; survivors.max(classes(tables.bins.column("out")))]
+}
+
 // The weights of `classes` size classes, when they are known.
 fn known(weights: &[u64], classes: usize) -> Option<&[u64]> {
     weights.get(..classes)
@@ -149,15 +182,12 @@ fn weighted(values: impl Iterator<Item = u64>, weights: &[u64]) -> u64 {
         .fold(0, |sum, (value, weight)| sum.wrapping_add(value.wrapping_mul(*weight)))
 }
 
-fn add_parts(
-    sums: &mut [u64],
-    tables: Tables,
-    heaps: &[(usize, Role)],
-    quantity: &Quantity,
-) -> Option<()> {
+// What lives in parts of each epoch, by its row.
+fn parts(tables: Tables, heaps: &[(usize, Role)], quantity: &Quantity) -> Option<Vec<u64>> {
     let cells = Cells::of(tables.heaps, quantity)?;
     let slabs = Slabs::of(tables.bins)?;
     let weights = known(quantity.weights, slabs.out.count())?;
+    let mut sums = vec![0_u64; tables.epochs.len()];
     for &(row, role) in heaps {
         let (epoch, in_slabs) = match role {
             // Objects go from home to home: slabs of the default epoch are added up by class.
@@ -169,7 +199,7 @@ fn add_parts(
         let Some(sum) = sums.get_mut(epoch) else { continue };
         *sum = sum.wrapping_add(cells.of_heap(row)?).wrapping_add(in_slabs);
     }
-    Some(())
+    Some(sums)
 }
 
 /// What lives in cells of the default epoch: sampled blocks, whose classes are not told here. None
@@ -206,22 +236,6 @@ impl<'a> Cells<'a> {
         let gone = self.freed.get(row)?.wrapping_add(self.away.get(row)?);
         Some(self.cut.get(row)?.wrapping_sub(gone))
     }
-}
-
-// Survivors of threads that left, and large blocks.
-fn add_others(sums: &mut [u64], tables: Tables, quantity: &Quantity) -> Option<()> {
-    let survivors = tables.epochs.column("survivors")?;
-    let large = tables.epochs.column(quantity.large)?;
-    let weights = known(quantity.weights, survivors.count())?;
-    for (row, sum) in sums.iter_mut().enumerate() {
-        *sum = sum.wrapping_add(large.get(row)?);
-        // Most epochs have none.
-        if !survivors.is_zero(row) {
-            let survivors = survivors_of(survivors, row).map(i64::cast_unsigned);
-            *sum = sum.wrapping_add(weighted(survivors, weights));
-        }
-    }
-    Some(())
 }
 
 /// The survivors of an epoch, by size class. A free may be counted before what it frees.
@@ -350,7 +364,8 @@ pub fn counts(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Counts>> {
 pub fn of_bins(bins: &Rows, heaps: &[(usize, Role)], field: &str) -> Option<Vec<u64>> {
     let column = bins.column(field)?;
     let mut sums = vec![0_u64; column.count()];
-    let rows = heaps.iter().map(|&(row, _)| row);
+    // Rows ascend, and most heaps of many have no slabs.
+    let rows = heaps.iter().map(|&(row, _)| row).take_while(|&row| row < bins.len());
     for row in std::iter::once(0).chain(rows) {
         for (sum, value) in sums.iter_mut().zip(column.each(row)) {
             *sum = sum.wrapping_add(value);

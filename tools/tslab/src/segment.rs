@@ -8,6 +8,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::buffer::Buffer;
@@ -24,6 +25,8 @@ const FIELD_BYTES: usize = 48;
 // More than any library writes: what is beyond is damage, and must not cost the reader's memory.
 const MOST_DESCRIPTOR_BYTES: u64 = 16 << 20;
 const MOST_ROWS_BYTES: u64 = 2 << 30;
+
+const AGAIN_BYTES: usize = 64 << 10;
 
 /// Where the bytes come from.
 pub trait Source {
@@ -225,7 +228,23 @@ impl<S: Source> Segment<S> {
             return Err(damaged(format!("table {:?} claims {} rows", table.name, table.rows)));
         }
         let data = read(&self.source, table.at, table.bytes())?;
-        Ok(Some(Rows { table, data }))
+        Ok(Some(Rows { table, numbers: 0..table.rows as usize, data }))
+    }
+
+    /// Shows the rows of a table as they are by now, as many at a time as stay in the cache.
+    pub fn again(&self, rows: &Rows, mut show: impl FnMut(&Rows)) -> Result<(), Error> {
+        let (table, row_bytes) = (rows.table, rows.table.row_bytes as usize);
+        let most = (AGAIN_BYTES / row_bytes.max(1)).clamp(1, rows.len().max(1));
+        let mut some = Rows { table, numbers: 0..0, data: room((most * row_bytes) as u64)? };
+        while some.numbers.end < rows.len() {
+            let start = some.numbers.end;
+            some.numbers = start..rows.len().min(start + most);
+            let bytes = some.numbers.len() * row_bytes;
+            let at = table.at + (start * row_bytes) as u64;
+            read_into(&self.source, &mut some.data[..bytes], at)?;
+            show(&some);
+        }
+        Ok(())
     }
 }
 
@@ -250,13 +269,19 @@ impl<S> Segment<S> {
 #[derive(Debug)]
 pub struct Rows<'a> {
     table: &'a Table,
+    numbers: Range<usize>,
     data: Buffer,
 }
 
 impl<'a> Rows<'a> {
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.table.rows as usize
+        self.numbers.len()
+    }
+
+    /// Which of the table's they are.
+    pub fn numbers(&self) -> Range<usize> {
+        self.numbers.clone()
     }
 
     /// Of the table.
@@ -277,10 +302,12 @@ impl<'a> Rows<'a> {
     /// The values of a field in all rows; none when the table has no such field.
     pub fn column(&self, field: &str) -> Option<Column<'_>> {
         let field = self.table.fields.iter().find(|known| known.name == field)?;
+        let row_bytes = self.table.row_bytes as usize;
+        let rows = &self.data[..self.numbers.len() * row_bytes];
         Some(Column {
-            data: &self.data,
-            row_bytes: self.table.row_bytes as usize,
-            at: field.at,
+            data: rows.get(field.at..).unwrap_or_default(),
+            first: self.numbers.start,
+            row_bytes,
             width: field.width,
             count: field.count,
         })
@@ -291,8 +318,8 @@ impl<'a> Rows<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'a> {
     data: &'a [u8],
+    first: usize,
     row_bytes: usize,
-    at: usize,
     width: usize,
     count: usize,
 }
@@ -311,7 +338,7 @@ impl<'a> Column<'a> {
 
     /// The first value of a row; none when there is no such row.
     pub fn get(self, row: usize) -> Option<u64> {
-        self.each(row).next()
+        self.behind(row)?.get(..self.width).map(unsigned)
     }
 
     /// All values of a row, such as one a size class; none when there is no such row.
@@ -338,8 +365,13 @@ impl<'a> Column<'a> {
     }
 
     fn bytes(self, row: usize) -> Option<&'a [u8]> {
-        let start = row.checked_mul(self.row_bytes)?.checked_add(self.at)?;
-        self.data.get(start..)?.get(..self.width * self.count)
+        self.behind(row)?.get(..self.width * self.count)
+    }
+
+    // From the row's first value on, up to the end of all rows.
+    fn behind(self, row: usize) -> Option<&'a [u8]> {
+        let start = row.checked_sub(self.first)?.checked_mul(self.row_bytes)?;
+        self.data.get(start..)
     }
 }
 
@@ -384,9 +416,13 @@ fn read_into(source: &impl Source, into: &mut [u8], at: u64) -> Result<(), Error
     })
 }
 
+fn room(bytes: u64) -> Result<Buffer, Error> {
+    Buffer::of(bytes).ok_or(Error::NoMemory(bytes))
+}
+
 // Callers have checked that the file is so large.
 fn read(source: &impl Source, at: u64, bytes: u64) -> Result<Buffer, Error> {
-    let mut data = Buffer::of(bytes).ok_or(Error::NoMemory(bytes))?;
+    let mut data = room(bytes)?;
     read_into(source, &mut data, at)?;
     Ok(data)
 }
@@ -540,156 +576,4 @@ impl Source for Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::{Image, sample};
-
-    fn error_of(bytes: Vec<u8>) -> Error {
-        Segment::open(bytes).map(|_| ()).expect_err("it cannot be read")
-    }
-
-    fn sample_bytes() -> Vec<u8> {
-        sample(42, 7).bytes()
-    }
-
-    // The sample with a value of the header or of a description replaced.
-    fn with(at: usize, value: &[u8]) -> Vec<u8> {
-        let mut bytes = sample_bytes();
-        bytes[at..at + value.len()].copy_from_slice(value);
-        bytes
-    }
-
-    fn is_damaged(bytes: Vec<u8>) -> bool {
-        matches!(error_of(bytes), Error::Damaged(_))
-    }
-
-    #[test]
-    fn the_header_and_fields_are_found_by_name() {
-        let segment = Segment::open(sample_bytes()).unwrap();
-        let header = &segment.header;
-        assert_eq!((header.pid, header.start_ticks, header.page_bytes), (42, 7, 4096));
-        assert_eq!((header.told_ms, header.version.as_str()), (1_000_000, "0.1.0"));
-        let epochs = segment.rows("epochs").unwrap().unwrap();
-        let survivors = epochs.column("survivors").unwrap();
-        assert_eq!(survivors.each(7).collect::<Vec<_>>(), [0, 340, 17, 0]);
-        assert_eq!((survivors.bits(), survivors.get(16)), (32, None));
-        let labels = segment.rows("labels").unwrap().unwrap();
-        assert_eq!(labels.column("text").unwrap().text(7).as_deref(), Some("GET /upload"));
-        assert!(epochs.column("nothing").is_none());
-        assert!(segment.rows("nothing").unwrap().is_none());
-    }
-
-    #[test]
-    fn fields_have_places_in_the_file() {
-        let segment = Segment::open(sample_bytes()).unwrap();
-        let (at, bytes) = segment.place("epochs", 7, "id").unwrap();
-        assert_eq!((long(&sample_bytes(), usize::try_from(at).unwrap()), bytes), (1 << 24 | 7, 8));
-        assert_eq!(segment.place("control", 0, "sample_bytes").unwrap().1, 4);
-        assert_eq!(segment.place("epochs", 16, "id"), None);
-        assert_eq!(segment.place("epochs", 0, "nothing"), None);
-        assert_eq!(segment.place("nothing", 0, "id"), None);
-    }
-
-    #[test]
-    fn files_that_end_too_early_are_named_so() {
-        let bytes = sample_bytes();
-        for length in 1..bytes.len() {
-            let error = error_of(bytes[..length].to_vec());
-            assert!(matches!(error, Error::CutShort { .. }), "{length}: {error}");
-        }
-        assert!(matches!(error_of(Vec::new()), Error::NotReady));
-    }
-
-    #[test]
-    fn files_that_are_not_ready_foreign_or_of_another_format_are_told_apart() {
-        assert!(matches!(error_of(with(0, &[0; 8])), Error::NotReady));
-        assert!(matches!(error_of(with(0, b"tslabXX\0")), Error::Foreign));
-        assert!(matches!(error_of(b"\x7fELF".to_vec()), Error::Foreign));
-        assert!(matches!(error_of(with(8, &2_u32.to_ne_bytes())), Error::Abi(2)));
-        assert!(matches!(error_of(with(8, &0_u32.to_ne_bytes())), Error::Abi(0)));
-    }
-
-    #[test]
-    fn places_outside_of_the_file_are_damage() {
-        let many = u32::MAX.to_ne_bytes();
-        let far = u64::MAX.to_ne_bytes();
-        let (first_table, first_field) = (112, 112 + 9 * 40);
-        assert!(is_damaged(with(12, &[0; 4])), "a header without bytes");
-        assert!(is_damaged(with(24, &far)), "tables");
-        assert!(is_damaged(with(32, &many)), "as many tables");
-        assert!(is_damaged(with(36, &[0; 4])), "tables without bytes");
-        assert!(is_damaged(with(36, &many)), "such large tables");
-        assert!(is_damaged(with(40, &far)), "fields");
-        assert!(is_damaged(with(48, &many)), "as many fields");
-        assert!(is_damaged(with(first_table + 16, &far)), "rows");
-        assert!(is_damaged(with(first_table + 24, &many)), "such large rows");
-        assert!(is_damaged(with(first_table + 24, &[0; 4])), "rows without bytes");
-        assert!(is_damaged(with(first_table + 32, &many)), "as many rows");
-        assert!(is_damaged(with(first_field + 32, &[99, 99])), "a field of no table");
-        assert!(is_damaged(with(first_field + 36, &many)), "a field outside of its row");
-        assert!(is_damaged(with(first_field + 42, &[255, 255])), "as many values");
-        assert!(matches!(error_of(with(16, &far)), Error::CutShort { .. }));
-    }
-
-    #[test]
-    fn a_table_that_no_memory_holds_is_damage() {
-        struct Endless(Vec<u8>);
-        impl Source for Endless {
-            fn bytes(&self) -> io::Result<u64> {
-                Ok(u64::MAX)
-            }
-            fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-                self.0.read_exact_at(into, at)
-            }
-        }
-        let mut bytes = with(16, &u64::MAX.to_ne_bytes());
-        bytes[112 + 28..112 + 36].fill(0xff);
-        let segment = Segment::open(Endless(bytes)).unwrap();
-        assert!(matches!(segment.rows("process"), Err(Error::Damaged(_))));
-    }
-
-    #[test]
-    fn a_file_that_shrinks_meanwhile_is_cut_short() {
-        struct Shrinking(Vec<u8>);
-        impl Source for Shrinking {
-            fn bytes(&self) -> io::Result<u64> {
-                Ok(self.0.len() as u64 + 1000)
-            }
-            fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-                self.0.read_exact_at(into, at)
-            }
-        }
-        let mut bytes = sample_bytes();
-        bytes.truncate(bytes.len() - 1);
-        let segment = Segment::open(Shrinking(bytes)).unwrap();
-        assert!(segment.rows("process").unwrap().is_some());
-        assert!(matches!(segment.rows("samples"), Err(Error::CutShort { .. })));
-    }
-
-    #[test]
-    fn fields_and_descriptions_of_newer_libraries_are_passed_over() {
-        let mut image = sample(42, 7);
-        image.more_bytes = 24;
-        image.table("epochs").fields[2].kind = 9;
-        image.table("epochs").fields[3].bytes = 3;
-        image.table("process").fields[0].unit = 99;
-        let segment = Segment::open(image.bytes()).unwrap();
-        assert!(!segment.has("epochs", "label") && !segment.has("epochs", "state"));
-        let process = segment.rows("process").unwrap().unwrap();
-        assert_eq!(process.fields()[0].unit, Unit::Other);
-        assert_eq!(process.column("open_bytes").unwrap().get(0), Some(1 << 20));
-    }
-
-    #[test]
-    fn labels_may_hold_any_bytes() {
-        let mut image = Image::new(42, 7);
-        image.text("labels", 2, b"a\xff\xfe\"\n");
-        image.text("labels", 3, &[b'x'; 64]);
-        let segment = Segment::open(image.bytes()).unwrap();
-        let labels = segment.rows("labels").unwrap().unwrap();
-        let texts = labels.column("text").unwrap();
-        assert_eq!(texts.text(2).as_deref(), Some("a\u{fffd}\u{fffd}\"\n"));
-        assert_eq!(texts.text(3), Some("x".repeat(64)));
-        assert_eq!(texts.text(usize::MAX), None);
-    }
-}
+mod tests;

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::holdings::Holdings;
-use crate::live::{self, Counts, Quantity, Role, Tables, Total};
+use crate::live::{self, Counts, InEpochs, Quantity, Role, Tables, Total};
 use crate::sampling::Sampling;
 use crate::segment::{Column, Error, Header, Rows, Segment, Source, Unit};
 
 /// An epoch's row number is also the lower part of its id.
 pub const DEFAULT_EPOCH: u64 = 0;
+const DEFAULT_ROW: usize = 0;
 
 /// What a process told.
 #[derive(Clone, Debug)]
@@ -224,25 +225,31 @@ impl Snapshot {
         let classes = segment.rows("classes")?;
         let labels = segment.rows("labels")?;
         let process = segment.rows("process")?;
-        let epochs_again = segment.rows("epochs")?;
+        let whole =
+            epochs.as_ref().map_or_else(|| Ok(Vec::new()), |epochs| whole(segment, epochs))?;
+        let roles = heaps.as_ref().and_then(live::heaps);
+        let tables = tables(epochs.as_ref(), heaps.as_ref(), bins.as_ref());
         let reading = Reading {
             process: process.as_ref(),
-            sizes: class_sizes(classes.as_ref()),
-            heaps: heaps.as_ref().and_then(live::heaps),
-            tables: tables(epochs.as_ref(), heaps.as_ref(), bins.as_ref()),
+            tables,
+            in_default: tables
+                .zip(roles.as_ref())
+                .and_then(|(tables, roles)| live::in_default(tables, roles)),
+            heaps: roles,
             classes: classes.as_ref(),
             labels: labels.as_ref(),
+            sizes: class_sizes(classes.as_ref()),
         };
         Ok(Self {
             header: segment.header.clone(),
             process: process.as_ref().map(figures).unwrap_or_default(),
-            epochs: reading.epochs(epochs.as_ref(), epochs_again.as_ref()),
+            epochs: epochs.as_ref().map_or_else(Vec::new, |epochs| reading.epochs(epochs, &whole)),
             classes: reading.classes(bins.as_ref()),
             heaps: reading.heap_counts(),
             holdings: reading.holdings(),
             alone: reading.alone(),
             sampling: Sampling::read(segment)?,
-            threads: heaps.as_ref().and_then(threads),
+            threads: heaps.as_ref().and_then(|heaps| reading.threads(heaps)),
             full_tables: full_tables(segment),
             missing: missing(segment),
         })
@@ -325,12 +332,6 @@ fn figures(process: &Rows) -> Vec<Figure> {
         .collect()
 }
 
-fn threads(heaps: &Rows) -> Option<u64> {
-    let state = heaps.column("state")?;
-    let homes = live::heaps(heaps)?.into_iter().filter(|(_, role)| *role == Role::Home);
-    Some(homes.filter(|(row, _)| state.get(*row) == Some(1)).count() as u64)
-}
-
 fn class_sizes(classes: Option<&Rows>) -> Vec<u64> {
     let Some(classes) = classes else { return Vec::new() };
     let sizes = classes.column("bytes");
@@ -345,17 +346,44 @@ fn tables<'a>(
     Some(Tables { epochs: epochs?, heaps: heaps?, bins: bins? })
 }
 
-// When a thread leaves an epoch, its objects move from the heap's row to the epoch's, and may be
-// missed in both or found in both.
-fn has_changed(survivors: (Option<Column>, Option<Column>), row: usize) -> bool {
-    match survivors {
-        (Some(before), Some(after)) => !before.is_same(after, row),
-        _ => false,
-    }
+// A row of epochs that was the same epoch's at both looks.
+struct Whole {
+    row: usize,
+    // When a thread leaves an epoch, its objects move from the heap's row to the epoch's, and may
+    // be missed in both or found in both.
+    has_changed: bool,
 }
 
-// A total of each epoch, as far as the file tells.
-type ByRow = Option<Vec<Option<Total>>>;
+// A second look, once heaps and bins are read. A row that belongs to another epoch by now is not
+// shown: its fields may be of both.
+fn whole<S: Source>(segment: &Segment<S>, epochs: &Rows) -> Result<Vec<Whole>, Error> {
+    let (ids, survivors) = (epochs.column("id"), epochs.column("survivors"));
+    let mut whole = Vec::with_capacity(epochs.len());
+    segment.again(epochs, |now| {
+        let (Some(ids), Some(ids_now)) = (ids, now.column("id")) else { return };
+        let is_whole = |row: &usize| {
+            let id = ids.get(*row);
+            id == ids_now.get(*row) && (id != Some(0) || *row == DEFAULT_ROW)
+        };
+        let survivors = survivors.zip(now.column("survivors"));
+        let has_changed = |row| survivors.is_some_and(|(then, now)| !then.is_same(now, row));
+        let rows = now.numbers().filter(is_whole);
+        whole.extend(rows.map(|row| Whole { row, has_changed: has_changed(row) }));
+    })?;
+    Ok(whole)
+}
+
+// What lives in each epoch, by row.
+struct Lives<'a> {
+    default: Option<Total>,
+    others: InEpochs<'a>,
+}
+
+impl Lives<'_> {
+    fn get(&self, row: usize) -> Option<Total> {
+        if row == DEFAULT_ROW { self.default } else { self.others.get(row) }
+    }
+}
 
 // What a row of epochs consists of, found once for all rows.
 struct EpochFields<'a> {
@@ -395,6 +423,8 @@ struct Reading<'a> {
     process: Option<&'a Rows<'a>>,
     tables: Option<Tables<'a>>,
     heaps: Option<Vec<(usize, Role)>>,
+    // What lives in slabs of the default epoch, by size class.
+    in_default: Option<Vec<Total>>,
     classes: Option<&'a Rows<'a>>,
     labels: Option<&'a Rows<'a>>,
     sizes: Vec<u64>,
@@ -410,32 +440,24 @@ impl Reading<'_> {
         Holdings::of(self.tables, roles, self.classes, self.labels)
     }
 
-    fn in_default(&self) -> Option<Vec<Total>> {
-        live::in_default(self.tables?, self.heaps.as_ref()?)
+    fn threads(&self, heaps: &Rows) -> Option<u64> {
+        let state = heaps.column("state")?;
+        let homes = self.heaps.as_ref()?.iter().filter(|(_, role)| *role == Role::Home);
+        Some(homes.filter(|(row, _)| state.get(*row) == Some(1)).count() as u64)
     }
 
-    // A row that belongs to another epoch by now is not shown: its fields may be of both.
-    fn epochs(&self, epochs: Option<&Rows>, again: Option<&Rows>) -> Vec<Epoch> {
-        let (Some(epochs), Some(again)) = (epochs, again) else { return Vec::new() };
-        let (Some(ids), Some(ids_again)) = (epochs.column("id"), again.column("id")) else {
-            return Vec::new();
-        };
-        let is_whole = |row: &usize| {
-            let id = ids.get(*row);
-            id == ids_again.get(*row) && (id != Some(0) || *row as u64 == DEFAULT_EPOCH)
-        };
-        let live = self.live(epochs.len());
-        let survivors = (epochs.column("survivors"), again.column("survivors"));
+    fn epochs(&self, epochs: &Rows, whole: &[Whole]) -> Vec<Epoch> {
+        let ones = self.tables.map(live::ones).unwrap_or_default();
+        let objects = self.in_epochs(&Quantity::objects(&ones));
+        let bytes = self.in_epochs(&Quantity::bytes(&self.sizes));
+        let total = |lives: &Option<Lives>, row| lives.as_ref()?.get(row);
         let fields = EpochFields::of(epochs);
-        // Their number is known before: there may be a hundred thousand.
-        let whole: Vec<_> = (0..epochs.len()).filter(is_whole).collect();
-        whole
-            .into_iter()
-            .map(|row| {
-                let unsettled = live[row].unsettled || has_changed(survivors, row);
-                self.epoch(&fields, row, Live { unsettled, ..live[row] })
-            })
-            .collect()
+        let epoch = |&Whole { row, has_changed }: &Whole| {
+            let mut live = Live::of(total(&objects, row), total(&bytes, row));
+            live.unsettled |= has_changed;
+            self.epoch(&fields, row, live)
+        };
+        whole.iter().map(epoch).collect()
     }
 
     fn epoch(&self, fields: &EpochFields, row: usize, live: Live) -> Epoch {
@@ -474,14 +496,6 @@ impl Reading<'_> {
         some.map(survivors).collect()
     }
 
-    fn live(&self, epochs: usize) -> Vec<Live> {
-        let ones = vec![1; usize::from(u16::MAX)];
-        let objects = self.quantity(&Quantity::objects(&ones));
-        let bytes = self.quantity(&Quantity::bytes(&self.sizes));
-        let pick = |totals: &ByRow, row: usize| -> Option<Total> { *totals.as_ref()?.get(row)? };
-        (0..epochs).map(|row| Live::of(pick(&objects, row), pick(&bytes, row))).collect()
-    }
-
     fn alone(&self) -> Live {
         let in_cells = |quantity: &Quantity| {
             live::in_default_cells(self.tables?, self.heaps.as_ref()?, quantity)
@@ -489,19 +503,14 @@ impl Reading<'_> {
         Live::of(in_cells(&Quantity::objects(&[])), in_cells(&Quantity::bytes(&[])))
     }
 
-    // What lives in each epoch, by row.
-    fn quantity(&self, quantity: &Quantity) -> ByRow {
-        let totals = live::of_epochs(self.tables?, self.heaps.as_ref()?, quantity)?;
-        let mut totals: Vec<_> = totals.into_iter().map(Some).collect();
-        if let Some(default) = totals.first_mut() {
-            let in_default = self.in_default();
-            let others = default.take().zip(self.large_of_default(quantity));
-            let others = others.map(|(others, large)| others.plus(large));
-            *default = others
-                .zip(in_default)
-                .and_then(|(others, in_default)| live::with_slabs(others, &in_default, quantity));
-        }
-        Some(totals)
+    fn in_epochs<'b>(&'b self, quantity: &Quantity<'b>) -> Option<Lives<'b>> {
+        let others = InEpochs::of(self.tables?, self.heaps.as_ref()?, quantity)?;
+        Some(Lives { default: self.default(&others, quantity), others })
+    }
+
+    fn default(&self, others: &InEpochs, quantity: &Quantity) -> Option<Total> {
+        let others = others.get(DEFAULT_ROW)?.plus(self.large_of_default(quantity)?);
+        live::with_slabs(others, self.in_default.as_ref()?, quantity)
     }
 
     fn large_of_default(&self, quantity: &Quantity) -> Option<Total> {
@@ -512,11 +521,11 @@ impl Reading<'_> {
         let sums = |field: &str| live::of_bins(bins?, self.heaps.as_ref()?, field);
         let (hot, slabs) = (sums("hot"), sums("slabs"));
         let (opened, allocations) = (sums("opened"), sums("allocations"));
-        let live = self.in_default();
+        let live = self.in_default.as_ref();
         let pick = |sums: &Option<Vec<u64>>, class| sums.as_ref()?.get(class).copied();
         let described = |field, class| self.classes?.column(field)?.get(class);
         let class = |class| {
-            let live = live.as_ref().and_then(|live| live.get(class));
+            let live = live.and_then(|live| live.get(class));
             Class {
                 bytes: described("bytes", class),
                 slab_bytes: described("slab_bytes", class),
