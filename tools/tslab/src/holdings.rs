@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::live::{self, Role, Tables};
+use crate::live::{self, Counts, Role, Tables};
 use crate::segment::{Column, Rows};
 
 /// In bytes; `memory/region.h`.
@@ -22,8 +22,6 @@ pub struct Holdings {
     pub out: Option<Vec<u64>>,
     /// Objects freed so far by threads that had not allocated them, in slabs of the default epoch.
     pub sent: Option<u64>,
-    /// What each heap allocated so far, by its row.
-    pub allocated: BTreeMap<u64, Allocated>,
     /// Scopes that threads have open, by the epoch's row; epochs without any are missing.
     pub open_scopes: BTreeMap<u64, u64>,
     /// The file tells of scopes.
@@ -43,6 +41,15 @@ pub struct Allocated {
     pub objects: u64,
     /// Slabs opened.
     pub slabs: u64,
+}
+
+impl Allocated {
+    /// What a heap has counted of each size class.
+    pub fn of(heap: &Counts) -> Self {
+        let sum = |counts: &[u64]| counts.iter().copied().fold(0, u64::wrapping_add);
+        let objects = heap.cut.wrapping_add(sum(&heap.allocations));
+        Self { objects, slabs: sum(&heap.opened) }
+    }
 }
 
 /// What heaps counted between two moments, by row. A heap that is new, or that began anew, counted
@@ -96,13 +103,12 @@ impl Holdings {
         holdings.default_slab_bytes =
             classes.and_then(|classes| default_slab_bytes(bins, classes, roles));
         holdings.add_heaps(heaps, roles);
-        holdings.add_allocated(bins, roles);
         holdings
     }
 
     fn add_heaps(&mut self, heaps: &Rows, roles: &[(usize, Role)]) {
-        let [cached_units, state, scopes, cut_objects] =
-            ["cached_units", "state", "scopes", "cut_objects"].map(|field| heaps.column(field));
+        let [cached_units, state, scopes] =
+            ["cached_units", "state", "scopes"].map(|field| heaps.column(field));
         let value = |field: Option<Column>, row| field?.get(row);
         let mut units = cached_units.map(|_| 0_u64);
         let mut pooled = state.map(|_| 0);
@@ -116,25 +122,10 @@ impl Holdings {
                 let sum = self.open_scopes.entry(epoch as u64).or_default();
                 *sum = sum.saturating_add(scopes);
             }
-            let objects = value(cut_objects, row).unwrap_or_default();
-            self.allocated.insert(row as u64, Allocated { objects, slabs: 0 });
         }
         self.thread_cached_bytes = units.map(|units| units.saturating_mul(UNIT_BYTES));
         self.pooled_homes = pooled;
         self.has_scopes = scopes.is_some();
-    }
-
-    fn add_allocated(&mut self, bins: &Rows, roles: &[(usize, Role)]) {
-        let (allocations, opened) = (bins.column("allocations"), bins.column("opened"));
-        let sum = |field: Option<Column>, row| {
-            let values = field.map(|column| column.each(row));
-            values.into_iter().flatten().fold(0, u64::wrapping_add)
-        };
-        for &(row, _) in roles {
-            let counts = self.allocated.entry(row as u64).or_default();
-            counts.objects = counts.objects.wrapping_add(sum(allocations, row));
-            counts.slabs = sum(opened, row);
-        }
     }
 }
 
@@ -176,8 +167,12 @@ mod tests {
     use crate::segment::Segment;
     use crate::snapshot::Snapshot;
 
+    fn snapshot(image: &Image) -> Snapshot {
+        Snapshot::read(&Segment::open(image.bytes()).unwrap()).unwrap()
+    }
+
     fn holdings(image: &Image) -> Holdings {
-        Snapshot::read(&Segment::open(image.bytes()).unwrap()).unwrap().holdings
+        snapshot(image).holdings
     }
 
     #[test]
@@ -194,10 +189,14 @@ mod tests {
         assert_eq!(holdings.out, Some(vec![0, 150, 20, 0]));
         assert_eq!((holdings.sent, holdings.pooled_homes), (Some(8), Some(1)));
         assert_eq!(holdings.open_scopes, BTreeMap::from([(3, 2)]));
-        let home = Allocated { objects: 1000, slabs: 4 };
-        assert_eq!(holdings.allocated[&1], home);
-        assert_eq!(holdings.allocated[&3], Allocated { objects: 1000, slabs: 0 });
-        assert!(!holdings.allocated.contains_key(&4));
+    }
+
+    #[test]
+    fn heaps_that_are_somebodys_have_allocated() {
+        let allocated = snapshot(&sample(42, 7)).allocated();
+        assert_eq!(allocated[&1], Allocated { objects: 1000, slabs: 4 });
+        assert_eq!(allocated[&3], Allocated { objects: 1000, slabs: 0 });
+        assert!(!allocated.contains_key(&4));
     }
 
     #[test]

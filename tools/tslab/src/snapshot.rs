@@ -3,10 +3,11 @@
 //! What the file does not tell is None, never 0.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::holdings::Holdings;
+use crate::holdings::{Allocated, Holdings};
 use crate::live::{self, Counts, InEpochs, Quantity, Role, Tables, Total};
 use crate::sampling::Sampling;
 use crate::segment::{Column, Error, Header, Rows, Segment, Source, Unit};
@@ -136,7 +137,7 @@ pub struct Epoch {
     /// The parent's row.
     pub parent: Option<u64>,
     /// As the program named it.
-    pub label: Option<String>,
+    pub label: Option<Arc<str>>,
     /// Open, closed or released.
     pub state: Option<State>,
     /// `CLOCK_MONOTONIC` when it was opened, in ms.
@@ -238,6 +239,7 @@ impl Snapshot {
             heaps: roles,
             classes: classes.as_ref(),
             labels: labels.as_ref(),
+            label_texts: labels.as_ref().map(label_texts).unwrap_or_default(),
             sizes: class_sizes(classes.as_ref()),
         };
         Ok(Self {
@@ -293,6 +295,12 @@ impl Snapshot {
         moments.flatten().fold(self.header.told_ms, u64::max)
     }
 
+    /// What each heap allocated so far, by its row.
+    pub fn allocated(&self) -> BTreeMap<u64, Allocated> {
+        let heaps = self.heaps.iter().flatten();
+        heaps.map(|heap| (heap.row as u64, Allocated::of(heap))).collect()
+    }
+
     /// The epochs by row.
     pub fn epochs_by_row(&self) -> BTreeMap<u64, &Epoch> {
         self.epochs.iter().map(|epoch| (epoch.row, epoch)).collect()
@@ -336,6 +344,11 @@ fn class_sizes(classes: Option<&Rows>) -> Vec<u64> {
     let Some(classes) = classes else { return Vec::new() };
     let sizes = classes.column("bytes");
     (0..classes.len()).map_while(|row| sizes?.get(row)).collect()
+}
+
+fn label_texts(labels: &Rows) -> Vec<Arc<str>> {
+    let texts = labels.column("text");
+    (0..labels.len()).map_while(|row| Some(texts?.text(row)?.into())).collect()
 }
 
 fn tables<'a>(
@@ -427,6 +440,8 @@ struct Reading<'a> {
     in_default: Option<Vec<Total>>,
     classes: Option<&'a Rows<'a>>,
     labels: Option<&'a Rows<'a>>,
+    // By row: one text for all epochs of a label.
+    label_texts: Vec<Arc<str>>,
     sizes: Vec<u64>,
 }
 
@@ -480,8 +495,8 @@ impl Reading<'_> {
         }
     }
 
-    fn label(&self, label: u64) -> Option<String> {
-        self.labels?.column("text")?.text(usize::try_from(label).ok()?)
+    fn label(&self, label: u64) -> Option<Arc<str>> {
+        self.label_texts.get(usize::try_from(label).ok()?).cloned()
     }
 
     fn survivors(&self, column: Option<Column>, row: usize) -> Vec<Survivors> {

@@ -1,6 +1,7 @@
 //! epochs: the epochs of one process, each below its parent.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -26,7 +27,7 @@ pub(super) struct Row {
     id: u64,
     parent: Option<u64>,
     pub(super) depth: usize,
-    pub(super) label: Option<String>,
+    pub(super) label: Option<Arc<str>>,
     pub(super) state: Option<State>,
     pub(super) age_ms: Option<u64>,
     closed_for_ms: Option<u64>,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -40,7 +41,7 @@ struct Leak {
     id: u64,
     /// How many there are.
     epochs: u64,
-    label: Option<String>,
+    label: Option<Arc<str>>,
     state: Option<State>,
     /// Since the first was closed, or opened if it is open.
     for_ms: Option<u64>,

@@ -117,7 +117,7 @@ impl Moment {
             purged_bytes: subject.snapshot.process_figure("purged_bytes"),
             epochs_open: totals.epochs_open,
             epochs_with_survivors: totals.epochs_closed_with_survivors,
-            heaps: subject.snapshot.holdings.allocated.clone(),
+            heaps: subject.snapshot.allocated(),
         }
     }
 }

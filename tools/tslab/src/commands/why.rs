@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -62,7 +63,7 @@ struct Other {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Label {
     #[serde(rename = "label")]
-    text: Option<String>,
+    text: Option<Arc<str>>,
     epochs: u64,
     live_bytes: Option<u64>,
     held_bytes: u64,

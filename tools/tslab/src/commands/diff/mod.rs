@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -53,7 +54,7 @@ enum Topic {
     /// The whole process.
     Process,
     /// All epochs with a label; None: those whose label is not known.
-    Label(Option<String>),
+    Label(Option<Arc<str>>),
     /// The default epoch's objects of a size class, in bytes, and all slabs of it.
     Class(u64),
 }
@@ -292,7 +293,7 @@ mod tests {
         let mut after = sample(42, 7);
         add_epoch(&mut after, 2, "new", &[("held_bytes", 4096)]);
         let appeared = report(&sample(42, 7), &after, 50.0);
-        let topic = Topic::Label(Some("new".to_owned()));
+        let topic = Topic::Label(Some("new".into()));
         let difference = &appeared.differences[0];
         assert_eq!((&difference.topic, difference.before, difference.after), (&topic, 0, 4096));
         assert!(difference.regression && appeared.text().contains("new\n"));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -49,7 +50,7 @@ pub struct Side {
     /// Of the whole process.
     pub process: Sum,
     /// By label of epochs; None: not known.
-    pub labels: Option<BTreeMap<Option<String>, Sum>>,
+    pub labels: Option<BTreeMap<Option<Arc<str>>, Sum>>,
     /// By bytes of size classes; None: not known.
     pub classes: Option<BTreeMap<u64, Sum>>,
     /// Some of it was changing while it was read.
@@ -85,7 +86,7 @@ struct WrittenClass {
 struct WrittenEpoch {
     epoch: u64,
     parent: Option<u64>,
-    label: Option<String>,
+    label: Option<Arc<str>>,
     live: WrittenLive,
     held_bytes: Option<u64>,
 }
@@ -218,7 +219,7 @@ fn own_bytes(epochs: &[WrittenEpoch]) -> HashMap<u64, u64> {
     own
 }
 
-fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<String>, Sum> {
+fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<Arc<str>>, Sum> {
     let own = own_bytes(epochs);
     let mut labels = BTreeMap::new();
     for epoch in epochs {
@@ -258,7 +259,7 @@ mod tests {
         image.set("epochs", 5, "held_bytes", 100_000);
         let side = Side::of_bytes(image.bytes());
         let labels = side.labels.unwrap();
-        let of = |label: &str| labels[&Some(label.to_owned())];
+        let of = |label: &str| labels[&Some(label.into())];
         assert_eq!(of("batch").resident_bytes, Some(162_144));
         assert_eq!(of("step").resident_bytes, Some(100_000));
         assert_eq!((of("GET /upload").objects, of("default").objects), (Some(357), Some(133)));
@@ -283,7 +284,7 @@ mod tests {
             {"epoch": 3, "label": null, "parent": 99, "live": {}}
         ]}"#;
         let labels = Side::of_json(json.as_bytes()).unwrap().labels.unwrap();
-        let a = labels[&Some("a".to_owned())];
+        let a = labels[&Some("a".into())];
         assert_eq!((a.live_bytes, a.objects, a.resident_bytes), (None, Some(11), Some(8)));
         assert_eq!(labels[&None], Sum::default());
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Finding, Found, MIB, Patient, percent, reaches};
-use crate::holdings::TableUse;
+use crate::holdings::{Allocated, TableUse};
 use crate::snapshot::{Class, Snapshot};
 use crate::text;
 
@@ -275,7 +275,7 @@ pub(super) fn slow_slabs(patient: &Patient) -> Found {
 pub(super) fn slow_frees(patient: &Patient) -> Found {
     let snapshot = &patient.subject.snapshot;
     let sent = snapshot.holdings.sent?;
-    let counted = snapshot.holdings.allocated.values().map(|counts| counts.objects);
+    let counted = snapshot.heaps.as_ref()?.iter().map(|heap| Allocated::of(heap).objects);
     let allocated = counted.fold(0, u64::saturating_add);
     if sent < SENT || !reaches(sent, SENT_PERCENT, allocated) {
         return Some(Vec::new());

@@ -123,7 +123,7 @@ impl Told {
             dirty_bytes: snapshot.process_figure("dirty_bytes"),
             epochs,
             classes: classes(snapshot),
-            heaps: snapshot.holdings.allocated.clone(),
+            heaps: snapshot.allocated(),
         }
     }
 }
