@@ -46,9 +46,11 @@ pub struct Allocated {
 impl Allocated {
     /// What a heap has counted of each size class.
     pub fn of(heap: &Counts) -> Self {
-        let sum = |counts: &[u64]| counts.iter().copied().fold(0, u64::wrapping_add);
-        let objects = heap.cut.wrapping_add(sum(&heap.allocations));
-        Self { objects, slabs: sum(&heap.opened) }
+        let cut = Self { objects: heap.cut, slabs: 0 };
+        heap.slabs.iter().fold(cut, |sum, class| Self {
+            objects: sum.objects.wrapping_add(class.allocations),
+            slabs: sum.slabs.wrapping_add(class.opened),
+        })
     }
 }
 

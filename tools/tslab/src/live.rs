@@ -116,7 +116,6 @@ impl<'a> Quantity<'a> {
 pub struct InEpochs<'a> {
     /// In parts of threads that have not left.
     parts: Vec<u64>,
-    survivors: Column<'a>,
     large: Column<'a>,
     weights: &'a [u64],
 }
@@ -133,19 +132,16 @@ impl<'a> InEpochs<'a> {
             parts: parts(tables, heaps, quantity)?,
             large: tables.epochs.column(quantity.large)?,
             weights: known(quantity.weights, survivors.count())?,
-            survivors,
         })
     }
 
-    /// None when there is no such row.
-    pub fn get(&self, row: usize) -> Option<Total> {
+    /// `survivors`: those of the row, unless there are none. None when there is no such row.
+    pub fn get(&self, row: usize, survivors: Option<Column>) -> Option<Total> {
         let sum = self.parts.get(row)?.wrapping_add(self.large.get(row)?);
-        // Most epochs have none.
-        if self.survivors.is_zero(row) {
-            return Some(Total::of(sum));
-        }
-        let survivors = survivors_of(self.survivors, row).map(i64::cast_unsigned);
-        Some(Total::of(sum.wrapping_add(weighted(survivors, self.weights))))
+        let survivors = survivors.map_or(0, |column| {
+            weighted(survivors_of(column, row).map(i64::cast_unsigned), self.weights)
+        });
+        Some(Total::of(sum.wrapping_add(survivors)))
     }
 }
 
@@ -330,12 +326,19 @@ pub struct Counts {
     pub is_part: bool,
     /// Objects allocated in cells.
     pub cut: u64,
-    /// Objects allocated in slabs, by size class.
-    pub allocations: Vec<u64>,
-    /// Slabs opened, by size class.
-    pub opened: Vec<u64>,
-    /// Objects that are neither in slabs nor at hand, by size class.
-    pub missed: Vec<u64>,
+    /// By size class; none for a heap that has had no slab.
+    pub slabs: Vec<SlabCounts>,
+}
+
+/// What one heap has counted of one size class.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SlabCounts {
+    /// Objects allocated in slabs.
+    pub allocations: u64,
+    /// Slabs opened.
+    pub opened: u64,
+    /// Objects that are neither in slabs nor at hand.
+    pub missed: u64,
 }
 
 /// The counts of every heap that is somebody's. None when the file does not tell.
@@ -344,17 +347,17 @@ pub fn counts(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Counts>> {
     let (allocations, opened) = (bin("allocations")?, bin("opened")?);
     let (out, hot) = (bin("out")?, bin("hot")?);
     let cut = tables.heaps.column("cut_objects")?;
+    let slabs = |row| {
+        let counted = allocations.each(row).zip(opened.each(row));
+        let missed = out.each(row).zip(hot.each(row)).map(|(out, hot)| out.saturating_sub(hot));
+        let counts = counted.zip(missed);
+        counts.map(|((allocations, opened), missed)| SlabCounts { allocations, opened, missed })
+    };
     let of_heap = |(row, is_part)| Counts {
         row,
         is_part,
         cut: cut.get(row).unwrap_or_default(),
-        allocations: allocations.each(row).collect(),
-        opened: opened.each(row).collect(),
-        missed: out
-            .each(row)
-            .zip(hot.each(row))
-            .map(|(out, hot)| out.saturating_sub(hot))
-            .collect(),
+        slabs: slabs(row).collect(),
     };
     let somebodys = heaps.iter().map(|&(row, role)| (row, matches!(role, Role::Part(1..))));
     Some(std::iter::once((0, false)).chain(somebodys).map(of_heap).collect())

@@ -116,6 +116,15 @@ impl Live {
             unsettled: is_unsettled(objects) || is_unsettled(bytes),
         }
     }
+
+    fn plus(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
+        Self {
+            objects: sum(self.objects, other.objects),
+            bytes: sum(self.bytes, other.bytes),
+            unsettled: self.unsettled || other.unsettled,
+        }
+    }
 }
 
 /// Objects of one size class that outlived the threads that allocated them.
@@ -128,7 +137,7 @@ pub struct Survivors {
 }
 
 /// An epoch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Epoch {
     /// Row in its table; unique among the epochs of a moment.
     pub row: u64,
@@ -259,22 +268,22 @@ impl Snapshot {
 
     /// Sums over epochs and classes.
     pub fn totals(&self) -> Totals {
-        let epochs = || self.epochs.iter();
-        let knows_states = epochs().all(|epoch| epoch.state.is_some());
-        let count = |which: fn(&Epoch) -> bool| {
-            let counted = epochs().filter(|epoch| epoch.row != DEFAULT_EPOCH && which(epoch));
-            knows_states.then(|| counted.count() as u64)
-        };
-        let live_objects = sum(epochs().map(|epoch| epoch.live.objects));
+        let live = self.epochs.iter().map(|epoch| epoch.live).reduce(Live::plus);
+        let live = live.unwrap_or_default();
+        // Of epochs in a state of which nothing is known, there may be any number.
+        let counts = self.epochs.iter().try_fold([0, 0], |[open, closed], epoch| {
+            let is_open = epoch.state? == State::Open && epoch.row != DEFAULT_EPOCH;
+            let is_closed = epoch.has_survivors() && epoch.row != DEFAULT_EPOCH;
+            Some([open + u64::from(is_open), closed + u64::from(is_closed)])
+        });
         Totals {
-            live_objects,
-            live_bytes: sum(epochs().map(|epoch| epoch.live.bytes)),
+            live_objects: live.objects,
+            live_bytes: live.bytes,
             hot_bytes: sum(self.classes.iter().map(Class::hot_bytes)),
-            epochs_open: count(|epoch| epoch.state == Some(State::Open)),
-            epochs_closed_with_survivors: count(Epoch::has_survivors)
-                .filter(|_| live_objects.is_some()),
+            epochs_open: counts.map(|[open, _]| open),
+            epochs_closed_with_survivors: live.objects.and(counts).map(|[_, closed]| closed),
             threads: self.threads,
-            unsettled: epochs().any(|epoch| epoch.live.unsettled),
+            unsettled: live.unsettled,
         }
     }
 
@@ -388,13 +397,15 @@ fn whole<S: Source>(segment: &Segment<S>, epochs: &Rows) -> Result<Vec<Whole>, E
 
 // What lives in each epoch, by row.
 struct Lives<'a> {
-    default: Option<Total>,
-    others: InEpochs<'a>,
+    in_epochs: InEpochs<'a>,
+    // In the default epoch, beyond what its row and its heaps tell.
+    in_default: Option<Total>,
 }
 
 impl Lives<'_> {
-    fn get(&self, row: usize) -> Option<Total> {
-        if row == DEFAULT_ROW { self.default } else { self.others.get(row) }
+    fn get(&self, row: usize, survivors: Option<Column>) -> Option<Total> {
+        let total = self.in_epochs.get(row, survivors)?;
+        if row == DEFAULT_ROW { Some(total.plus(self.in_default?)) } else { Some(total) }
     }
 }
 
@@ -463,19 +474,22 @@ impl Reading<'_> {
 
     fn epochs(&self, epochs: &Rows, whole: &[Whole]) -> Vec<Epoch> {
         let ones = self.tables.map(live::ones).unwrap_or_default();
-        let objects = self.in_epochs(&Quantity::objects(&ones));
-        let bytes = self.in_epochs(&Quantity::bytes(&self.sizes));
-        let total = |lives: &Option<Lives>, row| lives.as_ref()?.get(row);
+        let objects = self.lives(&Quantity::objects(&ones));
+        let bytes = self.lives(&Quantity::bytes(&self.sizes));
         let fields = EpochFields::of(epochs);
         let epoch = |&Whole { row, has_changed }: &Whole| {
-            let mut live = Live::of(total(&objects, row), total(&bytes, row));
-            live.unsettled |= has_changed;
-            self.epoch(&fields, row, live)
+            // Most epochs have none.
+            let survivors = fields.survivors.filter(|column| !column.is_zero(row));
+            let total = |lives: &Option<Lives>| lives.as_ref()?.get(row, survivors);
+            let live = Live::of(total(&objects), total(&bytes));
+            let live = Live { unsettled: live.unsettled || has_changed, ..live };
+            let survivors = survivors.map(|column| self.survivors(column, row));
+            Epoch { live, survivors: survivors.unwrap_or_default(), ..self.epoch(&fields, row) }
         };
         whole.iter().map(epoch).collect()
     }
 
-    fn epoch(&self, fields: &EpochFields, row: usize, live: Live) -> Epoch {
+    fn epoch(&self, fields: &EpochFields, row: usize) -> Epoch {
         let value = |field: Option<Column>| field?.get(row);
         let some = |field| value(field).filter(|&value| value != 0);
         Epoch {
@@ -490,8 +504,7 @@ impl Reading<'_> {
             soft_limit_bytes: some(fields.soft_limit_bytes),
             hard_limit_bytes: some(fields.hard_limit_bytes),
             large_objects: value(fields.large_objects),
-            live,
-            survivors: self.survivors(fields.survivors, row),
+            ..Epoch::default()
         }
     }
 
@@ -499,9 +512,7 @@ impl Reading<'_> {
         self.label_texts.get(usize::try_from(label).ok()?).cloned()
     }
 
-    fn survivors(&self, column: Option<Column>, row: usize) -> Vec<Survivors> {
-        let column = column.filter(|column| !column.is_zero(row));
-        let Some(column) = column else { return Vec::new() };
+    fn survivors(&self, column: Column, row: usize) -> Vec<Survivors> {
         let by_class = live::survivors_of(column, row).enumerate();
         let some = by_class.filter(|(_, objects)| *objects > 0);
         let survivors = |(class, objects): (usize, i64)| Survivors {
@@ -518,18 +529,15 @@ impl Reading<'_> {
         Live::of(in_cells(&Quantity::objects(&[])), in_cells(&Quantity::bytes(&[])))
     }
 
-    fn in_epochs<'b>(&'b self, quantity: &Quantity<'b>) -> Option<Lives<'b>> {
-        let others = InEpochs::of(self.tables?, self.heaps.as_ref()?, quantity)?;
-        Some(Lives { default: self.default(&others, quantity), others })
-    }
-
-    fn default(&self, others: &InEpochs, quantity: &Quantity) -> Option<Total> {
-        let others = others.get(DEFAULT_ROW)?.plus(self.large_of_default(quantity)?);
-        live::with_slabs(others, self.in_default.as_ref()?, quantity)
-    }
-
-    fn large_of_default(&self, quantity: &Quantity) -> Option<Total> {
-        live::large_of_default(self.process?, self.tables?.epochs, quantity)
+    fn lives<'b>(&'b self, quantity: &Quantity<'b>) -> Option<Lives<'b>> {
+        let tables = self.tables?;
+        Some(Lives {
+            in_epochs: InEpochs::of(tables, self.heaps.as_ref()?, quantity)?,
+            in_default: self.process.zip(self.in_default.as_ref()).and_then(|(process, slabs)| {
+                let large = live::large_of_default(process, tables.epochs, quantity)?;
+                live::with_slabs(large, slabs, quantity)
+            }),
+        })
     }
 
     fn classes(&self, bins: Option<&Rows>) -> Vec<Class> {

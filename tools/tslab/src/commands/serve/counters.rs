@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Limits;
 use super::labels::{OTHER, known_label};
 use crate::commands::Subject;
-use crate::live::Counts;
+use crate::live::{Counts, SlabCounts};
 use crate::snapshot::{DEFAULT_EPOCH, Epoch};
 
 /// Of one process: what it counted before the agent first saw it, and all since.
@@ -19,10 +19,8 @@ pub struct Counters {
     own: HashMap<&'static str, Tally>,
     /// Objects allocated in cells.
     pub cut: u64,
-    /// Objects allocated in slabs, by number of the size class.
-    pub allocations: Vec<u64>,
-    /// Slabs opened, by number of the size class.
-    pub opened: Vec<u64>,
+    /// Of slabs, by number of the size class.
+    pub slabs: Vec<SlabCounts>,
     /// Objects of leak candidates, by size class and label.
     pub leaked: BTreeMap<(Arc<str>, Arc<str>), u64>,
     heaps: HashMap<usize, Counts>,
@@ -64,8 +62,7 @@ impl Counters {
         for heap in heaps {
             let mut last = before.remove(&heap.row).unwrap_or_default();
             self.cut = self.cut.saturating_add(grow(&mut last.cut, heap.cut));
-            add(&mut self.allocations, &mut last.allocations, &heap.allocations);
-            add(&mut self.opened, &mut last.opened, &heap.opened);
+            add(&mut self.slabs, &mut last.slabs, &heap.slabs);
             self.heaps.insert(heap.row, last);
         }
     }
@@ -129,11 +126,13 @@ fn objects_by_class(epoch: &Epoch) -> Vec<(Arc<str>, u64)> {
     classes
 }
 
-fn add(sums: &mut Vec<u64>, last: &mut Vec<u64>, now: &[u64]) {
-    sums.resize(sums.len().max(now.len()), 0);
-    last.resize(now.len(), 0);
+fn add(sums: &mut Vec<SlabCounts>, last: &mut Vec<SlabCounts>, now: &[SlabCounts]) {
+    sums.resize(sums.len().max(now.len()), SlabCounts::default());
+    last.resize(now.len(), SlabCounts::default());
     for ((sum, last), now) in sums.iter_mut().zip(last).zip(now) {
-        *sum = sum.saturating_add(grow(last, *now));
+        let allocations = grow(&mut last.allocations, now.allocations);
+        sum.allocations = sum.allocations.saturating_add(allocations);
+        sum.opened = sum.opened.saturating_add(grow(&mut last.opened, now.opened));
     }
 }
 
@@ -179,12 +178,13 @@ mod tests {
 
     #[test]
     fn heaps_that_end_leave_their_counts() {
-        let heap = |row, cut| Counts { row, cut, allocations: vec![cut], ..Counts::default() };
+        let class = |allocations| SlabCounts { allocations, ..SlabCounts::default() };
+        let heap = |row, cut| Counts { row, cut, slabs: vec![class(cut)], ..Counts::default() };
         let mut counters = Counters::default();
         counters.update_heaps(&[heap(1, 10), heap(2, 5)]);
         counters.update_heaps(&[heap(1, 12)]);
         counters.update_heaps(&[heap(1, 12), heap(2, 4)]);
-        assert_eq!((counters.cut, counters.allocations), (21, vec![21]));
+        assert_eq!((counters.cut, counters.slabs[0].allocations), (21, 21));
     }
 
     #[test]

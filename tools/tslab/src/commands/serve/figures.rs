@@ -63,8 +63,9 @@ fn add_process(out: &mut OfProcess, subject: &Subject, counters: &Counters) {
     for (metric, field) in COUNTERS {
         out.counter(metric, &[], counters.own(field));
     }
-    let in_slabs = counters.allocations.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
-    let allocations = snapshot.heaps.as_ref().map(|_| in_slabs.saturating_add(counters.cut));
+    let in_slabs = counters.slabs.iter().map(|class| class.allocations);
+    let all = in_slabs.fold(counters.cut, u64::saturating_add);
+    let allocations = snapshot.heaps.as_ref().map(|_| all);
     out.counter("tslab_allocations_total", &[], allocations);
 }
 
@@ -112,13 +113,13 @@ fn class_figures(
     counters: &Counters,
 ) -> ClassFigures {
     let in_bytes = |objects: u64| Some(objects.saturating_mul(class.bytes?));
-    let counted = |counts: &[u64]| counts.get(number).copied();
+    let counted = counters.slabs.get(number);
     ClassFigures {
         live_bytes: class.live.and_then(|live| in_bytes(live.saturating_add(elsewhere))),
         hot_bytes: class.hot.and_then(in_bytes),
         slabs: class.slabs,
-        allocations: counted(&counters.allocations),
-        opened: counted(&counters.opened),
+        allocations: counted.map(|counts| counts.allocations),
+        opened: counted.map(|counts| counts.opened),
     }
 }
 
@@ -132,8 +133,8 @@ fn live_elsewhere(snapshot: &Snapshot) -> BTreeMap<u64, u64> {
         *sum = sum.saturating_add(more);
     };
     let parts = snapshot.heaps.iter().flatten().filter(|heap| heap.is_part);
-    for (class, missed) in parts.flat_map(|heap| snapshot.classes.iter().zip(&heap.missed)) {
-        add(class.bytes, *missed);
+    for (class, counts) in parts.flat_map(|heap| snapshot.classes.iter().zip(&heap.slabs)) {
+        add(class.bytes, counts.missed);
     }
     for survivors in snapshot.epochs.iter().flat_map(|epoch| &epoch.survivors) {
         add(survivors.class_bytes, survivors.objects);
