@@ -22,10 +22,8 @@ pub struct Holdings {
     pub out: Option<Vec<u64>>,
     /// Objects freed so far by threads that had not allocated them, in slabs of the default epoch.
     pub sent: Option<u64>,
-    /// Scopes that threads have open, by the epoch's row; epochs without any are missing.
-    pub open_scopes: BTreeMap<u64, u64>,
-    /// The file tells of scopes.
-    pub has_scopes: bool,
+    /// Scopes that threads have open, by the epoch's row.
+    pub open_scopes: Option<Vec<u64>>,
     /// Threads that have ended and left their heap to the next ones.
     pub pooled_homes: Option<u64>,
     /// How full the tables are.
@@ -98,19 +96,19 @@ impl Holdings {
             labels_overflow: labels.is_some_and(has_overflown),
             ..Self::default()
         };
-        let Some(Tables { heaps, bins, .. }) = tables else { return holdings };
+        let Some(Tables { epochs, heaps, bins }) = tables else { return holdings };
         let sent = live::of_bins(bins, roles, "sent");
         holdings.out = live::of_bins(bins, roles, "out");
         holdings.sent = sent.map(|sent| sent.into_iter().fold(0, u64::wrapping_add));
         holdings.default_slab_bytes =
             classes.and_then(|classes| default_slab_bytes(bins, classes, roles));
+        holdings.open_scopes = open_scopes(epochs, heaps, roles);
         holdings.add_heaps(heaps, roles);
         holdings
     }
 
     fn add_heaps(&mut self, heaps: &Rows, roles: &[(usize, Role)]) {
-        let [cached_units, state, scopes] =
-            ["cached_units", "state", "scopes"].map(|field| heaps.column(field));
+        let (cached_units, state) = (heaps.column("cached_units"), heaps.column("state"));
         let value = |field: Option<Column>, row| field?.get(row);
         let mut units = cached_units.map(|_| 0_u64);
         let mut pooled = state.map(|_| 0);
@@ -120,15 +118,21 @@ impl Holdings {
             if role == Role::Home && value(state, row) == Some(2) {
                 pooled = pooled.map(|pooled| pooled + 1);
             }
-            if let (Role::Part(epoch @ 1..), Some(scopes @ 1..)) = (role, value(scopes, row)) {
-                let sum = self.open_scopes.entry(epoch as u64).or_default();
-                *sum = sum.saturating_add(scopes);
-            }
         }
         self.thread_cached_bytes = units.map(|units| units.saturating_mul(UNIT_BYTES));
         self.pooled_homes = pooled;
-        self.has_scopes = scopes.is_some();
     }
+}
+
+fn open_scopes(epochs: &Rows, heaps: &Rows, roles: &[(usize, Role)]) -> Option<Vec<u64>> {
+    let scopes = heaps.column("scopes")?;
+    let mut sums = vec![0_u64; epochs.len()];
+    for &(row, role) in roles {
+        let Role::Part(epoch @ 1..) = role else { continue };
+        let Some(sum) = sums.get_mut(epoch) else { continue };
+        *sum = sum.saturating_add(scopes.get(row)?);
+    }
+    Some(sums)
 }
 
 fn default_slab_bytes(bins: &Rows, sizes: &Rows, roles: &[(usize, Role)]) -> Option<u64> {
@@ -190,7 +194,8 @@ mod tests {
         assert_eq!(holdings.default_slab_bytes, Some(2 * 65536));
         assert_eq!(holdings.out, Some(vec![0, 150, 20, 0]));
         assert_eq!((holdings.sent, holdings.pooled_homes), (Some(8), Some(1)));
-        assert_eq!(holdings.open_scopes, BTreeMap::from([(3, 2)]));
+        let open_scopes = holdings.open_scopes.unwrap();
+        assert_eq!((open_scopes.iter().sum::<u64>(), open_scopes[3]), (2, 2));
     }
 
     #[test]

@@ -136,15 +136,18 @@ pub(super) fn open_too_long(patient: &Patient) -> Found {
 /// Threads are still inside of closed epochs.
 pub(super) fn scope_left_open(patient: &Patient) -> Found {
     let subject = patient.subject;
-    let scopes = &subject.snapshot.holdings.open_scopes;
-    subject.snapshot.holdings.has_scopes.then_some(())?;
+    let by_row = subject.snapshot.holdings.open_scopes.as_ref()?;
+    let scopes = |epoch: &Epoch| {
+        let row = usize::try_from(epoch.row).ok()?;
+        by_row.get(row).copied().filter(|&scopes| scopes > 0)
+    };
     let is_left = |epoch: &Epoch| {
         let closed_ms = epoch.since_closed_ms(subject.as_of_ms);
         let is_over = matches!(epoch.state, Some(State::Closed | State::Released));
-        is_over && scopes.contains_key(&epoch.row) && is_older(closed_ms, patient.after_ms)
+        is_over && scopes(epoch).is_some() && is_older(closed_ms, patient.after_ms)
     };
     let finding = |group: &Group| {
-        let open = group.sum(|epoch| scopes.get(&epoch.row).copied());
+        let open = group.sum(scopes);
         let closed_ms = group.most(|epoch| epoch.since_closed_ms(subject.as_of_ms));
         let what = format!(
             "{} closed up to {} ago, and {} still open there",
