@@ -4,7 +4,9 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::{Advice, MmapMut};
 
-const MANY_BYTES: usize = 256 << 10;
+const LARGE_PAGE_BYTES: usize = 2 << 20;
+/// From here on a large page is ready sooner than small ones.
+const MANY_BYTES: usize = LARGE_PAGE_BYTES / 4;
 
 /// Zeros at first. Of many bytes, large pages that the system makes ready at once: small ones, one
 /// at a time, would take longer than the reading.
@@ -12,8 +14,8 @@ const MANY_BYTES: usize = 256 << 10;
 pub enum Buffer {
     /// Up to `MANY_BYTES`.
     Few(Vec<u8>),
-    /// More.
-    Many(MmapMut),
+    /// More: the first so many bytes.
+    Many(MmapMut, usize),
 }
 
 impl Buffer {
@@ -23,12 +25,12 @@ impl Buffer {
         if length < MANY_BYTES {
             return Some(Self::Few(vec![0; length]));
         }
-        let map = MmapMut::map_anon(length).ok()?;
+        // The system places only whole large pages so that they can be such.
+        let map = MmapMut::map_anon(length.checked_next_multiple_of(LARGE_PAGE_BYTES)?).ok()?;
         // Where the system takes no advice it only takes longer.
-        for advice in [Advice::HugePage, Advice::PopulateWrite] {
-            let _ = map.advise(advice);
-        }
-        Some(Self::Many(map))
+        let _ = map.advise(Advice::HugePage);
+        let _ = map.advise_range(Advice::PopulateWrite, 0, length);
+        Some(Self::Many(map, length))
     }
 }
 
@@ -38,7 +40,7 @@ impl Deref for Buffer {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Few(bytes) => bytes,
-            Self::Many(map) => map,
+            Self::Many(map, length) => &map[..*length],
         }
     }
 }
@@ -47,7 +49,7 @@ impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
         match self {
             Self::Few(bytes) => bytes,
-            Self::Many(map) => map,
+            Self::Many(map, length) => &mut map[..*length],
         }
     }
 }
