@@ -150,6 +150,30 @@ fn errors_of_the_api_say_what_to_do() {
 }
 
 #[test]
+fn a_profile_is_of_one_process() {
+    let files = Directory::new();
+    let _silent = Crowd::named(&files, "silent", |_| ());
+    let [one, other] = ["one", "other"].map(|name| Crowd::named(&files, name, add_samples));
+    let server = Server::start(&files, &[]);
+    let path = "/debug/pprof/heap";
+    let response = server.get(path);
+    assert_eq!(response.status, 404, "{}", response.body);
+    let (one, other) = (one.first(), other.first());
+    for part in [
+        "2 such processes have sampled: add one of them",
+        &format!("pid={one} (one)"),
+        &format!("pid={other} (other)"),
+    ] {
+        assert!(response.body.contains(part), "{}", response.body);
+    }
+    for query in ["process=one", &format!("pid={other}")] {
+        assert_eq!(server.get(&format!("{path}?{query}")).status, 200, "{query}");
+    }
+    let refused = server.get(&format!("{path}?process=silent"));
+    assert!(refused.body.contains("no such process has sampled"), "{}", refused.body);
+}
+
+#[test]
 fn the_page_comes_with_the_command() {
     let files = Directory::new();
     let server = Server::start(&files, &[]);

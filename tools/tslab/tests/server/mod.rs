@@ -70,8 +70,9 @@ impl Server {
         let head =
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}");
         stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8_lossy(&answer);
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
         Response {

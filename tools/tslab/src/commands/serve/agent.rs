@@ -13,6 +13,10 @@ use super::find::Finder;
 use super::ledger::Ledger;
 use super::samples::{Samples, Value};
 use crate::commands::{NotFound, Setting, epochs, leaks, profile, ps, stats};
+use crate::text;
+
+/// Of the processes that a question may mean, so many are named.
+const MOST_NAMED: usize = 8;
 
 /// Reads the processes of this machine.
 #[derive(Debug)]
@@ -53,27 +57,21 @@ impl Agent {
     }
 
     fn find_sampled(&mut self, whose: &Whose) -> Result<u32> {
-        let (mut pids, advice) = (Vec::new(), "/api/v1/processes lists all processes");
         let name = match whose {
             Whose::Pid(pid) => return Ok(*pid),
             Whose::Name(name) => Some(name.as_str()),
             Whose::Anyone => None,
         };
-        let Self { setting, finder, .. } = self;
+        let (mut found, Self { setting, finder, .. }) = (Vec::new(), self);
         finder.find(&setting.directory, &mut |subject| {
             let is_meant = name.is_none() || subject.name.as_deref() == name;
             if is_meant && subject.snapshot.has_samples() {
-                pids.push(subject.pid);
+                found.push((subject.pid, subject.name.clone().unwrap_or_default()));
             }
         });
-        match pids[..] {
-            [pid] => Ok(pid),
-            [] => Err(NotFound(format!("no such process has sampled: {advice}")).into()),
-            _ => {
-                let many = format!("{} such processes have sampled", pids.len());
-                let advice = format!("add pid=NUMBER or process=NAME to the path: {advice}");
-                Err(NotFound(format!("{many}: {advice}")).into())
-            }
+        match found[..] {
+            [(pid, _)] => Ok(pid),
+            _ => Err(NotFound(not_one(&found)).into()),
         }
     }
 
@@ -88,5 +86,36 @@ impl Agent {
         let seconds = Value::Seconds(start.elapsed().as_secs_f64());
         samples.add("tslab_scrape_duration_seconds", Vec::new(), seconds);
         Ok(encode::openmetrics(Arc::clone(&self.metrics), samples)?)
+    }
+}
+
+fn not_one(found: &[(u32, String)]) -> String {
+    if found.is_empty() {
+        return "no such process has sampled: /api/v1/processes lists all processes".to_owned();
+    }
+    let told = |(pid, name): &(u32, String)| format!("pid={pid} ({})", text::printable(name));
+    let mut names: Vec<_> = found.iter().take(MOST_NAMED).map(told).collect();
+    if found.len() > MOST_NAMED {
+        names.push(format!("{} more", found.len() - MOST_NAMED));
+    }
+    format!(
+        "{} such processes have sampled: add one of them to the path as pid=NUMBER, or as \
+         process=NAME: {}",
+        found.len(),
+        names.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_processes_some_are_named() {
+        let found: Vec<_> = (1..=20).map(|pid| (pid, "worker".to_owned())).collect();
+        let said = not_one(&found);
+        assert!(said.starts_with("20 such processes") && said.ends_with(", 12 more"), "{said}");
+        assert!(said.contains("pid=8 (worker)") && !said.contains("pid=9"), "{said}");
+        assert!(not_one(&found[..8]).ends_with("pid=8 (worker)"));
     }
 }
