@@ -120,7 +120,8 @@ typedef struct tslab_stats {
 TSLAB_API int tslab_stats_get(tslab_stats *stats) TSLAB_NOEXCEPT TSLAB_NONNULL(1);
 
 /* Writes the same, and every epoch that is not over, as a JSON object without line breaks: `write`
- * is called with pieces of text, `length` bytes each. Strings are UTF-8 as far as labels are. */
+ * is called with pieces of text, `length` bytes each. Strings are UTF-8 as far as labels are. Takes
+ * time in proportion to the memory and the number of epochs. */
 TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, void *context),
                                 void *context) TSLAB_NONNULL(1);
 

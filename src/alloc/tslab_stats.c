@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "epoch/inspect.h"
 #include "observe/census.h"
+#include "observe/inventory.h"
 #include "tslab.h"
 
 // Newer programs may know more fields than this library; older ones fewer.
@@ -74,25 +74,22 @@ static void json_text(struct json *json, const char *name, const char *value) {
   json->follows = true;
 }
 
-static int json_epoch(tslab_epoch epoch, void *context) {
+static void json_epoch(const tslab_epoch_stats *stats, void *context) {
   static const char *const states[] = {"open", "closed", "released"};
   struct json *json = context;
-  tslab_epoch_stats stats = {.size = sizeof stats};
-  if (!tsl_inspect_epoch(epoch, &stats)) return 0;
   json_put(json, json->follows ? ",{" : "{");
   json->follows = false;
-  json_number(json, "epoch", epoch);
-  json_text(json, "label", stats.label);
-  json_text(json, "state", states[stats.state]);
-  json_number(json, "parent", stats.parent);
-  json_number(json, "live_objects", stats.live_objects);
-  json_number(json, "live_bytes", stats.live_bytes);
-  json_number(json, "held_bytes", stats.held_bytes);
-  json_number(json, "age_ms", stats.age_ms);
-  json_number(json, "closed_ms", stats.closed_ms);
+  json_number(json, "epoch", stats->epoch);
+  json_text(json, "label", stats->label);
+  json_text(json, "state", states[stats->state]);
+  json_number(json, "parent", stats->parent);
+  json_number(json, "live_objects", stats->live_objects);
+  json_number(json, "live_bytes", stats->live_bytes);
+  json_number(json, "held_bytes", stats->held_bytes);
+  json_number(json, "age_ms", stats->age_ms);
+  json_number(json, "closed_ms", stats->closed_ms);
   json_put(json, "}");
   json->follows = true;
-  return 0;
 }
 
 void tslab_stats_json(void (*write)(const char *text, size_t length, void *context),
@@ -115,6 +112,6 @@ void tslab_stats_json(void (*write)(const char *text, size_t length, void *conte
   json_number(&json, "resident_bytes", stats.resident_bytes);
   json_put(&json, ",\"epochs\":[");
   json.follows = false;
-  tsl_inspect_epochs(json_epoch, &json);
+  tsl_inventory_each(json_epoch, &json);
   json_put(&json, "]}");
 }

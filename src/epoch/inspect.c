@@ -210,10 +210,8 @@ static void count_heap(struct tsl_heap *heap, void *context) {
   subtract_hot(heap, count->live);
 }
 
-bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
+bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats) {
   const struct tsl_epoch *epoch = tsl_epoch_find(id);
-  uint32_t slot = tsl_epoch_slot(id);
-  struct tsl_survivors live = {0};
   if (epoch == NULL) return false;
   uint64_t now = tsl_os_now_ms(), word = tsl_load_relaxed(&epoch->word);
   uint64_t parent_word = tsl_load_relaxed(&tsl_epoch_at(epoch->parent)->word);
@@ -225,10 +223,17 @@ bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
       .state = (enum tslab_state)tsl_epoch_state(word),
       .children = tsl_load_relaxed(&epoch->children),
       .held_bytes = tsl_load_relaxed(&epoch->held_bytes),
-      .age_ms = slot == 0 ? 0 : now - epoch->opened_ms,
+      .age_ms = tsl_epoch_slot(id) == 0 ? 0 : now - epoch->opened_ms,
       .closed_ms = tsl_epoch_state(word) == TSL_EPOCH_OPEN ? 0 : now - epoch->closed_ms,
       .late = tsl_load_relaxed(&epoch->late),
   };
+  return true;
+}
+
+bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
+  uint32_t slot = tsl_epoch_slot(id);
+  struct tsl_survivors live = {0};
+  if (!tsl_inspect_record(id, stats)) return false;
   if (slot == 0) return true;
   visit_pieces(slot, count_piece, &live);
   visit_heaps(slot, count_heap, &(struct heap_count){stats, &live});

@@ -25,6 +25,10 @@ TSL_HIDDEN void tsl_os_unreserve(void *address, size_t bytes);
 // refused.
 TSL_HIDDEN bool tsl_os_commit(void *address, size_t bytes);
 
+// Pages for a moment, apart from every reservation: readable, writable, zero. tsl_os_unreserve
+// gives them back. NULL when the system refuses.
+TSL_HIDDEN void *tsl_os_borrow(size_t bytes);
+
 // Makes reserved pages readable; they read as zero and cost no memory. False (and no effect) when
 // refused.
 TSL_HIDDEN bool tsl_os_make_readable(void *address, size_t bytes);

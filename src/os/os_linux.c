@@ -101,6 +101,13 @@ bool tsl_os_commit(void *address, size_t bytes) {
   return done;
 }
 
+void *tsl_os_borrow(size_t bytes) {
+  int saved = errno;
+  void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  errno = saved;
+  return address == MAP_FAILED ? NULL : address;
+}
+
 bool tsl_os_make_readable(void *address, size_t bytes) {
   int saved = errno;
   bool done = mprotect(address, bytes, PROT_READ) == 0;

@@ -54,6 +54,7 @@ void tsl_os_barrier(void) {
 bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
   return (void)address, (void)bytes, (void)use, false;
 }
+void *tsl_os_borrow(size_t bytes) { return (void)bytes, NULL; }
 uint64_t tsl_os_random(void) { return 0; }
 void tsl_os_yield(void) {}
 const char *tsl_os_environment(const char *name) { return (void)name, NULL; }

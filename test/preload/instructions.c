@@ -1,10 +1,15 @@
 // One pair of an allocation and its free, repeated, for a tool that counts instructions: the
-// function `measured` holds nothing else but its loop.
+// function `measured` holds nothing else but its loop. Or one account of so many epochs.
 //
 //   preload_instructions PAIR COUNT
 #include <stddef.h>
 
 #include "../check.h"
+#include "tslab.h"
+
+#pragma weak tslab_epoch_open
+#pragma weak tslab_epoch_malloc
+#pragma weak tslab_stats_json
 
 typedef void measured_loop(long count);
 
@@ -25,20 +30,40 @@ PAIR(malloc_1024, malloc(1024), free(block))
 PAIR(calloc_64, calloc(1, 64), free(block))
 PAIR(new_64, _Znwm(64), _ZdlPvm(block, 64))
 
+static void open_epochs(long count) {
+  for (long i = 0; i < count; i++)
+    CHECK(tslab_epoch_malloc(tslab_epoch_open("measured", NULL), 100) != NULL);
+}
+
+static void pass_over(const char *text, size_t length, void *context) {
+  (void)text, (void)length, (void)context;
+}
+
+__attribute__((noinline)) static void measured_json_of_epochs(long count) {
+  (void)count;
+  tslab_stats_json(pass_over, NULL);
+}
+
 static const struct pair {
   const char *name;
   measured_loop *run;
+  measured_loop *prepare;
 } pairs[] = {
-    {"malloc_16", measured_malloc_16},     {"malloc_64", measured_malloc_64},
-    {"malloc_1024", measured_malloc_1024}, {"calloc_64", measured_calloc_64},
-    {"new_64", measured_new_64},
+    {"malloc_16", measured_malloc_16, NULL},
+    {"malloc_64", measured_malloc_64, NULL},
+    {"malloc_1024", measured_malloc_1024, NULL},
+    {"calloc_64", measured_calloc_64, NULL},
+    {"new_64", measured_new_64, NULL},
+    {"json_of_epochs", measured_json_of_epochs, open_epochs},
 };
 
 int main(int count, char **values) {
   CHECK_EQ(count, 3);
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     if (strcmp(pairs[i].name, values[1]) != 0) continue;
-    pairs[i].run(strtol(values[2], NULL, 10));
+    long times = strtol(values[2], NULL, 10);
+    if (pairs[i].prepare != NULL) pairs[i].prepare(times);
+    pairs[i].run(times);
     return 0;
   }
   CHECK_THAT(0, "no pair %s", values[1]);

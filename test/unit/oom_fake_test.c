@@ -170,6 +170,23 @@ static void random_steps(void) {
   }
 }
 
+static void add_length(const char *text, size_t length, void *context) {
+  *(size_t *)context += text == NULL ? 0 : length;
+}
+
+// Once there was an epoch, which is told, there is a slot to look at.
+static void telling(void) {
+  size_t with = 0, without = 0;
+  tslab_epoch epoch = tslab_epoch_open("told", NULL);
+  CHECK(epoch != TSLAB_NO_EPOCH || !refusals_end);
+  begin_call();
+  tslab_stats_json(add_length, &with);
+  CHECK_EQ(errno, EDOM);
+  if (epoch != TSLAB_NO_EPOCH) CHECK_EQ(tslab_epoch_close(epoch).error, 0);
+  tslab_stats_json(add_length, &without);
+  CHECK_EQ(with > without + 100, epoch != TSLAB_NO_EPOCH);
+}
+
 static void trim(void) {
   begin_call();
   tslab_trim(MIB);
@@ -178,8 +195,9 @@ static void trim(void) {
 }
 
 static void scenario(void) {
-  void (*const parts[])(void) = {small_and_medium, large_and_huge, aligned,     growing, moving,
-                                 other_threads,    random_steps,   state_check, trim};
+  void (*const parts[])(void) = {
+      small_and_medium, large_and_huge, aligned,      growing,     moving,
+      telling,          other_threads,  random_steps, state_check, trim};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     parts[i]();
     os_fake.now_ms += 10;
@@ -194,6 +212,7 @@ static void recover(void) {
   small_and_medium();
   large_and_huge();
   moving();
+  telling();
   for (unsigned i = 0; i < SLOTS; i++) slot_free(slot_at(i));
   tslab_trim(0);
   state_check();

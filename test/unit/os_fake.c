@@ -134,20 +134,38 @@ void *tsl_os_reserve(size_t bytes, size_t alignment) {
   return start;
 }
 
+static void unreserve_locked(char *address, size_t bytes) {
+  char **place = address == os_fake.shared ? &os_fake.shared : &arena;
+  size_t whole = address == os_fake.shared ? os_fake.shared_bytes : arena_bytes;
+  if (address == os_fake.borrowed) place = &os_fake.borrowed;
+  if (address == os_fake.borrowed) whole = os_fake.borrowed_bytes;
+  expect(address == *place && bytes == whole, "all of it goes back");
+  munmap(address, bytes);
+  *place = NULL;
+}
+
 void tsl_os_unreserve(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   os_fake.calls[OS_FAKE_UNRESERVE]++;
-  if (address == os_fake.shared) {
-    expect(bytes == os_fake.shared_bytes, "the whole file goes back");
-    munmap(address, bytes);
-    os_fake.shared = NULL;
-    pthread_mutex_unlock(&lock);
-    return;
-  }
-  expect(address == arena && bytes == arena_bytes, "the whole reservation goes back");
-  munmap(arena, arena_bytes);
-  arena = NULL;
+  unreserve_locked(address, bytes);
   pthread_mutex_unlock(&lock);
+}
+
+static void *borrow_locked(size_t bytes) {
+  expect(os_fake.borrowed == NULL, "one borrowing at a time");
+  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "borrow: whole pages");
+  if (refuses(OS_FAKE_BORROW)) return NULL;
+  os_fake.borrowed = map_aligned(bytes, OS_FAKE_PAGE_BYTES);
+  os_fake.borrowed_bytes = bytes;
+  expect(mprotect(os_fake.borrowed, bytes, PROT_READ | PROT_WRITE) == 0, "memory");
+  return os_fake.borrowed;
+}
+
+void *tsl_os_borrow(size_t bytes) {
+  pthread_mutex_lock(&lock);
+  void *address = borrow_locked(bytes);
+  pthread_mutex_unlock(&lock);
+  return address;
 }
 
 bool tsl_os_commit(void *address, size_t bytes) {

@@ -17,6 +17,7 @@ enum os_fake_call {
   OS_FAKE_GUARD,
   OS_FAKE_SHARE,
   OS_FAKE_SHARE_MORE,
+  OS_FAKE_BORROW,
   // those above may be refused; as a number of calls or a failure it means any of them
   OS_FAKE_FALLIBLE,
   OS_FAKE_UNRESERVE,
@@ -46,6 +47,8 @@ struct os_fake {
   bool huge_wanted;        // by the last advice
   int use_advised;         // by the last advice
   size_t use_bytes;        // advised on so far
+  char *borrowed;          // the one borrowing, NULL while there is none
+  size_t borrowed_bytes;   // of it
   char *shared;            // the one file, NULL while there is none
   size_t shared_bytes;     // of it
   char shared_name[64];    // empty once the name has gone

@@ -107,6 +107,18 @@ static void committed_is_zero_and_writable(void) {
   CHECK(!may_touch(start + BYTES / 2 + BYTES / 4, false));
 }
 
+static void borrowed_is_zero_and_goes(void) {
+  char *start = tsl_os_borrow(BYTES);
+  CHECK(start != NULL);
+  check_filled(start, BYTES, 0);
+  memset(start, 1, BYTES);
+  tsl_os_unreserve(start, BYTES);
+  CHECK(!may_touch(start, false));
+  errno = EDOM;
+  CHECK(tsl_os_borrow(SIZE_MAX / 2) == NULL);
+  CHECK_EQ(errno, EDOM);
+}
+
 static void readable_is_zero_and_not_writable(void) {
   char *start = reserve();
   CHECK(tsl_os_make_readable(start, BYTES));
@@ -463,6 +475,7 @@ int main(void) {
   RUN(refused_reservation);
   RUN(unreserved_is_unmapped);
   RUN(committed_is_zero_and_writable);
+  RUN(borrowed_is_zero_and_goes);
   RUN(readable_is_zero_and_not_writable);
   RUN(purged_is_zero_and_not_resident);
   RUN(guard_is_set_and_taken_away);

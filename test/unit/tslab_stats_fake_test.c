@@ -6,6 +6,7 @@
 
 #include "base/options.h"
 #include "epochs.h"
+#include "os_fake.h"
 
 static char told[1 << 14];
 static size_t told_bytes;
@@ -63,10 +64,45 @@ static void epochs_are_told_with_their_labels(void) {
   CHECK_EQ(tslab_epoch_close(second).error, 0);
 }
 
+// An element of the list, from the figures of the epoch alone.
+static int expect_epoch(tslab_epoch epoch, void *context) {
+  static const char *const states[] = {"open", "closed", "released"};
+  char *expected = context;
+  size_t length = strlen(expected);
+  tslab_epoch_stats stats = epochs_stats(epoch);
+  snprintf(expected + length, sizeof told - length,
+           "%s{\"epoch\":%llu,\"label\":\"%s\",\"state\":\"%s\",\"parent\":%llu,"
+           "\"live_objects\":%zu,\"live_bytes\":%zu,\"held_bytes\":%zu,\"age_ms\":%llu,"
+           "\"closed_ms\":%llu}",
+           length == 0 ? "" : ",", (unsigned long long)epoch, stats.label, states[stats.state],
+           (unsigned long long)stats.parent, stats.live_objects, stats.live_bytes, stats.held_bytes,
+           (unsigned long long)stats.age_ms, (unsigned long long)stats.closed_ms);
+  return 0;
+}
+
+static void each_epoch_has_its_own_figures(void) {
+  static char expected[sizeof told];
+  for (unsigned i = 1; i <= 30; i++) {
+    os_fake.now_ms += 1000;
+    tslab_epoch parent = epochs_open();
+    tslab_epoch epoch = i % 3 == 0 ? EPOCHS_OPEN(.parent = parent) : parent;
+    for (unsigned j = 0; j < i; j++) epochs_alloc(epoch, 100 * i * j);
+    if (i % 5 == 0) epochs_close(epoch, i);
+  }
+  CHECK_EQ(tslab_epochs_each(expect_epoch, expected), 0);
+  CHECK(strlen(expected) > 4000);
+  const char *list = strstr(json(), ",\"epochs\":[");
+  CHECK(list != NULL);
+  list += strlen(",\"epochs\":[");
+  CHECK(strncmp(list, expected, strlen(expected)) == 0);
+  CHECK(strcmp(list + strlen(expected), "]}") == 0);
+}
+
 int main(void) {
   RUN(sizes_are_checked);
   RUN(blocks_are_counted);
   RUN(without_epochs_the_list_is_empty);
   RUN(epochs_are_told_with_their_labels);
+  RUN(each_epoch_has_its_own_figures);
   return test_status();
 }

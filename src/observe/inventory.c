@@ -1,0 +1,73 @@
+#include "observe/inventory.h"
+
+#include "base/bits.h"
+#include "epoch/inspect.h"
+#include "os/os.h"
+
+// An epoch that was there before the walk. Another one that has got its slot since is passed over.
+struct row {
+  tslab_epoch id;  // 0: none
+  size_t live_objects;
+  size_t live_bytes;
+};
+
+struct inventory {
+  struct row *rows;  // by slot
+  uint32_t count;
+};
+
+static int note_epoch(tslab_epoch id, void *context) {
+  const struct inventory *inventory = context;
+  uint32_t slot = tsl_epoch_slot(id);
+  if (slot < inventory->count) inventory->rows[slot].id = id;
+  return 0;
+}
+
+static void add_live(uint32_t slot, const struct tsl_survivors *live, void *context) {
+  const struct inventory *inventory = context;
+  if (slot >= inventory->count) return;
+  inventory->rows[slot].live_objects += live->objects;
+  inventory->rows[slot].live_bytes += live->bytes;
+}
+
+struct telling {
+  void (*visit)(const tslab_epoch_stats *stats, void *context);
+  void *context;
+};
+
+static void tell(const struct telling *telling, const struct row *row) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  if (row->id == 0 || !tsl_inspect_record(row->id, &stats)) return;
+  stats.live_objects = row->live_objects;
+  stats.live_bytes = row->live_bytes;
+  telling->visit(&stats, telling->context);
+}
+
+// A walk for each: where the system has no memory for the rows.
+static int tell_alone(tslab_epoch id, void *context) {
+  const struct telling *telling = context;
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  if (!tsl_inspect_epoch(id, &stats)) return 0;
+  stats.threads = 0;
+  stats.scopes = 0;
+  telling->visit(&stats, telling->context);
+  return 0;
+}
+
+void tsl_inventory_each(void (*visit)(const tslab_epoch_stats *stats, void *context),
+                        void *context) {
+  struct telling telling = {visit, context};
+  uint32_t count = tsl_load_relaxed(&tsl_region.last_epoch) + 1;
+  size_t bytes = tsl_round_up(count * sizeof(struct row), tsl_os_page_bytes());
+  if (count == 1) return;
+  // Not the allocator's own: it would count them.
+  struct inventory inventory = {tsl_os_borrow(bytes), count};
+  if (inventory.rows == NULL) {
+    tsl_inspect_epochs(tell_alone, &telling);
+    return;
+  }
+  tsl_inspect_epochs(note_epoch, &inventory);
+  tsl_inspect_live(add_live, &inventory);
+  for (uint32_t slot = 1; slot < count; slot++) tell(&telling, &inventory.rows[slot]);
+  tsl_os_unreserve(inventory.rows, bytes);
+}
