@@ -246,6 +246,48 @@ def check_living(tslab: Command, preload: str, leaker: str) -> None:
         check_dead(tslab, pid)
 
 
+def life(tslab: Command, pid: str) -> str | None:
+    """What `ps` says of a process that has a file."""
+    known = [row for row in tslab.json("ps")["processes"] if row["pid"] == int(pid)]
+    assert len(known) <= 1, known
+    return known[0]["life"] if known else None
+
+
+@contextmanager
+def after_exec(tslab: Command, preload: str, *program: str) -> Iterator[str]:
+    """A process that had a file before it became another program, which is ready."""
+    script = (
+        "import os, sys; print('ready', flush=True); input(); os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    first = ("env", "TSLAB_STATS_DELAY_MS=0", sys.executable, "-c", script)
+    with process(*first, *program, preload=preload) as child:
+        assert first_line(child) == "ready\n"
+        assert life(tslab, str(child.pid)) == "alive"
+        assert child.stdin is not None
+        child.stdin.write("go\n")
+        child.stdin.flush()
+        assert first_line(child) == "ready\n"
+        yield str(child.pid)
+
+
+def check_exec(tslab: Command, preload: str, leaker: str) -> None:
+    """What a program told before exec is not taken for what the next one tells."""
+    with after_exec(tslab, preload, leaker) as pid:
+        assert life(tslab, pid) == "alive"
+        check_leaks(tslab, pid)
+        tslab.run("gc")
+        assert life(tslab, pid) == "alive"
+    tslab.run("gc")
+    with after_exec(
+        tslab, preload, "env", "-u", "LD_PRELOAD", "sh", "-c", "echo ready; read end"
+    ) as pid:
+        assert life(tslab, pid) == "stale"
+        assert "does not use this file any more" in tslab.run("stats", pid)
+        tslab.run("gc")
+        assert life(tslab, pid) is None
+        assert "does not run on tslab" in tslab.run("stats", pid, status=2)
+
+
 def check_dead(tslab: Command, pid: str) -> None:
     assert pid in tslab.run("ps"), "what a killed process leaves is shown"
     assert "--smaps" in tslab.run("why", pid, status=2)
@@ -260,6 +302,7 @@ def main(tslab_path: str, preload: str, leaker: str, filler: str) -> int:
     tslab = Command(tslab_path)
     check_living(tslab, preload, leaker)
     check_run(tslab, preload, leaker)
+    check_exec(tslab, preload, leaker)
     for shape in ("small", "sparse", "large", "dirty", "epochs"):
         check_shape(tslab, filler, shape)
     said = tslab.run("stats", "999999999", status=2)

@@ -137,7 +137,7 @@ enum Command {
     #[command(after_help = EXITS)]
     Profile(profiler::Arguments),
 
-    /// Remove the files that dead processes left behind
+    /// Remove the files of processes that have ended or, by exec, run something else
     #[command(after_help = EXITS)]
     Gc {
         /// Only say which ones

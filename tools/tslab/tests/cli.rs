@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use common::{Image, add_epoch, add_samples, sample};
-use place::{Directory, map, own_start};
+use place::{Directory, map, own_start, start_of};
 use serde_json::Value;
 
 // Above the largest number that Linux gives to a process.
@@ -232,10 +232,17 @@ fn what_is_no_file_is_not_opened() {
 }
 
 #[test]
-fn gc_removes_the_files_of_the_dead_alone() {
+fn gc_removes_the_files_that_nobody_uses() {
     let files = Directory::new();
     let dead = files.add(&sample(NOBODY, 7));
     let alive = files.add(&sample(std::process::id(), own_start()));
+    map(&alive);
+    // They run until their input ends, and use no file; one is about to.
+    let others = [(); 2].map(|()| Command::new("cat").stdin(Stdio::piped()).spawn().unwrap());
+    let images =
+        others.each_ref().map(|other| sample(other.id(), start_of(&other.id().to_string())));
+    let [stale, early] = images.each_ref().map(|image| files.add(image));
+    fs::write(&early, [0; 4096]).unwrap();
     // A process of another container: its number means nobody here, and it uses its file.
     let elsewhere = files.add(&sample(NOBODY + 1, 7));
     map(&elsewhere);
@@ -248,10 +255,10 @@ fn gc_removes_the_files_of_the_dead_alone() {
     assert!(output.text.contains("would remove ") && dead.exists(), "{}", output.text);
     let output = files.run(&["gc"]);
     assert_eq!(output.code, Some(0), "{}", output.text);
-    assert_eq!(output.text.lines().filter(|line| line.starts_with("removed ")).count(), 2);
-    assert!(output.text.contains("a process of another container uses it"), "{}", output.text);
-    assert!(!dead.exists() && !unreadable.exists());
-    assert!(alive.exists() && elsewhere.exists() && other.exists());
+    assert_eq!(output.text.lines().filter(|line| line.starts_with("removed ")).count(), 3);
+    assert!(output.text.contains("another process uses it"), "{}", output.text);
+    assert!(!dead.exists() && !unreadable.exists() && !stale.exists());
+    assert!(alive.exists() && early.exists() && elsewhere.exists() && other.exists());
     let json = files.json(&["gc"]);
     assert_eq!(
         (&json["removed"], json["kept"].as_array().unwrap().len()),
@@ -281,7 +288,10 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert_eq!(output.stderr, b"tslab: files of dead processes: 2000; `tslab gc` removes them\n");
+    assert_eq!(
+        output.stderr,
+        b"tslab: files that processes left behind: 2000; `tslab gc` removes them\n"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Answer, Setting};
+use super::{Answer, Setting, Subject};
 use crate::host::{self, Entry, InUse, Life};
 use crate::text;
 
@@ -26,7 +26,7 @@ struct Removed {
     bytes: u64,
 }
 
-// A file of a process that looks dead, which stays all the same.
+// A file that looks left behind, which stays all the same.
 #[derive(Debug, Serialize)]
 struct Kept {
     path: String,
@@ -35,16 +35,14 @@ struct Kept {
     failed: bool,
 }
 
-/// Removes the files of dead processes, or says which ones it would remove.
+/// Removes the files that no process uses, or says which ones it would remove.
 pub fn run(setting: &Setting, dry_run: bool) -> Result<Answer> {
     let mut report = Report { dry_run, removed: Vec::new(), kept: Vec::new() };
-    let entries = host::entries(&setting.directory)?;
-    let is_dead =
-        |entry: &Entry| host::life(entry.pid, entry.start_ticks, &entry.path) == Life::Dead;
-    let dead: Vec<_> = entries.into_iter().filter(is_dead).collect();
-    if !dead.is_empty() {
+    let mut entries = host::entries(&setting.directory)?;
+    entries.retain(is_left_behind);
+    if !entries.is_empty() {
         let in_use = InUse::now();
-        for entry in &dead {
+        for entry in &entries {
             report.clear(entry, &in_use);
         }
     }
@@ -55,13 +53,28 @@ pub fn run(setting: &Setting, dry_run: bool) -> Result<Answer> {
     })
 }
 
+fn is_left_behind(entry: &Entry) -> bool {
+    match host::life(entry.pid, entry.start_ticks, &entry.path) {
+        Life::Alive => false,
+        Life::Dead => true,
+        // Who is about to use a new file has not written its header yet.
+        Life::Stale => {
+            Subject::of_entry(entry, entry.pid).is_ok_and(|subject| subject.life == Life::Stale)
+        }
+    }
+}
+
 impl Report {
     fn clear(&mut self, entry: &Entry, in_use: &InUse) {
         let path = entry.path.to_string_lossy().into_owned();
         // A process of another PID namespace has another number here, under which nobody lives.
         if in_use.has(&entry.path) {
-            let why = "a process of another container uses it".to_owned();
+            let why = "another process uses it, perhaps of a container".to_owned();
             return self.kept.push(Kept { path, pid: entry.pid, why, failed: false });
+        }
+        // The program that its process runs since exec may have a file of the same name by now.
+        if !is_left_behind(entry) {
+            return;
         }
         let bytes = fs::symlink_metadata(&entry.path).map_or(0, |file| file.blocks() * 512);
         match if self.dry_run { Ok(()) } else { fs::remove_file(&entry.path) } {
@@ -75,7 +88,7 @@ impl Report {
 
     fn text(&self) -> String {
         if self.removed.is_empty() && self.kept.is_empty() {
-            return "no dead process has left a file\n".to_owned();
+            return "no process has left a file behind\n".to_owned();
         }
         let verb = if self.dry_run { "would remove" } else { "removed" };
         let mut out = String::new();

@@ -103,8 +103,9 @@ impl Process {
 
 impl Report {
     fn note(&self) -> Option<String> {
-        let dead = self.processes.iter().filter(|process| process.life == Life::Dead).count();
-        (dead > 0).then(|| format!("files of dead processes: {dead}; `tslab gc` removes them"))
+        let left = self.processes.iter().filter(|process| process.life != Life::Alive).count();
+        (left > 0)
+            .then(|| format!("files that processes left behind: {left}; `tslab gc` removes them"))
     }
 
     fn text(&self) -> String {

@@ -66,8 +66,8 @@ pub struct Output {
     pub errors: String,
 }
 
-// Field 22 of /proc/PID/stat.
-fn start_of(pid: &str) -> u64 {
+/// Field 22 of /proc/PID/stat.
+pub fn start_of(pid: &str) -> u64 {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap();
     let stat = String::from_utf8_lossy(&stat);
     let fields = stat.rsplit_once(')').unwrap().1;
