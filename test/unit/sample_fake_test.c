@@ -371,7 +371,7 @@ static void samples_are_bounded_by_time(void (*alloc_some)(void)) {
     alloc_some();
   }
   double points = (double)SECONDS * RATE * FASTER;
-  uint64_t taken = process()->samples_taken;
+  double taken = (double)process()->samples_taken;
   CHECK(taken <= 1.2 * SECONDS * RATE + FIRST && taken >= 0.8 * SECONDS * RATE);
   double deviation = FASTER * sqrt(points / FASTER);
   CHECK(fabs((double)totals().allocations - points) <= 4 * deviation);
@@ -409,7 +409,7 @@ static void samples_of_large_blocks_are_bounded(void) {
     os_fake.now_ms++;
     alloc_large();
   }
-  CHECK(process()->samples_taken <= 1.5 * SECONDS * RATE);
+  CHECK((double)process()->samples_taken <= 1.5 * SECONDS * RATE);
   CHECK(fabs((double)totals().allocations - SECONDS * 1000) <= 4 * 10 * sqrt(SECONDS * RATE));
   CHECK_EQ(totals().live, 0);
 }
