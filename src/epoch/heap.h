@@ -122,7 +122,6 @@ struct tsl_store {
   uint64_t sparse_due_ms;          // [owner] not before this
   uint32_t rest_next;              // [owner] the class to look at next
   uint32_t quarantine_next;        // [owner]
-  uint32_t told_class;             // [owner] home heap: the bin to tell the statistics of next
   tsl_unit units[TSL_HEAP_UNITS];  // [owner] a home heap's cache of empty units
   uint32_t slots[TSL_HEAP_SLOTS];  // [owner] and of slots of retired epochs
   uint32_t parts[TSL_HEAP_PARTS];  // [owner] heaps of the thread's last epochs, by their slots

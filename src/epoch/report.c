@@ -10,7 +10,6 @@
 #include "memory/unit_cache.h"
 #include "os/os.h"
 
-enum { TICK_CLASSES = 5 };
 enum heap_state { NOBODYS, A_THREADS, POOLED };
 enum told { NOT_TOLD, TOLD, HAS_SURVIVORS };
 
@@ -134,6 +133,18 @@ static bool is_old_enough(uint64_t now_ms) {
          now_ms - tsl_load_relaxed(&began_ms) >= tsl_option(stats_delay_ms);
 }
 
+void tsl_report_tick(struct tsl_heap *home) {
+  uint64_t now_ms = tsl_os_now_ms();
+  if (now_ms == home->told_ms) return;
+  home->told_ms = now_ms;
+  if (!tsl_report_is_on() && is_old_enough(now_ms)) tsl_report_start();
+  if (!tsl_report_is_on()) return;
+  tsl_report_heap(home);
+  report_process();
+  tsl_sample_follow();
+  tsl_mirror_beat(now_ms);
+}
+
 static void put_bin(struct tsl_bins_row *row, const struct tsl_heap *heap, unsigned class) {
   const struct tsl_store *store = heap->store;
   const struct tsl_tally *tally = &store->tallies[class];
@@ -185,10 +196,9 @@ static void report_growth(void) {
   if (row != NULL && tsl_load_relaxed(&row->open_bytes) != open_bytes) report_process();
 }
 
-// All but its bins. False when there is no row for it.
-static bool report_row(struct tsl_heap *heap) {
+void tsl_report_heap(struct tsl_heap *heap) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, heap->number) : NULL;
-  if (row == NULL) return false;
+  if (row == NULL) return;
   report_growth();
   heap->told_next = heap->cell_next;
   heap->told_freed = heap->cell_freed;
@@ -196,31 +206,10 @@ static bool report_row(struct tsl_heap *heap) {
   PUT(row, scopes, tsl_load_relaxed(&heap->depth));
   if (heap->home == heap) put_home(row, heap);
   put_cells(row, heap);
-  return true;
-}
-
-void tsl_report_heap(struct tsl_heap *heap) {
-  if (!report_row(heap) || !tsl_heap_has_store(heap)) return;
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) tsl_report_bin(heap, class);
-}
-
-// A few of a home heap's bins, each in its turn: those that are refilled tell of themselves.
-static void report_some(struct tsl_heap *home) {
-  if (!report_row(home)) return;
-  for (unsigned i = 0; i < TICK_CLASSES; i++)
-    tsl_report_bin(home, home->store->told_class++ % TSL_CLASSES);
-}
-
-void tsl_report_tick(struct tsl_heap *home) {
-  uint64_t now_ms = tsl_os_now_ms();
-  if (now_ms == home->told_ms) return;
-  home->told_ms = now_ms;
-  if (!tsl_report_is_on() && is_old_enough(now_ms)) tsl_report_start();
-  if (!tsl_report_is_on()) return;
-  report_some(home);
-  report_process();
-  tsl_sample_follow();
-  tsl_mirror_beat(now_ms);
+  if (!tsl_heap_has_store(heap)) return;
+  struct tsl_bins_row *bins = TSL_ROW(bins, heap->number);
+  for (unsigned class = 0; class < TSL_CLASSES && bins != NULL; class += 1)
+    put_bin(bins, heap, class);
 }
 
 // What a late free added since the last part ended is nobody's.

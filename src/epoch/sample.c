@@ -255,8 +255,8 @@ static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t sl
 }
 
 // Returns what is to stand with the block; 0 when the sample is lost.
-static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t bytes, unsigned class,
-                             uint32_t times) {
+static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
+                             unsigned class, uint32_t times) {
   uint32_t slot = heap->epoch, label = slot == 0 ? 0 : tsl_epoch_at(slot)->label;
   uint32_t site = site_of(heap->home, label, class), number = site == 0 ? 0 : take_row();
   struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
