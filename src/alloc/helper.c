@@ -19,8 +19,8 @@ static uint32_t started;  // [remote] 1 from the first attempt on: one that fail
 
 static bool helper_step(void) {
   tsl_heap_look_at_pool();
-  bool remains = tsl_remains_step(), surplus = tsl_purge_tick();
-  return remains || surplus;
+  tsl_remains_step();
+  return tsl_purge_tick() || tsl_remains_wait();
 }
 
 // While there is something to give back it steps as often as a step may come; else it looks once a

@@ -157,18 +157,18 @@ static void sweep_slab(size_t unit, uint32_t slot) {
 static void sweep(uint32_t slot) {
   uint32_t ended = 0;
   size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
-  tsl_remains_lock();
   for (size_t unit = tsl_region.first_unit; unit < end;) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
     bool is_slab = entry >> TSL_CODE_BITS == TSL_HEAP_SEALED;
     bool is_cells = entry != 0 && tsl_code_is_cell(code);
     size_t units = is_slab ? tsl_sizeclasses[code / 2].units : 1;
+    if (is_slab || is_cells) tsl_remains_lock();
     if (is_slab) sweep_slab(unit, slot);
     if (is_cells) ended += sweep_cells((tsl_unit)unit, slot);
+    if (is_slab || is_cells) tsl_remains_unlock();
     unit += units;
   }
-  tsl_remains_unlock();
   if (ended != 0) tsl_epoch_drain(slot, ended);
 }
 

@@ -458,9 +458,9 @@ static void heap_tick(struct tsl_heap *home) {
   tsl_heap_look_at_pool();
   tsl_report_tick(home);
   tsl_heap_follow_samples(home);
-  bool more = tsl_sparse_step(home);
-  more |= tsl_remains_step();
-  more |= tsl_purge_tick();
+  tsl_remains_step();
+  bool sparse = tsl_sparse_step(home), surplus = tsl_purge_tick();
+  bool more = sparse || surplus || tsl_remains_wait();
   if (more) heap_wake(home);
   home->awake = more;
 }
@@ -543,8 +543,8 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   heap->refused = false;
   void *block = tsl_mixed_refill(heap, class);
   if (block != NULL || heap->refused) return block;
-  uint32_t sampled = tsl_sample_is_on() ? tsl_sample_in_handful(heap, class) : 0;
-  if (sampled == 1) block = tsl_sample_small(heap, class);
+  uint32_t sampled = 0;
+  if (tsl_sample_is_on()) block = tsl_sample_handful(heap, class, &sampled);
   return block != NULL ? block : heap_refill_from_slab(heap, class, sampled);
 }
 

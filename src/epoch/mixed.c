@@ -68,7 +68,7 @@ static void drop(struct tsl_heap *heap, tsl_cell_number number) {
 void tsl_mixed_retire(struct tsl_heap *heap) {
   if (heap->cell_end == 0) return;
   struct tsl_cell *cell = tsl_cell_at(heap->cells);
-  cell->blocks = heap->cell_blocks;
+  tsl_store_relaxed(&cell->blocks, heap->cell_blocks);
   cell->freed = tsl_cell_shares_objects(heap->cell_freed);
   cell->granules = (uint32_t)((heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2);
   heap->cut_objects += cell->blocks;
@@ -165,7 +165,7 @@ static bool cell_take(struct tsl_heap *heap, unsigned class) {
 static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned class) {
   struct tsl_cell *cell = tsl_cell_at(number);
   list_add_behind(heap, number);
-  cell->blocks = 1;
+  tsl_store_relaxed(&cell->blocks, 1);
   cell->granules = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
   heap->cut_objects++;
   heap->cut_granules += cell->granules;
@@ -249,40 +249,43 @@ static void *cut(struct tsl_heap *heap, size_t place) {
 }
 
 // The block that would lie across `cell_end` is to be sampled; the cell goes on with the next one.
-// When it is not, it lies in the cell all the same, and the point has passed.
-static void *cell_sample(struct tsl_heap *heap, unsigned class) {
+// When it is not, it lies in the cell all the same, and the point has passed. NULL then.
+static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
   if (!heap->sampled_cell) return NULL;
   cell_set_end(heap, heap->cell_next, newest_bytes(heap));
   void *sampled = tsl_sample_small(heap, class);
-  uintptr_t behind = heap->cell_next + tsl_sizeclasses[class].bytes;
+  uintptr_t behind = tsl_round_up(heap->cell_next, alignment) + tsl_sizeclasses[class].bytes;
   if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
   return sampled;
 }
 
-void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
-  bool at_point = heap->sampled_cell;
-  void *block = cell_sample(heap, class);
-  if (at_point && block == NULL) block = cut(heap, class * sizeof(struct tsl_bin));
-  if (tsl_unlikely(block != NULL)) return block;
-  bool extended = mixed_extend(heap, tsl_sizeclasses[class].bytes, 0);
-  return extended ? cut(heap, class * sizeof(struct tsl_bin)) : NULL;
+// NULL when the newest cell has no room before its end, which may be a point.
+static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  uintptr_t block = tsl_round_up(heap->cell_next, alignment);
+  if (block + tsl_sizeclasses[class].bytes > heap->cell_end) return NULL;
+  heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
+  heap->cell_next = block;
+  return cut(heap, class * sizeof(struct tsl_bin));
+}
+
+// The same, beyond a point, too.
+static void *cut_or_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  void *block = aligned_cut(heap, class, alignment);
+  if (tsl_likely(block != NULL) || !heap->sampled_cell) return block;
+  block = cell_sample(heap, class, alignment);
+  return block != NULL ? block : aligned_cut(heap, class, alignment);
 }
 
 void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment) {
-  size_t bytes = tsl_sizeclasses[class].bytes;
-  bool fits = tsl_round_up(heap->cell_next, alignment) + bytes <= heap->cell_end;
-  void *sampled = fits ? NULL : cell_sample(heap, class);
-  if (tsl_unlikely(sampled != NULL)) return sampled;
-  for (unsigned attempt = 0; attempt < 2; attempt++) {
-    uintptr_t block = tsl_round_up(heap->cell_next, alignment);
-    if (block + bytes <= heap->cell_end) {
-      heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
-      heap->cell_next = block;
-      return cut(heap, class * sizeof(struct tsl_bin));
-    }
-    if (attempt == 0 && !mixed_extend(heap, bytes, alignment)) return NULL;
-  }
-  return NULL;
+  void *block = cut_or_sample(heap, class, alignment);
+  if (block != NULL) return block;
+  size_t gap = alignment <= (1u << TSL_GRANULE_LOG2) ? 0 : alignment;
+  if (!mixed_extend(heap, tsl_sizeclasses[class].bytes, gap)) return NULL;
+  return cut_or_sample(heap, class, alignment);
+}
+
+void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
+  return tsl_mixed_aligned(heap, class, 1u << TSL_GRANULE_LOG2);
 }
 
 TSL_COLD void tsl_mixed_free_nothing(const void *block) {

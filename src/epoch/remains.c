@@ -1,7 +1,5 @@
 #include "epoch/remains.h"
 
-#include <stdint.h>
-
 #include "base/lock.h"
 #include "base/options.h"
 #include "epoch/epoch.h"
@@ -12,114 +10,136 @@
 #include "os/os.h"
 
 // What one step does for each millisecond since the last, of which no more than MOST_MS count.
-enum { LOOKS = 32, PURGES = 8, MOST_MS = 4 };
+enum { LOOKS = 32, CALLS = 8, MOST_MS = 4 };
 
-static struct tsl_lock lock;  // steps
-static uint64_t due_ms;       // [lock:steps, read by all] no step before this
-static tsl_unit next_unit;    // [lock:steps] to look at
-static uint32_t met_young;    // [remote] this round over the region met, or a seal left, something
-static uint32_t waits;        // [remote] the last round did, or a seal since
+#define NEVER UINT64_MAX
 
-enum look { NOTHING, YOUNG, PURGED };
+static struct tsl_lock lock;           // holds
+static uint64_t step_due_ms;           // [remote] whoever moves it on does the step
+static tsl_unit next_unit;             // [due] to look at; written by who does the step
+static uint64_t met_due_ms = NEVER;    // [remote] when the first is due that this round, or a seal
+                                       // meanwhile, found too young
+static uint64_t first_due_ms = NEVER;  // [remote] the same of the last round, and seals since
 
 void tsl_remains_lock(void) { tsl_lock_acquire(&lock); }
 void tsl_remains_unlock(void) { tsl_lock_release(&lock); }
 
-bool tsl_remains_wait(void) { return tsl_load_relaxed(&waits) != 0; }
+static void lower(uint64_t *least, uint64_t value) {
+  uint64_t before = tsl_load_relaxed(least);
+  while (value < before && !tsl_cas_acq_rel(least, &before, value)) continue;  // pairs: remains
+}
 
-void tsl_remains_expect(void) {
-  if (tsl_load_relaxed(&met_young) == 0) tsl_store_relaxed(&met_young, 1);
-  if (tsl_load_relaxed(&waits) == 0) tsl_store_relaxed(&waits, 1);
+// In this order: what begins a round empties the second, and then hands the first on to it.
+static void expect(uint64_t due_ms) {
+  lower(&met_due_ms, due_ms);
+  lower(&first_due_ms, due_ms);
+}
+
+static void round_begin(void) {
+  tsl_store_relaxed(&first_due_ms, NEVER);
+  lower(&first_due_ms, tsl_exchange_acq_rel(&met_due_ms, NEVER));  // pairs: remains
 }
 
 // Who ends an epoch notes the time after others may have seen the end.
-static bool is_young(uint32_t epoch, uint64_t now_ms) {
+static uint64_t due_ms_of(uint32_t epoch) {
   uint64_t closed_ms = tsl_load_relaxed(&tsl_epoch_at(epoch)->closed_ms);
-  return closed_ms == 0 || now_ms < closed_ms + (uint64_t)tsl_option(purge_delay_ms);
+  return (closed_ms == 0 ? tsl_os_now_ms() : closed_ms) + (uint64_t)tsl_option(purge_delay_ms);
 }
 
-static enum look cell_look(tsl_cell_number number, unsigned class, uint64_t now_ms) {
-  struct tsl_cell *cell = tsl_cell_at(number);
-  uint32_t out = tsl_cell_held_out(number);
-  if (2 * out > tsl_load_relaxed(&cell->blocks)) return NOTHING;
-  if (is_young(cell->epoch, now_ms)) return YOUNG;
-  tsl_store_relaxed(&cell->blocks, out);
-  return tsl_cell_purge(number, tsl_sizeclasses[class].bytes) ? PURGED : NOTHING;
+void tsl_remains_expect(uint32_t epoch) { expect(due_ms_of(epoch)); }
+
+bool tsl_remains_wait(void) {
+  uint64_t due_ms = tsl_load_relaxed(&first_due_ms);
+  return due_ms != NEVER && tsl_os_now_ms() >= due_ms;
 }
 
-static enum look cell_hold_and_look(tsl_cell_number number, unsigned class, uint64_t now_ms) {
-  if (!tsl_cell_hold(number)) return NOTHING;
-  enum look look = cell_look(number, class, now_ms);
+static bool is_young(uint32_t epoch, uint64_t now_ms) {
+  uint64_t due_ms = due_ms_of(epoch);
+  if (now_ms >= due_ms) return false;
+  expect(due_ms);
+  return true;
+}
+
+// Calls that the system got. What was looked at before the hold may have been another cell.
+static unsigned cell_give_pages(tsl_cell_number number) {
+  unsigned class = tsl_mixed_cell_class(number);
+  if (class == TSL_CELL_4K) return 0;
+  tsl_store_relaxed(&tsl_cell_at(number)->blocks, tsl_cell_sealed_out(number) - 1);
+  return tsl_cell_purge(number, tsl_sizeclasses[class].bytes);
+}
+
+static unsigned cell_look(tsl_cell_number number, uint64_t now_ms) {
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  uint32_t out = tsl_cell_sealed_out(number);
+  if (out == 0 || 2 * out > tsl_load_relaxed(&cell->blocks)) return 0;
+  if (is_young(tsl_load_relaxed(&cell->epoch), now_ms) || !tsl_cell_hold(number)) return 0;
+  unsigned calls = cell_give_pages(number);
   if (tsl_cell_put_remote(number)) tsl_mixed_drained(number);
-  return look;
+  return calls;
 }
 
-static enum look slab_look(struct tsl_slab *slab, uint64_t now_ms) {
+static unsigned slab_give_pages(struct tsl_slab *slab) {
   uint32_t left = (uint32_t)tsl_load_relaxed(&slab->left) - 1;
   uint32_t before = slab->purged ? slab->out : tsl_sizeclasses[slab->class].capacity;
-  if (2 * left > before) return NOTHING;
-  if (is_young(tsl_span_at(tsl_slab_unit(slab))->epoch, now_ms)) return YOUNG;
+  if (2 * left > before) return 0;
   slab->out = left;
-  return tsl_slab_purge(slab) != 0 ? PURGED : NOTHING;
+  return tsl_slab_purge(slab);
 }
 
-static enum look slab_hold_and_look(struct tsl_slab *slab, uint64_t now_ms) {
-  if (!tsl_slab_hold(slab)) return NOTHING;
-  enum look look = slab_look(slab, now_ms);
+static unsigned slab_look(tsl_unit unit, uint64_t now_ms) {
+  struct tsl_slab *slab = tsl_slab_at(unit);
+  if (tsl_load_relaxed(&slab->left) <= 0) return 0;
+  uint32_t epoch = tsl_load_relaxed(&tsl_span_at(unit)->epoch);
+  if (is_young(epoch, now_ms) || !tsl_slab_hold(slab)) return 0;
+  unsigned calls = slab_give_pages(slab);
   if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
-  return look;
+  return calls;
 }
 
-// The most that any of the unit's pieces says. A cell of a page has no dead pages.
-static enum look unit_look(tsl_unit unit, uint64_t now_ms) {
+static unsigned cells_look(tsl_unit unit, unsigned class, uint64_t now_ms) {
+  unsigned calls = 0;
+  uint32_t pages = tsl_sizeclasses[class].bytes >> TSL_CELL_PAGE_LOG2;
+  for (uint32_t page = 0; page < TSL_UNIT_PAGES; page += pages)
+    calls += cell_look(unit * TSL_UNIT_PAGES + page, now_ms);
+  return calls;
+}
+
+// A cell of a page has no dead pages.
+static unsigned unit_look(tsl_unit unit, uint64_t now_ms) {
   uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
-  unsigned code = tsl_entry_code(entry);
-  if (entry >> TSL_CODE_BITS == TSL_HEAP_SEALED)
-    return slab_hold_and_look(tsl_slab_at(unit), now_ms);
-  if (entry == 0 || !tsl_code_is_cell(code) || code / 2 == TSL_CELL_4K) return NOTHING;
-  enum look most = NOTHING;
-  tsl_cell_number first = unit * TSL_UNIT_PAGES;
-  uint32_t pages = tsl_sizeclasses[code / 2].bytes >> TSL_CELL_PAGE_LOG2;
-  for (uint32_t page = 0; page < TSL_UNIT_PAGES; page += pages) {
-    enum look look = cell_hold_and_look(first + page, code / 2, now_ms);
-    if (look > most) most = look;
-  }
-  return most;
+  unsigned code = tsl_entry_code(entry), calls = 0;
+  bool is_slab = entry >> TSL_CODE_BITS == TSL_HEAP_SEALED;
+  bool is_cells = entry != 0 && tsl_code_is_cell(code) && code / 2 != TSL_CELL_4K;
+  if (!is_slab && !is_cells) return 0;
+  tsl_remains_lock();
+  calls = is_slab ? slab_look(unit, now_ms) : cells_look(unit, code / 2, now_ms);
+  tsl_remains_unlock();
+  return calls;
 }
 
-// The unit to look at next. 0 at the end of a round: `waits` then tells of that round.
+// The unit to look at. 0 between two rounds.
 static tsl_unit step_next(void) {
-  tsl_unit unit = next_unit;
+  tsl_unit unit = tsl_load_relaxed(&next_unit);
   bool at_end = unit >= tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
-  next_unit = unit == 0 || at_end ? (tsl_unit)tsl_region.first_unit : unit + 1;
-  if (unit != 0 && !at_end) return unit;
-  tsl_store_relaxed(&waits, tsl_exchange_relaxed(&met_young, 0));
-  return 0;
+  bool is_between = unit == 0 || at_end;
+  tsl_store_relaxed(&next_unit, is_between ? (tsl_unit)tsl_region.first_unit : unit + 1);
+  if (is_between) round_begin();
+  return is_between ? 0 : unit;
 }
 
-// Milliseconds that this step may make up for; 0 when none has passed.
-static unsigned step_begin(uint64_t now_ms) {
-  if (now_ms < due_ms) return 0;
+// Milliseconds that this step may make up for; 0 when none has passed, or somebody else does it.
+static unsigned step_claim(uint64_t now_ms) {
+  uint64_t due_ms = tsl_load_relaxed(&step_due_ms);
+  if (now_ms < due_ms || !tsl_cas_relaxed(&step_due_ms, &due_ms, now_ms + 1)) return 0;
   uint64_t passed_ms = now_ms + 1 - due_ms;
-  tsl_store_relaxed(&due_ms, now_ms + 1);
   return passed_ms < MOST_MS ? (unsigned)passed_ms : MOST_MS;
 }
 
-static void step(uint64_t now_ms) {
-  unsigned passed_ms = step_begin(now_ms), purges = passed_ms * PURGES;
-  for (unsigned looks = passed_ms * LOOKS; looks != 0 && purges != 0; looks--) {
-    tsl_unit unit = step_next();
-    enum look look = unit == 0 ? NOTHING : unit_look(unit, now_ms);
-    if (look == YOUNG) tsl_remains_expect();
-    purges -= look == PURGED;
-  }
-}
-
-bool tsl_remains_step(void) {
+void tsl_remains_step(void) {
   uint64_t now_ms = tsl_os_now_ms();
-  if (now_ms >= tsl_load_relaxed(&due_ms) && tsl_lock_try(&lock)) {
-    step(now_ms);
-    tsl_lock_release(&lock);
+  unsigned passed_ms = step_claim(now_ms), most_calls = passed_ms * CALLS, calls = 0;
+  for (unsigned looks = passed_ms * LOOKS; looks != 0 && calls < most_calls; looks--) {
+    tsl_unit unit = step_next();
+    if (unit != 0) calls += unit_look(unit, now_ms);
   }
-  return tsl_remains_wait();
 }

@@ -42,7 +42,7 @@
 
 #define TSL_SAMPLES_FIELDS(T, ONE, EACH, LIST, TEXT)                                         \
   ONE(T, uint32_t, site, NONE, ID, "row in sites; 0: the row is nobody's, or being written") \
-  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples that it stands for, itself included")      \
+  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples that it stands for, itself included")     \
   ONE(T, uint64_t, address, NONE, ID, "of the live block")                                   \
   ONE(T, uint64_t, bytes, BYTES, GAUGE, "of the block, unweighted")                          \
   ONE(T, uint64_t, epoch, NONE, ID, "id of its epoch; 0: the default one")                   \

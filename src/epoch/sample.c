@@ -19,6 +19,7 @@ enum {
   MOST_BLIND = TSL_MOST_SITES / 2,
   ROW_BITS = 17,           // of a sample's number; the rest counts the forks
   LEAST_MEAN = 4096,       // bytes; below, samples would be most of the memory
+  HANDFUL = 64,            // blocks, at most
   WINDOW_MS = 50,          // that points are counted for at least, to know their rate
   CHECKED = 64,            // of so many stacks that are recalled one is unwound all the same
   OUTERMOST = 3,           // frames of the C library below main, which have no frame pointers
@@ -82,9 +83,9 @@ uint32_t tsl_sample_until(struct tsl_heap *heap, unsigned class, uint32_t most) 
 }
 
 // A handful that was cut has drawn already. The empty store is never written.
-uint32_t tsl_sample_in_handful(struct tsl_heap *heap, unsigned class) {
+static uint32_t point_in_handful(struct tsl_heap *heap, unsigned class) {
   uint64_t bit = UINT64_C(1) << class % 64;
-  if ((heap->store->sampled_cold & bit) == 0) return next_point(heap, class, 64);
+  if ((heap->store->sampled_cold & bit) == 0) return next_point(heap, class, HANDFUL);
   heap->store->sampled_cold &= ~bit;
   return 1;
 }
@@ -255,8 +256,8 @@ static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t sl
 }
 
 // Returns what is to stand with the block; 0 when the sample is lost.
-static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
-                             unsigned class, uint32_t times) {
+static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t bytes, unsigned class,
+                             uint32_t times) {
   uint32_t slot = heap->epoch, label = slot == 0 ? 0 : tsl_epoch_at(slot)->label;
   uint32_t site = site_of(heap->home, label, class), number = site == 0 ? 0 : take_row();
   struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
@@ -282,6 +283,16 @@ void *tsl_sample_small(struct tsl_heap *heap, unsigned class) {
   uint32_t sample = sample_begin(heap, block, tsl_sizeclasses[class].bytes, class, times);
   tsl_store_relaxed(&tsl_cell_at(number)->sample, sample);
   return block;
+}
+
+// When the first block is passed over, those behind it have a point of their own.
+void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place) {
+  *place = point_in_handful(heap, class);
+  void *block = *place == 1 ? tsl_sample_small(heap, class) : NULL;
+  if (*place != 1 || block != NULL) return block;
+  uint32_t behind = next_point(heap, class, HANDFUL - 1);
+  *place = behind == 0 ? 0 : behind + 1;
+  return NULL;
 }
 
 void tsl_sample_large(struct tsl_heap *heap, void *block) {

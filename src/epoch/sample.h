@@ -46,8 +46,9 @@ TSL_HIDDEN size_t tsl_sample_within(struct tsl_heap *home, size_t bytes);
 // `most`, which is returned otherwise; `sampled_hot` tells which it was. Owner only.
 TSL_HIDDEN uint32_t tsl_sample_until(struct tsl_heap *heap, unsigned class, uint32_t most);
 
-// Which block of the next handful holds the next point, from 1 on; 0: none. Owner only.
-TSL_HIDDEN uint32_t tsl_sample_in_handful(struct tsl_heap *heap, unsigned class);
+// Which block of the next handful holds the next point, from 1 on, goes to `place`; 0: none. The
+// first one is sampled here and returned; else NULL. Owner only.
+TSL_HIDDEN void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place);
 
 // A sampled block. NULL, and nothing changed, when it cannot be had, or when another one stands for
 // it. Owner only.

@@ -132,7 +132,7 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
   }
   if (empty != count) {
     survivors->bytes += bytes_of(counts);
-    tsl_remains_expect();
+    tsl_remains_expect(epoch);
   }
   tsl_report_survivors(epoch, counts);
   tsl_report_sealed(heap);

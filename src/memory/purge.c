@@ -116,20 +116,26 @@ size_t tsl_purge_all(size_t keep_bytes) {
   return purged << TSL_UNIT_LOG2;
 }
 
-size_t tsl_purge_dead(uintptr_t start, size_t bytes,
-                      bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
-                      const void *context) {
+unsigned tsl_purge_dead(uintptr_t start, size_t bytes,
+                        bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
+                        const void *context) {
   size_t page_bytes = tsl_os_page_bytes(), pages = bytes / page_bytes, purged = 0;
+  unsigned calls = 0, refused = 0;
   for (size_t at = 0, end; at < pages; at = end + 1) {
     for (end = at; end < pages && is_dead(context, end * page_bytes, page_bytes);) end++;
     size_t run = (end - at) * page_bytes;
-    if (run != 0 && tsl_os_purge((void *)(start + at * page_bytes), run)) purged += run;
+    if (run == 0) continue;
+    bool done = tsl_os_purge((void *)(start + at * page_bytes), run);
+    purged += done ? run : 0;
+    refused += !done;
+    calls++;
   }
-  if (purged == 0) return 0;
-  tsl_add_relaxed(&tsl_counts.purges, 1);
+  if (calls == 0) return 0;
+  tsl_add_relaxed(&tsl_counts.purges, calls - refused);
+  tsl_add_relaxed(&tsl_counts.purges_refused, refused);
   tsl_add_relaxed(&tsl_counts.purged_bytes, purged);
   TSL_PROBE2(purge, start, purged);
-  return purged;
+  return calls;
 }
 
 void tsl_purge_now(void) {

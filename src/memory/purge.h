@@ -17,10 +17,10 @@ TSL_HIDDEN bool tsl_purge_tick(void);
 TSL_HIDDEN bool tsl_purge_waits(void);
 
 // Gives the pages of [start, start + bytes) back of which `is_dead` says that nothing lies there.
-// Whoever owns them. Returns the bytes that the system took.
-TSL_HIDDEN size_t tsl_purge_dead(uintptr_t start, size_t bytes,
-                                 bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
-                                 const void *context);
+// Whoever owns them. Returns the calls that took.
+TSL_HIDDEN unsigned tsl_purge_dead(uintptr_t start, size_t bytes,
+                                   bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
+                                   const void *context);
 
 // So much free memory stays from now on, until tsl_purge_all: somebody will want it again soon.
 TSL_HIDDEN void tsl_purge_keep(size_t bytes);

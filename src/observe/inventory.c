@@ -35,11 +35,14 @@ struct telling {
   void *context;
 };
 
+// What threads freed while they were looked at may have been subtracted without having been added.
+static size_t settled(size_t sum) { return sum > SIZE_MAX / 2 ? 0 : sum; }
+
 static void tell(const struct telling *telling, const struct row *row) {
   tslab_epoch_stats stats = {.size = sizeof stats};
   if (row->id == 0 || !tsl_inspect_record(row->id, &stats)) return;
-  stats.live_objects = row->live_objects;
-  stats.live_bytes = row->live_bytes;
+  stats.live_objects = settled(row->live_objects);
+  stats.live_bytes = settled(row->live_bytes);
   telling->visit(&stats, telling->context);
 }
 

@@ -18,7 +18,7 @@ const uint64_t tsl_cell_shares[TSL_CLASSES + 1] = {
 void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch) {
   tsl_store_relaxed(tsl_cell_remote(number), TSL_CELL_BIAS);
   struct tsl_cell *cell = tsl_cell_at(number);
-  cell->blocks = 0;
+  tsl_store_relaxed(&cell->blocks, 0);
   cell->granules = 0;
   cell->sample = 0;
   cell->newer = 0;
@@ -31,7 +31,7 @@ void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch) {
 void tsl_cell_clear(tsl_cell_number number) {
   struct tsl_cell *cell = tsl_cell_at(number);
   memset(tsl_granule_at(tsl_cell_address(number)), 0, cell->granules);
-  cell->blocks = 0;
+  tsl_store_relaxed(&cell->blocks, 0);
   tsl_store_relaxed(&cell->freed, 0);
   cell->granules = 0;
 }
@@ -57,7 +57,8 @@ uint32_t tsl_cell_out(tsl_cell_number number) {
   return cell->blocks - tsl_load_relaxed(&cell->freed) - (remote - TSL_CELL_BIAS);
 }
 
-// Of a sealed cell `remote` is 0 less what is out; of any other it is TSL_CELL_BIAS or more frees.
+// Of a sealed cell `remote` is 0 less what is out; of any other it is TSL_CELL_BIAS and the frees,
+// or 0.
 static bool is_sealed(uint32_t remote) { return 0 - remote - 1 < TSL_CELL_BIAS / 2; }
 
 bool tsl_cell_hold(tsl_cell_number number) {
@@ -68,8 +69,9 @@ bool tsl_cell_hold(tsl_cell_number number) {
   return false;
 }
 
-uint32_t tsl_cell_held_out(tsl_cell_number number) {
-  return 0 - tsl_load_relaxed(tsl_cell_remote(number)) - 1;
+uint32_t tsl_cell_sealed_out(tsl_cell_number number) {
+  uint32_t remote = tsl_load_relaxed(tsl_cell_remote(number));
+  return is_sealed(remote) ? 0 - remote : 0;
 }
 
 // The bytes of eight granules, as one word.
@@ -124,7 +126,7 @@ static bool page_is_dead(const void *context, size_t offset, size_t page_bytes) 
   return (*live >> first & tsl_low_bits((unsigned)(page_bytes >> TSL_CELL_PAGE_LOG2))) == 0;
 }
 
-size_t tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
+unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
   uint32_t live = live_pages(number);
   return tsl_purge_dead(tsl_cell_address(number), cell_bytes, page_is_dead, &live);
 }

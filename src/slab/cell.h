@@ -33,7 +33,7 @@ enum {
 typedef uint32_t tsl_cell_number;
 
 struct tsl_cell {
-  // [owner] Handed out; 0 while the heap still allocates in it. [lock:steps] Once it is sealed:
+  // [owner] Handed out; 0 while the heap still allocates in it. [lock:holds] Once it is sealed:
   // those that were out when its dead pages went back last (remains.c).
   _Alignas(32) uint32_t blocks;
   uint32_t freed;         // [owner] of these, by the heap's thread
@@ -118,12 +118,12 @@ TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, ui
 // caller has put it with tsl_cell_put_remote. Any thread.
 TSL_HIDDEN bool tsl_cell_hold(tsl_cell_number number);
 
-// Blocks that are out of a cell that the caller holds.
-TSL_HIDDEN uint32_t tsl_cell_held_out(tsl_cell_number number);
+// Blocks that are out of a sealed cell, holds among them; 0 for any other. A moment's value.
+TSL_HIDDEN uint32_t tsl_cell_sealed_out(tsl_cell_number number);
 
 // Gives the pages of a cell that the caller holds, in which no live block lies, back to the system.
-// Returns the bytes.
-TSL_HIDDEN size_t tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
+// Returns the calls that took.
+TSL_HIDDEN unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
 
 // Counts a free by somebody who is not the owner. True when it was the last one of a sealed cell:
 // the caller gives it back.

@@ -77,7 +77,7 @@ static bool page_is_dead(const void *context, size_t offset, size_t page_bytes) 
   return first > end || blocks_are_free(slab, first, last < end ? last : end);
 }
 
-size_t tsl_slab_purge(struct tsl_slab *slab) {
+unsigned tsl_slab_purge(struct tsl_slab *slab) {
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
   size_t bytes = slab_end(slab) - start - (slab->guarded ? TSL_GUARD_BYTES : 0);
   slab->purged = true;

@@ -33,14 +33,16 @@ enum { TSL_SLAB_WORDS = 64 };
 // The first words of `free` share a line with the owner's counts, those of `remote` one with the
 // summary: a slab of 256 blocks or fewer is one line for its owner and one for everybody else.
 struct tsl_slab {
-  uint64_t summary;               // [owner] words of `free` that have bits
-  struct tsl_slab *next;          // [owner] neighbours on the bin's list of slabs with room
-  struct tsl_slab *prev;          // [owner]
-  uint32_t out;                   // [owner] blocks neither in `free` nor in `remote` (remains.c)
+  uint64_t summary;       // [owner] words of `free` that have bits
+  struct tsl_slab *next;  // [owner] neighbours on the bin's list of slabs with room
+  struct tsl_slab *prev;  // [owner]
+  // [owner] Blocks neither in `free` nor in `remote`. [lock:holds] Once it is sealed: those that
+  // were left when its dead pages went back last (remains.c).
+  uint32_t out;
   uint8_t class;                  // [owner] set when the slab is opened
   bool listed;                    // [owner] on the bin's list
   bool guarded;                   // [owner] its last page is a guard (secure build)
-  bool purged;                    // [owner] its dead pages went back since it was last taken from
+  bool purged;                    // [as out] its dead pages went back since it was last taken from
   uint64_t free[TSL_SLAB_WORDS];  // [owner]
   uint32_t sparse_ms;             // [owner] when it was first seen to be mostly free; 0: it is not
 
@@ -166,8 +168,8 @@ TSL_HIDDEN struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab);
 TSL_HIDDEN bool tsl_slab_hold(struct tsl_slab *slab);
 
 // Gives the pages in which all blocks are in `free` back to the system, as far as it takes them.
-// Returns the bytes. Owner, or who holds a sealed slab.
-TSL_HIDDEN size_t tsl_slab_purge(struct tsl_slab *slab);
+// Returns the calls that took. Owner, or who holds a sealed slab.
+TSL_HIDDEN unsigned tsl_slab_purge(struct tsl_slab *slab);
 
 // Makes the counts true to the free bits, after a fork took the owner in the middle of a put.
 TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);

@@ -1,4 +1,5 @@
 // Frees that meet the sealing of what the block lies in.
+#include "base/options.h"
 #include "epoch/remains.h"
 #include "scenario.h"
 
@@ -27,6 +28,10 @@ static void slab_2_words(void) {
   model_as(A, free_1_to_63);
 }
 
+static void free_5_to_8(void) {
+  for (unsigned i = 5; i < 9; i++) free_block(i);
+}
+
 static void closed(void) { model_as(A, close_counted); }
 
 static void closed_slab(void) {
@@ -51,13 +56,16 @@ static void closed_cell(void) {
 // A block of an older cell and one of the newest.
 static void cells_2(void) { prepare_cells(5, BLOCK_BYTES); }
 
-// What outlived its epoch, while somebody looks whether pages of it may go back.
+// What outlived its epoch, while somebody gives pages of it back.
 static void look(void) { tsl_remains_step(); }
 static void closed_cells(void) {
-  cells_2();
+  tsl_options.purge_delay_ms = 0;
+  prepare_cells(9, BLOCK_BYTES);
+  model_as(A, free_5_to_8);
   closed();
 }
 static void closed_slab_2(void) {
+  tsl_options.purge_delay_ms = 0;
   slab_2();
   closed();
 }

@@ -124,6 +124,8 @@ static void nothing_goes_back_before_the_delay(void) {
   close_epoch();
   steps(DELAY_MS - 1);
   CHECK_EQ(os_fake.purged_bytes, 0);
+  CHECK(!tsl_remains_wait());
+  os_fake.now_ms++;
   CHECK(tsl_remains_wait());
   end_rest();
 }
@@ -184,33 +186,74 @@ static void open_epochs_keep_their_pages(void) {
   end_rest();
 }
 
-// Each step is bounded, however long the last one is ago.
-static void a_late_step_is_bounded(void) {
+// A survivor in the second page of each of 100 cells, so that each has two runs of dead pages.
+enum { MANY = 100, RUNS = 2, DEAD_BYTES = CELL_BYTES - OS_FAKE_PAGE_BYTES };
+
+static void close_many(void) {
   open_all(CELL_BYTES);
-  for (unsigned cell = 0; cell < 100; cell++) {
+  for (unsigned cell = 0; cell < MANY; cell++) {
     if (cell != 0) open_epoch(CELL_BYTES);
     alloc_many(64, 1000);
-    for (unsigned i = 1; i < block_count; i++) free_as(heap, blocks[i]);
+    for (unsigned i = 0; i < block_count; i++) {
+      if (i != 100) free_as(heap, blocks[i]);
+    }
     close_epoch();
   }
+}
+
+// However long the last step is ago: a piece that is begun is finished.
+static void a_late_step_is_bounded(void) {
+  close_many();
   for (unsigned i = 0; i < 100; i++) {
     uint64_t before = os_fake.calls[OS_FAKE_PURGE];
     os_fake.now_ms += 100 * DELAY_MS;
     tsl_remains_step();
-    CHECK_LE(os_fake.calls[OS_FAKE_PURGE], before + 32);
+    CHECK_LE(os_fake.calls[OS_FAKE_PURGE], before + 32 + RUNS - 1);
   }
-  CHECK_EQ(os_fake.purged_bytes, 100 * (CELL_BYTES - OS_FAKE_PAGE_BYTES));
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], MANY * RUNS);
+  CHECK_EQ(os_fake.purged_bytes, MANY * DEAD_BYTES);
 }
 
 // One step a millisecond, whoever asks.
 static void steps_are_paced(void) {
-  fill_three_cells();
-  close_epoch();
+  close_many();
   os_fake.now_ms += 2 * DELAY_MS;
-  tsl_remains_step();
-  size_t purged = os_fake.purged_bytes;
-  for (unsigned i = 0; i < 100; i++) tsl_remains_step();
-  CHECK_EQ(os_fake.purged_bytes, purged);
+  for (unsigned i = 0; i < 10000; i++) tsl_remains_step();
+  CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 32 + RUNS - 1);
+  steps(100);
+  CHECK_EQ(os_fake.purged_bytes, MANY * DEAD_BYTES);
+}
+
+// Four cells share a unit: each gives back what is its own.
+static void cells_of_a_unit_are_told_apart(void) {
+  enum { EPOCHS = 8, BYTES = 16 * KIB };
+  static void *kept[EPOCHS];
+  open_all(BYTES);
+  for (unsigned i = 0; i < EPOCHS; i++) {
+    if (i != 0) open_epoch(BYTES);
+    alloc_many(64, 256);
+    for (unsigned b = 0; b < block_count; b++) {
+      if (i % 2 == 0 && b != 100) free_as(heap, blocks[b]);
+    }
+    kept[i] = blocks[100];
+    close_epoch();
+  }
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, EPOCHS / 2 * (BYTES - OS_FAKE_PAGE_BYTES));
+  for (unsigned i = 0; i < EPOCHS; i++) CHECK_EQ(*(unsigned char *)kept[i], 0xa5);
+  check_kept(64);
+}
+
+static void slabs_of_several_units_are_one(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(20000, 60);
+  free_but(60);
+  close_epoch();
+  steps(2 * DELAY_MS);
+  size_t held = tsl_epoch_at(slot)->held_bytes;
+  CHECK_LE(2 * TSL_UNIT_BYTES, held);
+  CHECK_LE(held - 6 * OS_FAKE_PAGE_BYTES, os_fake.purged_bytes);
+  check_kept(20000);
   end_rest();
 }
 
@@ -250,6 +293,8 @@ int main(void) {
   RUN_UNLESS_SECURE(open_epochs_keep_their_pages);
   RUN_UNLESS_SECURE(a_late_step_is_bounded);
   RUN_UNLESS_SECURE(steps_are_paced);
+  RUN_UNLESS_SECURE(cells_of_a_unit_are_told_apart);
+  RUN_UNLESS_SECURE(slabs_of_several_units_are_one);
   RUN_UNLESS_SECURE(seen_by_a_thread_in_a_steady_state);
   RUN(what_slabs_keep_is_whole);
   return test_status();

@@ -395,6 +395,25 @@ static void alloc_in_cells(void) {
 }
 static void samples_in_cells_are_bounded(void) { samples_are_bounded_by_time(alloc_in_cells); }
 
+// Stocks, from slabs that were empty: each handful has points of its own.
+static void alloc_stocks(void) {
+  for (unsigned i = 0; i < TEN_POINTS; i++) blocks[i] = tsl_fast_malloc(512);
+  for (unsigned i = 0; i < TEN_POINTS; i++) tsl_fast_free(blocks[i]);
+  tsl_heap_rest_all(mine);
+}
+static void samples_of_stocks_are_bounded(void) { samples_are_bounded_by_time(alloc_stocks); }
+
+static void alloc_aligned(void) {
+  tslab_epoch epoch = epochs_open();
+  for (unsigned i = 0; i < TEN_POINTS; i++) {
+    blocks[i] = tslab_epoch_aligned_alloc(epoch, 256, 512);
+    CHECK_EQ((uintptr_t)blocks[i] % 256, 0);
+  }
+  for (unsigned i = 0; i < TEN_POINTS; i++) tsl_fast_free(blocks[i]);
+  epochs_close(epoch, 0);
+}
+static void aligned_samples_are_bounded(void) { samples_are_bounded_by_time(alloc_aligned); }
+
 static void alloc_large(void) {
   void *block = tsl_fast_malloc(10 * MEAN);
   tsl_fast_free(block);
@@ -464,6 +483,8 @@ int main(void) {
   if (TSL_SECURE) RUN(the_secure_build_samples_nothing);
   RUN_UNLESS_SECURE(hot_samples_are_bounded);
   RUN_UNLESS_SECURE(samples_in_cells_are_bounded);
+  RUN_UNLESS_SECURE(samples_of_stocks_are_bounded);
+  RUN_UNLESS_SECURE(aligned_samples_are_bounded);
   RUN_UNLESS_SECURE(samples_of_large_blocks_are_bounded);
   RUN_UNLESS_SECURE(a_bound_ends_with_its_cause);
   RUN_UNLESS_SECURE(no_bound_when_none_is_wanted);
