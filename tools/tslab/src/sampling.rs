@@ -181,7 +181,7 @@ fn live_samples(samples: &Rows, again: &Rows) -> Option<Vec<(u64, LiveSample)>> 
     let (now, later) = (Live::of(samples)?, Live::of(again)?);
     let same = |row| now.sample(row).filter(|sample| later.sample(row).as_ref() == Some(sample));
     let live = |(site, [address, bytes, epoch, sampled_ms, times]): (u64, [u64; 5])| {
-        (site, LiveSample { site: 0, address, bytes, epoch, sampled_ms, times: times.max(1) })
+        (site, LiveSample { site: 0, address, bytes, epoch, sampled_ms, times })
     };
     Some((0..samples.len()).filter_map(same).map(live).collect())
 }
@@ -189,25 +189,28 @@ fn live_samples(samples: &Rows, again: &Rows) -> Option<Vec<(u64, LiveSample)>> 
 // Fields of samples: the site, and the others.
 struct Live<'a> {
     site: Column<'a>,
-    others: [Column<'a>; 5],
+    others: [Column<'a>; 4],
+    // Files of older libraries do not tell: there each stands for itself.
+    times: Option<Column<'a>>,
 }
 
 impl<'a> Live<'a> {
     fn of(samples: &'a Rows) -> Option<Self> {
         let column = |field| samples.column(field);
         let (address, bytes) = (column("address")?, column("bytes")?);
-        let (epoch, sampled_ms) = (column("epoch")?, column("sampled_ms")?);
-        let others = [address, bytes, epoch, sampled_ms, column("times")?];
-        Some(Self { site: column("site")?, others })
+        let others = [address, bytes, column("epoch")?, column("sampled_ms")?];
+        Some(Self { site: column("site")?, others, times: column("times") })
     }
 
     fn sample(&self, row: usize) -> Option<(u64, [u64; 5])> {
         let site = self.site.get(row).filter(|&site| site != 0)?;
-        let mut values = [0; 5];
+        let mut values = [0; 4];
         for (value, column) in values.iter_mut().zip(self.others) {
             *value = column.get(row)?;
         }
-        Some((site, values))
+        let times = self.times.and_then(|times| times.get(row)).unwrap_or(1).max(1);
+        let [address, bytes, epoch, sampled_ms] = values;
+        Some((site, [address, bytes, epoch, sampled_ms, times]))
     }
 }
 
@@ -286,6 +289,9 @@ mod tests {
             image.tables.retain(|known| known.name != table);
             assert!(read(&image).is_none(), "{table}");
         }
+        let mut image = sampled();
+        image.forget("samples", "times");
+        assert!(read(&image).unwrap().live.iter().all(|sample| sample.times == 1));
         for (table, field) in [("process", "weight_bytes"), ("sites", "frames")] {
             let mut image = sampled();
             image.forget(table, field);

@@ -237,12 +237,13 @@ fn gc_removes_the_files_that_nobody_uses() {
     let dead = files.add(&sample(NOBODY, 7));
     let alive = files.add(&sample(std::process::id(), own_start()));
     map(&alive);
-    // They run until their input ends, and use no file; one is about to.
-    let others = [(); 2].map(|()| Command::new("cat").stdin(Stdio::piped()).spawn().unwrap());
+    // They run until their input ends, and use no file; one is about to, and one's is cut short.
+    let others = [(); 3].map(|()| Command::new("cat").stdin(Stdio::piped()).spawn().unwrap());
     let images =
         others.each_ref().map(|other| sample(other.id(), start_of(&other.id().to_string())));
-    let [stale, early] = images.each_ref().map(|image| files.add(image));
+    let [stale, early, damaged] = images.each_ref().map(|image| files.add(image));
     fs::write(&early, [0; 4096]).unwrap();
+    fs::write(&damaged, &images[2].bytes()[..4096]).unwrap();
     // A process of another container: its number means nobody here, and it uses its file.
     let elsewhere = files.add(&sample(NOBODY + 1, 7));
     map(&elsewhere);
@@ -259,10 +260,11 @@ fn gc_removes_the_files_that_nobody_uses() {
     assert!(output.text.contains("another process uses it"), "{}", output.text);
     assert!(!dead.exists() && !unreadable.exists() && !stale.exists());
     assert!(alive.exists() && early.exists() && elsewhere.exists() && other.exists());
+    assert!(output.text.contains("remove it yourself") && damaged.exists(), "{}", output.text);
     let json = files.json(&["gc"]);
     assert_eq!(
         (&json["removed"], json["kept"].as_array().unwrap().len()),
-        (&Value::Array(vec![]), 1)
+        (&Value::Array(vec![]), 2)
     );
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Answer, Setting, Subject};
 use crate::host::{self, Entry, InUse, Life};
+use crate::segment;
 use crate::text;
 
 #[derive(Debug, Serialize)]
@@ -39,7 +40,7 @@ struct Kept {
 pub fn run(setting: &Setting, dry_run: bool) -> Result<Answer> {
     let mut report = Report { dry_run, removed: Vec::new(), kept: Vec::new() };
     let mut entries = host::entries(&setting.directory)?;
-    entries.retain(is_left_behind);
+    entries.retain(|entry| !matches!(verdict(entry), Verdict::Used));
     if !entries.is_empty() {
         let in_use = InUse::now();
         for entry in &entries {
@@ -53,14 +54,26 @@ pub fn run(setting: &Setting, dry_run: bool) -> Result<Answer> {
     })
 }
 
-fn is_left_behind(entry: &Entry) -> bool {
+enum Verdict {
+    Used,
+    LeftBehind,
+    // By its process, as it seems, but it cannot be read.
+    Unknown(String),
+}
+
+fn verdict(entry: &Entry) -> Verdict {
     match host::life(entry.pid, entry.start_ticks, &entry.path) {
-        Life::Alive => false,
-        Life::Dead => true,
-        // Who is about to use a new file has not written its header yet.
-        Life::Stale => {
-            Subject::of_entry(entry, entry.pid).is_ok_and(|subject| subject.life == Life::Stale)
-        }
+        Life::Alive => Verdict::Used,
+        Life::Dead => Verdict::LeftBehind,
+        Life::Stale => match Subject::of_entry(entry, entry.pid) {
+            Ok(subject) if subject.life == Life::Stale => Verdict::LeftBehind,
+            Ok(_) => Verdict::Used,
+            // Who is about to use a new file has not written its header yet.
+            Err(error) if matches!(error.downcast_ref(), Some(segment::Error::NotReady)) => {
+                Verdict::Used
+            }
+            Err(error) => Verdict::Unknown(format!("{error:#}")),
+        },
     }
 }
 
@@ -73,8 +86,13 @@ impl Report {
             return self.kept.push(Kept { path, pid: entry.pid, why, failed: false });
         }
         // The program that its process runs since exec may have a file of the same name by now.
-        if !is_left_behind(entry) {
-            return;
+        match verdict(entry) {
+            Verdict::Used => return,
+            Verdict::LeftBehind => (),
+            Verdict::Unknown(error) => {
+                let why = format!("{error}; remove it yourself if nobody needs it");
+                return self.kept.push(Kept { path, pid: entry.pid, why, failed: false });
+            }
         }
         let bytes = fs::symlink_metadata(&entry.path).map_or(0, |file| file.blocks() * 512);
         match if self.dry_run { Ok(()) } else { fs::remove_file(&entry.path) } {
