@@ -199,10 +199,10 @@ typedef struct tslab_survivors {
 } tslab_survivors;
 
 /* Ends allocation in the epoch. What lives in it stays valid; each cell, slab and large block goes
- * back when its last object is freed (when another thread is just giving dead pages of it back, then
- * once it has), and the epoch is over with the last of them. Threads that are
- * inside at this moment, the calling one included, go on until they leave; what they allocated in
- * the epoch is not in the answer. What tslab_epoch_defer registered runs first. */
+ * back when its last object is freed (where another thread is just giving dead pages of it back,
+ * once it has), and the epoch is over with the last of them. Threads that are inside at this
+ * moment, the calling one included, go on until they leave; what they allocated in the epoch is not
+ * in the answer. What tslab_epoch_defer registered runs first. */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends the epoch and every object in it, and in its children, in time proportional to its memory,
