@@ -24,7 +24,8 @@ static uint64_t first_due_ms = NEVER;  // [remote] the same of the last round, a
 void tsl_remains_lock(void) { tsl_lock_acquire(&lock); }
 void tsl_remains_unlock(void) { tsl_lock_release(&lock); }
 
-static void lower(uint64_t *least, uint64_t value) {
+static void lower(uint64_t *least,  // NOLINT(readability-non-const-parameter)
+                  uint64_t value) {
   uint64_t before = tsl_load_relaxed(least);
   while (value < before && !tsl_cas_acq_rel(least, &before, value)) continue;  // pairs: remains
 }
