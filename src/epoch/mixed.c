@@ -268,24 +268,29 @@ static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment
   return cut(heap, class * sizeof(struct tsl_bin));
 }
 
-// The same, beyond a point, too.
-static void *cut_or_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
-  void *block = aligned_cut(heap, class, alignment);
-  if (tsl_likely(block != NULL) || !heap->sampled_cell) return block;
-  block = cell_sample(heap, class, alignment);
+// The same where the end was a point.
+static void *cut_beyond_point(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  if (tsl_likely(!heap->sampled_cell)) return NULL;
+  void *block = cell_sample(heap, class, alignment);
   return block != NULL ? block : aligned_cut(heap, class, alignment);
 }
 
 void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment) {
-  void *block = cut_or_sample(heap, class, alignment);
+  void *block = aligned_cut(heap, class, alignment);
+  if (block == NULL) block = cut_beyond_point(heap, class, alignment);
   if (block != NULL) return block;
-  size_t gap = alignment <= (1u << TSL_GRANULE_LOG2) ? 0 : alignment;
-  if (!mixed_extend(heap, tsl_sizeclasses[class].bytes, gap)) return NULL;
-  return cut_or_sample(heap, class, alignment);
+  if (!mixed_extend(heap, tsl_sizeclasses[class].bytes, alignment)) return NULL;
+  block = aligned_cut(heap, class, alignment);
+  return block != NULL ? block : cut_beyond_point(heap, class, alignment);
 }
 
 void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
-  return tsl_mixed_aligned(heap, class, 1u << TSL_GRANULE_LOG2);
+  size_t place = class * sizeof(struct tsl_bin), alignment = 1u << TSL_GRANULE_LOG2;
+  void *block = cut_beyond_point(heap, class, alignment);
+  if (block != NULL) return block;
+  if (!mixed_extend(heap, tsl_sizeclasses[class].bytes, 0)) return NULL;
+  block = cut(heap, place);
+  return tsl_likely(block != NULL) ? block : cut_beyond_point(heap, class, alignment);
 }
 
 TSL_COLD void tsl_mixed_free_nothing(const void *block) {
