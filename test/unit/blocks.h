@@ -17,6 +17,18 @@ static inline void blocks_open(size_t limit_bytes, struct tsl_heap **first,
   homes_open(limit_bytes, first, second);
 }
 
+// A new epoch of `home`'s thread, whose part of it is current; in cells unless told otherwise.
+static inline struct tsl_heap *blocks_open_part(struct tsl_heap *home, size_t first_cell_bytes,
+                                                tslab_epoch *id) {
+  tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes};
+  CHECK_EQ(tsl_epoch_open(0, &options, id), 0);
+  struct tsl_heap *part = tsl_heap_take_part(home, tsl_epoch_slot(*id));
+  CHECK(part != NULL);
+  tsl_heap_current = part;
+  block_count = 0;
+  return part;
+}
+
 static inline void *alloc(size_t bytes) {
   void *block = tsl_fast_malloc(bytes);
   CHECK(block != NULL);

@@ -5,20 +5,15 @@
 #include "epoch/seal.h"
 #include "state.h"
 
-enum { DELAY_MS = 100, KIB = 1 << 10, CELL_BYTES = 64 * KIB, FIRST_BYTES = 4 * KIB };
+enum { DELAY_MS = 100, KIB = 1 << 10, CELL_BYTES = 64 * KIB };
 
 static struct tsl_heap *home, *other, *heap;
 static tslab_epoch id;
 static uint32_t slot;
 
 static void open_epoch(size_t first_cell_bytes) {
-  tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes};
-  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  heap = blocks_open_part(home, first_cell_bytes, &id);
   slot = tsl_epoch_slot(id);
-  heap = tsl_heap_take_part(home, slot);
-  CHECK(heap != NULL);
-  tsl_heap_current = heap;
-  block_count = 0;
 }
 
 static void open_all(size_t first_cell_bytes) {

@@ -421,7 +421,7 @@ static void alloc_large(void) {
 
 // A large block holds ten points, of which one counts.
 static void samples_of_large_blocks_are_bounded(void) {
-  enum { RATE = 100, EACH_MS = 1, SECONDS = 5 };
+  enum { RATE = 100, SECONDS = 5 };
   open_homes(MEAN);
   tsl_options.sample_rate = RATE;
   for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
@@ -433,14 +433,18 @@ static void samples_of_large_blocks_are_bounded(void) {
   CHECK_EQ(totals().live, 0);
 }
 
-// What was busy and is not any more is sampled point by point again.
-static void a_bound_ends_with_its_cause(void) {
+static void be_busy(uint64_t sample_rate) {
   open_homes(MEAN);
-  tsl_options.sample_rate = 1000;
+  tsl_options.sample_rate = sample_rate;
   for (unsigned ms = 0; ms < 200; ms++) {
     os_fake.now_ms++;
     alloc_hot();
   }
+}
+
+// What was busy and is not any more is sampled point by point again.
+static void a_bound_ends_with_its_cause(void) {
+  be_busy(1000);
   CHECK_LE(8, mine->store->sample_times);
   os_fake.now_ms += 1000;
   alloc_hot();
@@ -448,12 +452,7 @@ static void a_bound_ends_with_its_cause(void) {
 }
 
 static void no_bound_when_none_is_wanted(void) {
-  open_homes(MEAN);
-  tsl_options.sample_rate = 0;
-  for (unsigned ms = 0; ms < 200; ms++) {
-    os_fake.now_ms++;
-    alloc_hot();
-  }
+  be_busy(0);
   CHECK_EQ(process()->samples_taken, totals().allocations);
 }
 

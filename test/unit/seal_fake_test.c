@@ -18,13 +18,8 @@ static void open_homes(void) { blocks_open((size_t)1 << 28, &home, &other); }
 
 // An epoch with one heap, the current one; in cells unless told otherwise.
 static void open_epoch(size_t first_cell_bytes) {
-  tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes};
-  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  heap = blocks_open_part(home, first_cell_bytes, &id);
   slot = tsl_epoch_slot(id);
-  heap = tsl_heap_take_part(home, slot);
-  CHECK(heap != NULL);
-  tsl_heap_current = heap;
-  block_count = 0;
 }
 
 static void open_all(size_t first_cell_bytes) {
