@@ -111,6 +111,14 @@ const memory: Row = {
 const slowPath: Row = {
   title: "Slow path and purges",
   panels: [
+    chart(
+      {
+        title: "Slow paths by cause",
+        description: "Allocations and frees a second that left the fast path, by cause.",
+        unit: "ops",
+      },
+      { expr: sum(rate("tslab_slow_paths_total"), "cause"), legend: "{{cause}}" },
+    ),
     limited(
       chart(
         {
@@ -121,7 +129,7 @@ const slowPath: Row = {
         {
           expr:
             sum(rate("tslab_class_slabs_opened_total"), ...PROCESS) +
-            ` / ${sum(rate("tslab_class_allocations_total"), ...PROCESS)}`,
+            ` / ${sum(rate("tslab_allocations_total"), ...PROCESS)}`,
           legend: PROCESS_LEGEND,
         },
       ),
@@ -182,6 +190,12 @@ const classes: Row = {
       "The ten size classes that open most slabs a second.",
       "ops",
       rate("tslab_class_slabs_opened_total"),
+    ),
+    byClass(
+      "Classes by slow path",
+      "The ten size classes of which most allocations and frees in slabs a second are slow.",
+      "ops",
+      rate("tslab_class_slow_paths_total"),
     ),
     byClass(
       "Classes by allocations",

@@ -63,7 +63,7 @@ static unsigned bin_limit(unsigned class) {
   unsigned bytes = tsl_sizeclasses[class].bytes;
   if (TSL_SECURE) return 0;
   if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
-  return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 16, 64);
+  return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 8, 64);
 }
 
 static void store_open(struct tsl_heap *heap, uint32_t number) {
@@ -71,7 +71,7 @@ static void store_open(struct tsl_heap *heap, uint32_t number) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     heap->store->allocations[class] = heap->bins[class].until;
     heap->store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
-    heap->store->tallies[class] = (struct tsl_tally){0};
+    heap->store->tallies[class] = tsl_tally_new(class);
   }
 }
 
@@ -117,28 +117,10 @@ void tsl_heap_mend(struct tsl_heap *heap) {
     stock->rest = 0;
     for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
       tsl_slab_recount(slab);
-    heap_tally(heap, class)->out = 0;
+    heap_tally(heap, class)->out = 0 - heap_tally(heap, class)->untold;
   }
   for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
     heap_tally(heap, tsl_slab_at(unit)->class)->out += tsl_slab_at(unit)->out;
-}
-
-static void stock_list(struct tsl_stock *stock, struct tsl_slab *slab) {
-  slab->listed = true;
-  slab->prev = NULL;
-  slab->next = stock->slabs;
-  if (stock->slabs != NULL) stock->slabs->prev = slab;
-  stock->slabs = slab;
-}
-
-static void stock_unlist(struct tsl_stock *stock, struct tsl_slab *slab) {
-  slab->listed = false;
-  if (slab->next != NULL) slab->next->prev = slab->prev;
-  if (slab->prev != NULL) {
-    slab->prev->next = slab->next;
-  } else {
-    stock->slabs = slab->next;
-  }
 }
 
 // Sets the number of allocations until the next look, and keeps their total.
@@ -225,7 +207,7 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
   struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
   slabs_add(heap, first);
   map_fill(first, sizeclass->units, heap->tag | class * 2);
-  stock_list(&heap->store->stocks[class], slab);
+  tsl_stock_list(&heap->store->stocks[class], slab);
   heap_tally(heap, class)->slabs++;
   heap_tally(heap, class)->opened++;
   TSL_PROBE3(slab_take, tsl_unit_address(first), sizeclass->bytes, heap->epoch);
@@ -246,8 +228,8 @@ static void heap_close_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   struct tsl_stock *stock = &heap->store->stocks[slab->class];
   tsl_assert(slab->out == 0);
   bool closed = tsl_slab_close(slab);
-  if (closed && slab->listed) stock_unlist(stock, slab);
-  if (!closed && !slab->listed) stock_list(stock, slab);
+  if (closed && slab->listed) tsl_stock_unlist(stock, slab);
+  if (!closed && !slab->listed) tsl_stock_list(stock, slab);
   if (!closed) return;
   heap_tally(heap, slab->class)->slabs--;
   slabs_remove(heap, (tsl_unit)tsl_slab_unit(slab));
@@ -260,7 +242,7 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
     heap_close_slab(heap, slab);
   } else if (!slab->listed && slab->summary != 0) {
     heap_wake(heap->home);
-    stock_list(&heap->store->stocks[slab->class], slab);
+    tsl_stock_list(&heap->store->stocks[slab->class], slab);
   }
 }
 
@@ -321,12 +303,22 @@ static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
   return block;
 }
 
+TSL_NOINLINE static void heap_tell(struct tsl_heap *heap, unsigned class) {
+  struct tsl_tally *tally = heap_tally(heap, class);
+  uint32_t more = tsl_tally_most_untold[class] - tally->untold;
+  tally->untold += more;
+  tally->out -= more;
+  tsl_report_bin(heap, class);
+}
+
 // The slab's lists and the caches are touched between the two stores only: see tsl_heap_after_fork.
 TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab) {
   uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
+  unsigned class = slab->class;
   heap_settle_slab(heap, slab);
   tsl_store_relaxed(&heap->home->inside, inside);
+  heap_tell(heap, class);
 }
 
 // The first block that comes back to a slab without room.
@@ -334,11 +326,13 @@ TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_pla
                                            const void *block) {
   uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
+  unsigned class = place.slab->class;
   bool done = tsl_slab_put(place.slab, (unsigned)place.index);
-  if (done) heap_tally(heap, place.slab->class)->out--;
+  if (done) heap_tally(heap, class)->out--;
   if (done) heap_settle_slab(heap, place.slab);
   tsl_store_relaxed(&heap->home->inside, inside);
-  if (!done) tsl_slab_report_twice(block);
+  if (!done) return tsl_slab_report_twice(block);
+  tsl_report_bin(heap, class);
 }
 
 TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
@@ -347,8 +341,9 @@ TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *blo
   if (tsl_unlikely(place.slab->summary == 0)) return heap_put_unlisted(heap, place, block);
   if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index)))
     return tsl_slab_report_twice(block);
-  heap_tally(heap, class)->out--;
-  if (tsl_unlikely(place.slab->out == 0)) heap_settle(heap, place.slab);
+  bool is_due = TSL_DECREMENT_IS_ZERO(heap_tally(heap, class)->untold);
+  if (tsl_unlikely(place.slab->out == 0)) return heap_settle(heap, place.slab);
+  if (tsl_unlikely(is_due)) heap_tell(heap, class);
 }
 
 static unsigned block_class(const void *block) { return tsl_entry_code(tsl_map_lookup(block)) / 2; }
@@ -374,6 +369,7 @@ static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) 
   void *oldest = *slot;
   *slot = block;
   if (oldest != NULL) heap_put(heap, block_class(oldest), oldest);
+  tsl_report_bin(heap, class);
 }
 
 static void heap_empty_quarantine(struct tsl_heap *heap) {
@@ -406,6 +402,7 @@ static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
     bin->room++;
     uint32_t owner = tsl_map_lookup(block) >> TSL_CODE_BITS;
     if (tsl_likely(owner == heap->number)) {
+      heap_tally(heap, class)->rested++;
       heap_put(heap, class, block);
     } else {
       tsl_remote_put(owner, class, block);
@@ -416,7 +413,14 @@ static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
 static void stock_drain(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
   heap->store->allocations[class] -= tsl_stock_blocks(stock);
+  heap_tally(heap, class)->rested += tsl_stock_blocks(stock);
   while (stock->run != 0 || tsl_stock_run(stock)) heap_put(heap, class, tsl_stock_pop(stock));
+}
+
+static void tally_refill(struct tsl_tally *tally, unsigned blocks) {
+  tally->out += blocks;
+  tally->refills++;
+  tally->refilled += blocks;
 }
 
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
@@ -429,8 +433,8 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   struct tsl_handful handful = tsl_slab_take(slab);
   stock->next = handful.base;
   stock->rest = handful.blocks;
-  heap_tally(heap, class)->out += tsl_bit_count(handful.blocks);
-  if (slab->summary == 0) stock_unlist(stock, slab);
+  tally_refill(heap_tally(heap, class), tsl_bit_count(handful.blocks));
+  if (slab->summary == 0) tsl_stock_unlist(stock, slab);
   return true;
 }
 
@@ -512,7 +516,8 @@ static void stock_cut(struct tsl_heap *heap, unsigned class, uint32_t most) {
   stock->rest &= ~rest;
   tsl_slab_put_word(place.slab, (unsigned)place.index / 64, rest);
   heap_tally(heap, class)->out -= tsl_bit_count(rest);
-  if (!place.slab->listed) stock_list(stock, place.slab);
+  heap_tally(heap, class)->refilled -= tsl_bit_count(rest);
+  if (!place.slab->listed) tsl_stock_list(stock, place.slab);
   heap->store->sampled_cold |= UINT64_C(1) << class % 64;
 }
 
@@ -592,7 +597,8 @@ static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
   if (place.index < 0) return tsl_slab_report_interior(block);
   if (!tsl_slab_put(place.slab, (unsigned)place.index)) return tsl_slab_report_twice(block);
   heap_tally(heap, class)->out--;
-  if (!place.slab->listed) stock_list(&heap->store->stocks[class], place.slab);
+  heap_tally(heap, class)->rested++;
+  if (!place.slab->listed) tsl_stock_list(&heap->store->stocks[class], place.slab);
 }
 
 void tsl_heap_lay_down(struct tsl_heap *heap) {
@@ -606,6 +612,7 @@ void tsl_heap_lay_down(struct tsl_heap *heap) {
       lay_down(heap, class, block);
     }
     bin->room = (int32_t)bin_limit(class);
+    heap->store->allocations[class] -= tsl_stock_blocks(stock);
     while (stock->run != 0 || tsl_stock_run(stock)) lay_down(heap, class, tsl_stock_pop(stock));
   }
 }
@@ -659,15 +666,6 @@ void tsl_heap_collect(struct tsl_heap *heap) {
   tsl_invariant(tsl_heap_valid(heap));
 }
 
-static bool stock_valid(const struct tsl_stock *stock, unsigned class) {
-  const struct tsl_slab *before = NULL;
-  for (const struct tsl_slab *slab = stock->slabs; slab != NULL; before = slab, slab = slab->next) {
-    if (slab->class != class || !slab->listed || slab->prev != before) return false;
-    if (slab->summary == 0 || !tsl_slab_valid(slab)) return false;
-  }
-  return true;
-}
-
 static bool bin_valid(const struct tsl_heap *heap, unsigned class) {
   const struct tsl_bin *bin = &heap->bins[class];
   int32_t length = 0;
@@ -694,7 +692,8 @@ static bool slabs_valid(const struct tsl_heap *heap) {
 
 bool tsl_heap_valid(const struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    if (!bin_valid(heap, class) || !stock_valid(&heap->store->stocks[class], class)) return false;
+    if (!bin_valid(heap, class) || !tsl_stock_valid(&heap->store->stocks[class], class))
+      return false;
   }
   return slabs_valid(heap);
 }

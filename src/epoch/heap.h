@@ -24,9 +24,10 @@
 #include <stdint.h>
 
 #include "base/stack.h"
+#include "epoch/tally.h"
 #include "slab/cell.h"
 #include "slab/secure.h"
-#include "slab/slab.h"
+#include "slab/stock.h"
 
 // An entry of the address map: heap number << 8 | code. The codes of slabs are twice their class,
 // which is also a bin's place in words of 8 bytes.
@@ -58,39 +59,6 @@ struct tsl_bin {
   int32_t room;    // [owner] frees until the bin is full
 };
 
-// A word's worth of free blocks: a run of neighbours that are handed out by adding, and the rest as
-// bits. No block is touched before it is handed out.
-struct tsl_stock {
-  uintptr_t next;          // [owner] the run's first block
-  uint32_t run;            // [owner] blocks left in the run
-  uint32_t block_bytes;    // [const]
-  uint64_t rest;           // [owner] bit i: the block i places behind the run's end is free
-  struct tsl_slab *slabs;  // [owner] slabs with room
-};
-
-// The run must not be empty.
-TSL_ALWAYS_INLINE void *tsl_stock_pop(struct tsl_stock *stock) {
-  uintptr_t block = stock->next;
-  stock->run--;
-  stock->next = block + stock->block_bytes;
-  return (void *)block;
-}
-
-// Makes the next run out of `rest`; false when that is empty.
-static inline bool tsl_stock_run(struct tsl_stock *stock) {
-  if (stock->rest == 0) return false;
-  unsigned gap = tsl_lowest_bit(stock->rest);
-  uint64_t rest = stock->rest >> gap;
-  stock->next += gap * (size_t)stock->block_bytes;
-  stock->run = ~rest == 0 ? 64 : tsl_lowest_bit(~rest);
-  stock->rest = stock->run == 64 ? 0 : rest >> stock->run;
-  return true;
-}
-
-static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
-  return stock->run + tsl_bit_count(stock->rest);
-}
-
 // Freed blocks of one word of another home heap's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
   uintptr_t start;  // [owner] of the word's first block; 0: no word
@@ -100,15 +68,6 @@ struct tsl_gather {
 };
 
 enum { TSL_GATHERS = TSL_CLASS_OF_1280 };
-
-// What a class comes to, for the statistics.
-struct tsl_tally {
-  uint32_t out;     // [owner] blocks out of the slabs
-  uint32_t slabs;   // [owner] open
-  uint32_t opened;  // [owner] slabs so far
-  uint32_t sent;    // [owner] home heap: frees of other homes' blocks, those that wait included
-  uint32_t taken;   // [owner] frees by others that were collected
-};
 
 // What only heaps with slabs need.
 struct tsl_store {
@@ -127,6 +86,7 @@ struct tsl_store {
   uint32_t parts[TSL_HEAP_PARTS];  // [owner] heaps of the thread's last epochs, by their slots
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_tally tallies[TSL_BINS];      // by class
+  struct tsl_cell_tally cells;             // home heap
   uint64_t sample_seed;                    // [owner] home heap: random state; 0: not yet
   uint64_t points_since_ms;                // [owner] home heap: points are counted since then
   uint32_t points;                         // [owner] home heap: that samples could be taken at
@@ -175,6 +135,7 @@ struct tsl_heap {
   uint64_t freed_granules;       // [owner] and what they took, gaps included
   uintptr_t told_next;           // [owner] cell_next and
   uint64_t told_freed;           // [owner] cell_freed when they were last reported
+  uint64_t told_granules;        // [owner] cut_granules when its cells were
   uint64_t told_ms;              // [owner] home heap: when it last reported all
   uint32_t thread;               // [owner] home heap: its thread's number; 0: not known yet
   tsl_unit pending;              // [owner] slabs taken from `ready` and not looked at yet
@@ -202,7 +163,6 @@ struct tsl_heap {
 _Static_assert(sizeof(struct tsl_heap) <= TSL_HEAP_BYTES, "a heap fits its place");
 _Static_assert(sizeof(struct tsl_store) <= TSL_STORE_BYTES, "a store fits its place");
 _Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES, "a code times 8 is a bin's place");
-_Static_assert(sizeof(struct tsl_stock) == 32, "a bin's place times 2 is its stock's");
 
 // Where every bin's last link leads; reads as a link that is too large.
 TSL_HIDDEN extern uintptr_t tsl_bin_end;

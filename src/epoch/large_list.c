@@ -53,12 +53,15 @@ void tsl_large_list_add(uint32_t slot, void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
   tsl_store_relaxed(&tsl_span_at(unit)->epoch, slot);
   if (slot != 0) list_link(slot, unit);
+  tsl_add_relaxed(&tsl_counts.large_allocations, 1);
+  tsl_report_all_large();
 }
 
 static void block_free(void *block) {
   uint32_t sample = tsl_span_at(tsl_unit_of(block))->sample;
   if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
   tsl_large_free(block);
+  tsl_report_all_large();
 }
 
 // A block that is on no list any more.
@@ -119,13 +122,18 @@ static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes) {
   return result;
 }
 
-void *tsl_large_list_resize(void *block, size_t bytes) {
-  uint32_t slot = tsl_span_at(tsl_unit_of(block))->epoch;
-  if (slot != 0) return resize_in_epoch(slot, block, bytes);
+static void *resize_in_default(void *block, size_t bytes) {
   if (tsl_large_resize(block, bytes)) return block;
   void *moved = block_move(block, bytes);
   if (moved != NULL) tsl_span_at(tsl_unit_of(moved))->epoch = 0;
   return moved;
+}
+
+void *tsl_large_list_resize(void *block, size_t bytes) {
+  uint32_t slot = tsl_span_at(tsl_unit_of(block))->epoch;
+  void *resized = slot == 0 ? resize_in_default(block, bytes) : resize_in_epoch(slot, block, bytes);
+  tsl_report_all_large();
+  return resized;
 }
 
 void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors) {

@@ -6,9 +6,11 @@
 #include "epoch/sample.h"
 
 enum {
-  MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
-  OLDEST_LOOKED_AT = 4,  // cells
-  ROOM = 4,              // a cell is at least so many times as large as what it is taken for
+  MOST_PAGES = 256,         // 1 MiB: an epoch's share of one thread that is larger lives in slabs
+  OLDEST_LOOKED_AT = 4,     // cells
+  TOLD_GRANULES = 1 << 14,  // 256 KiB, after which a part is told of
+  ROOM = 4,                 // a cell is at least so many times as large as what it is taken for
+  TOLD_FREES = 32,          // in older cells, after which a part is told of
 };
 
 static void list_add(struct tsl_heap *heap, tsl_cell_number number) {
@@ -153,12 +155,21 @@ static tsl_cell_number cell_get(struct tsl_heap *heap, unsigned class) {
   return number;
 }
 
+// A thread may stay in its scope for ever.
+static void tell(struct tsl_heap *heap) {
+  if (heap->cut_granules - heap->told_granules < TOLD_GRANULES) return;
+  tsl_report_cells(heap);
+  heap->told_granules = heap->cut_granules;
+}
+
 static bool cell_take(struct tsl_heap *heap, unsigned class) {
   tsl_cell_number number = cell_get(heap, class);
   if (number == 0) return false;
   tsl_mixed_retire(heap);  // a limit's callback may have allocated here
+  heap->home->store->cells.taken++;
   list_add(heap, number);
   cell_begin(heap, number, tsl_sizeclasses[class].bytes);
+  tell(heap);
   return true;
 }
 
@@ -218,8 +229,11 @@ static bool newest_is_empty(const struct tsl_heap *heap) {
 static bool cell_restart(struct tsl_heap *heap) {
   size_t bytes = newest_bytes(heap);
   tsl_mixed_retire(heap);
+  heap->home->store->cells.restarted++;
   tsl_cell_clear(heap->cells);
   cell_begin(heap, heap->cells, bytes);
+  heap->told_next = TSL_NEVER_TOLD;
+  tell(heap);
   return true;
 }
 
@@ -350,10 +364,12 @@ void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code) 
   if (tsl_unlikely(owner != current->number)) return free_remote(number, owner, block);
   unsigned byte = tsl_mixed_mark(tsl_granule_at((uintptr_t)block), block);
   if (byte == 0) return tsl_mixed_free_nothing(block);
+  current->told_next = TSL_NEVER_TOLD;
   current->freed_objects++;
   current->freed_granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
   tsl_store_relaxed(&cell->freed, cell->freed + 1);
   if (tsl_unlikely(cell->freed == cell->blocks)) drop(current, number);
+  if (tsl_unlikely(current->freed_objects % TOLD_FREES == 0)) tsl_report_cells(current);
 }
 
 unsigned tsl_mixed_class(const void *block) {

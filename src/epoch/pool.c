@@ -71,6 +71,7 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   part->cut_granules = 0;
   part->freed_objects = 0;
   part->freed_granules = 0;
+  part->told_granules = 0;
   tsl_report_part(part);
   return part;
 }

@@ -45,6 +45,7 @@ static void count_sent(uint32_t owner, unsigned class) {
   if (!tsl_heap_is_home(owner)) return tsl_report_away(owner, class);
   if (home == &tsl_heap_empty) return tsl_report_homeless(class);
   home->store->tallies[class].sent++;
+  tsl_report_sent(home, class);
 }
 
 void tsl_remote_put(uint32_t owner, unsigned class, void *block) {

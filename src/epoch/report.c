@@ -14,7 +14,7 @@ enum heap_state { NOBODYS, A_THREADS, POOLED };
 enum told { NOT_TOLD, TOLD, HAS_SURVIVORS };
 
 static uint32_t tried;                       // [remote]
-static uint32_t homeless[TSL_CLASSES];       // [remote] frees by threads without a heap
+static uint64_t homeless[TSL_CLASSES];       // [remote] frees by threads without a heap
 static uint64_t began_ms;                    // [remote] 0: not known yet
 static uint8_t label_told[TSL_MOST_LABELS];  // [remote]
 
@@ -96,6 +96,12 @@ static void report_epochs(void) {
   }
 }
 
+static void put_large(struct tsl_process_row *row) {
+  PUT(row, large_objects, tsl_load_relaxed(&tsl_counts.large_objects));
+  PUT(row, large_bytes, tsl_load_relaxed(&tsl_counts.large_bytes));
+  PUT(row, large_allocations, tsl_load_relaxed(&tsl_counts.large_allocations));
+}
+
 static void report_process(void) {
   struct tsl_process_row *row = TSL_ROW(process, 0);
   if (row == NULL) return;
@@ -103,8 +109,7 @@ static void report_process(void) {
   PUT(row, free_bytes, tsl_units_free() << TSL_UNIT_LOG2);
   PUT(row, dirty_bytes, tsl_units_dirty() << TSL_UNIT_LOG2);
   PUT(row, cached_bytes, tsl_unit_cache_units() << TSL_UNIT_LOG2);
-  PUT(row, large_objects, tsl_load_relaxed(&tsl_counts.large_objects));
-  PUT(row, large_bytes, tsl_load_relaxed(&tsl_counts.large_bytes));
+  put_large(row);
   PUT(row, purges, tsl_load_relaxed(&tsl_counts.purges));
   PUT(row, purged_bytes, tsl_load_relaxed(&tsl_counts.purged_bytes));
   PUT(row, purges_refused, tsl_load_relaxed(&tsl_counts.purges_refused));
@@ -145,36 +150,6 @@ void tsl_report_tick(struct tsl_heap *home) {
   tsl_mirror_beat(now_ms);
 }
 
-static void put_bin(struct tsl_bins_row *row, const struct tsl_heap *heap, unsigned class) {
-  const struct tsl_store *store = heap->store;
-  const struct tsl_tally *tally = &store->tallies[class];
-  uint64_t stock = tsl_stock_blocks(&store->stocks[class]);
-  PUT(row, allocations[class], store->allocations[class] - heap->bins[class].until - stock);
-  PUT(row, out[class], tally->out);
-  PUT(row, hot[class], (uint32_t)tsl_heap_hot_blocks(heap, class));
-  PUT(row, sent[class], tally->sent);
-  PUT(row, taken[class], tally->taken);
-  PUT(row, slabs[class], tally->slabs);
-  PUT(row, opened[class], tally->opened);
-}
-
-void tsl_report_bin(const struct tsl_heap *heap, unsigned class) {
-  if (!tsl_report_is_on() || class >= TSL_CLASSES) return;
-  struct tsl_bins_row *row = TSL_ROW(bins, heap->number);
-  if (row != NULL) put_bin(row, heap, class);
-}
-
-static void put_cells(struct tsl_heaps_row *row, const struct tsl_heap *part) {
-  uint64_t freed = part->cell_freed;
-  size_t granules = (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
-  PUT(row, cut_objects, part->cut_objects + part->cell_blocks);
-  PUT(row, cut_bytes, (part->cut_granules + granules) << TSL_GRANULE_LOG2);
-  PUT(row, freed_objects, part->freed_objects + tsl_cell_shares_objects(freed));
-  PUT(row, freed_bytes,
-      (part->freed_granules + tsl_cell_shares_granules(freed)) << TSL_GRANULE_LOG2);
-  PUT(row, cell_bytes, (uint64_t)part->cell_pages << TSL_CELL_PAGE_LOG2);
-}
-
 // The calling thread's own home says who it is.
 static void put_home(struct tsl_heaps_row *row, struct tsl_heap *home) {
   if (home->thread == 0 && home == tsl_heap_current->home) home->thread = tsl_os_thread();
@@ -189,6 +164,63 @@ static void put_part(struct tsl_heaps_row *row, const struct tsl_heap *part) {
   PUT(row, state, A_THREADS);
 }
 
+// Readers pass over a heap that does not say whose it is.
+static struct tsl_heaps_row *heap_row(struct tsl_heap *heap) {
+  struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, heap->number) : NULL;
+  if (row == NULL || tsl_likely(row->state != NOBODYS)) return row;
+  put_part(row, heap);
+  if (heap->home == heap) put_home(row, heap);
+  return row;
+}
+
+static struct tsl_bins_row *bins_row(struct tsl_heap *heap) {
+  return heap_row(heap) == NULL ? NULL : TSL_ROW(bins, heap->number);
+}
+
+static void put_bin(struct tsl_bins_row *row, const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_store *store = heap->store;
+  const struct tsl_tally *tally = &store->tallies[class];
+  uint64_t stock = tsl_stock_blocks(&store->stocks[class]);
+  PUT(row, allocations[class], store->allocations[class] - heap->bins[class].until - stock);
+  PUT(row, out[class], tsl_tally_out(tally));
+  PUT(row, hot[class], (uint32_t)tsl_heap_hot_blocks(heap, class));
+  PUT(row, sent[class], tally->sent);
+  PUT(row, taken[class], tally->taken);
+  PUT(row, slabs[class], tally->slabs);
+  PUT(row, opened[class], tally->opened);
+  PUT(row, refills[class], tally->refills);
+  PUT(row, returned[class], tsl_tally_returned(tally));
+}
+
+static void put_cell_tally(struct tsl_bins_row *row, const struct tsl_cell_tally *tally) {
+  PUT(row, cells_taken, tally->taken);
+  PUT(row, cells_restarted, tally->restarted);
+  PUT(row, ended_objects, tally->ended_objects);
+  PUT(row, ended_bytes, tally->ended_granules << TSL_GRANULE_LOG2);
+}
+
+void tsl_report_sent(struct tsl_heap *home, unsigned class) {
+  struct tsl_bins_row *row = bins_row(home);
+  if (row != NULL) PUT(row, sent[class], home->store->tallies[class].sent);
+}
+
+void tsl_report_bin(struct tsl_heap *heap, unsigned class) {
+  if (!tsl_report_is_on() || class >= TSL_CLASSES) return;
+  struct tsl_bins_row *row = bins_row(heap);
+  if (row != NULL) put_bin(row, heap, class);
+}
+
+static void put_cells(struct tsl_heaps_row *row, const struct tsl_heap *part) {
+  uint64_t freed = part->cell_freed;
+  size_t granules = (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
+  PUT(row, cut_objects, part->cut_objects + part->cell_blocks);
+  PUT(row, cut_bytes, (part->cut_granules + granules) << TSL_GRANULE_LOG2);
+  PUT(row, freed_objects, part->freed_objects + tsl_cell_shares_objects(freed));
+  PUT(row, freed_bytes,
+      (part->freed_granules + tsl_cell_shares_granules(freed)) << TSL_GRANULE_LOG2);
+  PUT(row, cell_bytes, (uint64_t)part->cell_pages << TSL_CELL_PAGE_LOG2);
+}
+
 // A process that takes memory and then waits says how much that is, too.
 static void report_growth(void) {
   const struct tsl_process_row *row = TSL_ROW(process, 0);
@@ -196,38 +228,51 @@ static void report_growth(void) {
   if (row != NULL && tsl_load_relaxed(&row->open_bytes) != open_bytes) report_process();
 }
 
+void tsl_report_cells(struct tsl_heap *part) {
+  struct tsl_heaps_row *row = heap_row(part);
+  if (row != NULL) put_cells(row, part);
+}
+
 void tsl_report_heap(struct tsl_heap *heap) {
-  struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, heap->number) : NULL;
+  struct tsl_heaps_row *row = heap_row(heap);
   if (row == NULL) return;
   report_growth();
   heap->told_next = heap->cell_next;
   heap->told_freed = heap->cell_freed;
-  if (tsl_unlikely(row->state == NOBODYS)) put_part(row, heap);
   PUT(row, scopes, tsl_load_relaxed(&heap->depth));
   if (heap->home == heap) put_home(row, heap);
   put_cells(row, heap);
   if (!tsl_heap_has_store(heap)) return;
   struct tsl_bins_row *bins = TSL_ROW(bins, heap->number);
-  for (unsigned class = 0; class < TSL_CLASSES && bins != NULL; class += 1)
-    put_bin(bins, heap, class);
+  if (bins == NULL) return;
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) put_bin(bins, heap, class);
+  if (heap->home == heap) put_cell_tally(bins, &heap->store->cells);
 }
 
-// What a late free added since the last part ended is nobody's.
+// What the row's last part left there, and late frees added to it, is nobody's.
 void tsl_report_part(const struct tsl_heap *part) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->number) : NULL;
   if (row == NULL) return;
-  PUT(row, away_objects, 0);
-  PUT(row, away_bytes, 0);
+  clear(&row->cut_objects, sizeof *row - offsetof(struct tsl_heaps_row, cut_objects));
   put_part(row, part);
+}
+
+// What a part had counted is its heir's from now on (tally.h).
+static void report_heir(struct tsl_heap *home, const struct tsl_heap *part) {
+  struct tsl_bins_row *row = home == &tsl_heap_empty ? NULL : bins_row(home);
+  if (row == NULL) return;
+  put_cell_tally(row, &home->store->cells);
+  for (unsigned class = 0; class < TSL_CLASSES && tsl_heap_has_store(part); class += 1)
+    if (part->store->tallies[class].refills != 0) put_bin(row, home, class);
 }
 
 void tsl_report_sealed(const struct tsl_heap *part) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->number) : NULL;
   if (row == NULL) return;
   PUT(row, state, NOBODYS);
-  clear(&row->cut_objects, sizeof *row - offsetof(struct tsl_heaps_row, cut_objects));
   struct tsl_bins_row *bins = tsl_heap_has_store(part) ? TSL_ROW(bins, part->number) : NULL;
   if (bins != NULL) clear(bins, sizeof *bins);
+  report_heir(tsl_heap_current->home, part);
 }
 
 void tsl_report_held(uint32_t slot, size_t bytes) {
@@ -240,6 +285,11 @@ void tsl_report_large(uint32_t slot) {
   if (row == NULL) return;
   PUT(row, large_objects, tsl_epoch_at(slot)->large_blocks);
   PUT(row, large_bytes, tsl_epoch_at(slot)->large_bytes);
+}
+
+void tsl_report_all_large(void) {
+  struct tsl_process_row *row = tsl_report_is_on() ? TSL_ROW(process, 0) : NULL;
+  if (row != NULL) put_large(row);
 }
 
 static struct tsl_epochs_row *told_row(uint32_t slot) {

@@ -25,7 +25,13 @@ TSL_HIDDEN void tsl_report_tick(struct tsl_heap *home);
 TSL_HIDDEN void tsl_report_heap(struct tsl_heap *heap);
 
 // One class of a heap that has a store. Its owner.
-TSL_HIDDEN void tsl_report_bin(const struct tsl_heap *heap, unsigned class);
+TSL_HIDDEN void tsl_report_bin(struct tsl_heap *heap, unsigned class);
+
+// What the thread freed for others, which is at most a word of blocks behind. Its home.
+TSL_HIDDEN void tsl_report_sent(struct tsl_heap *home, unsigned class);
+
+// Its cells, while its thread stays in the scope. Its owner.
+TSL_HIDDEN void tsl_report_cells(struct tsl_heap *part);
 
 // A part begins: it holds nothing yet.
 TSL_HIDDEN void tsl_report_part(const struct tsl_heap *part);
@@ -49,6 +55,10 @@ TSL_HIDDEN void tsl_report_held(uint32_t slot, size_t bytes);
 
 // Its large blocks. Under their lock.
 TSL_HIDDEN void tsl_report_large(uint32_t slot);
+
+// Those of the process. Any thread; of two that come at once the later one is right only most of
+// the time, until the next tick.
+TSL_HIDDEN void tsl_report_all_large(void);
 
 // It was closed or released; it is over.
 TSL_HIDDEN void tsl_report_ended(uint32_t slot);

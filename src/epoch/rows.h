@@ -18,6 +18,7 @@
   ONE(T, uint64_t, cached_bytes, BYTES, GAUGE, "empty units at hand for all threads")          \
   ONE(T, uint64_t, large_objects, OBJECTS, GAUGE, "live blocks of whole units")                \
   ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of large_objects")                              \
+  ONE(T, uint64_t, large_allocations, OBJECTS, COUNTER, "blocks of whole units so far")        \
   ONE(T, uint64_t, purges, PIECES, COUNTER, "calls that gave pages back to the system")        \
   ONE(T, uint64_t, purged_bytes, BYTES, COUNTER, "given back by them")                         \
   ONE(T, uint64_t, purges_refused, PIECES, COUNTER, "such calls that the system refused")      \
@@ -86,13 +87,19 @@
   ONE(T, uint64_t, cell_bytes, BYTES, GAUGE, "its cells")
 
 #define TSL_BINS_FIELDS(T, ONE, EACH, LIST, TEXT)                                               \
-  EACH(T, uint64_t, allocations, OBJECTS, COUNTER, "in slabs, those at hand in stock included") \
+  EACH(T, uint64_t, allocations, OBJECTS, COUNTER, "in slabs")                                  \
   EACH(T, uint32_t, out, OBJECTS, GAUGE, "blocks that slabs miss: live, hot or sent")           \
   EACH(T, uint32_t, hot, OBJECTS, GAUGE, "free blocks that the thread keeps at hand")           \
-  EACH(T, uint32_t, sent, OBJECTS, COUNTER, "frees of blocks of other homes")                   \
-  EACH(T, uint32_t, taken, OBJECTS, COUNTER, "frees by others that came back to the slabs")     \
+  EACH(T, uint64_t, sent, OBJECTS, COUNTER, "frees of blocks of other homes")                   \
+  EACH(T, uint64_t, taken, OBJECTS, COUNTER, "frees by others that came back to the slabs")     \
   EACH(T, uint32_t, slabs, PIECES, GAUGE, "open now")                                           \
-  EACH(T, uint32_t, opened, PIECES, COUNTER, "slabs so far")
+  EACH(T, uint32_t, opened, PIECES, COUNTER, "slabs so far")                                    \
+  EACH(T, uint64_t, refills, PIECES, COUNTER, "times that an empty bin took blocks of a slab")  \
+  EACH(T, uint64_t, returned, OBJECTS, COUNTER, "freed without room at hand: put in slabs")     \
+  ONE(T, uint64_t, cells_taken, PIECES, COUNTER, "of a home: by its thread, in all epochs")     \
+  ONE(T, uint64_t, cells_restarted, PIECES, COUNTER, "of a home: empty cells that it cut anew") \
+  ONE(T, uint64_t, ended_objects, OBJECTS, COUNTER, "of a home: cut_objects of parts it ended") \
+  ONE(T, uint64_t, ended_bytes, BYTES, COUNTER, "of ended_objects")
 
 // TABLE(name, most rows, fields). Rows of epochs are their slots, of heaps and bins the numbers of
 // heaps; row 0 of epochs is the default epoch, row 0 of bins the threads without a heap.

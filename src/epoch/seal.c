@@ -92,6 +92,7 @@ static void heap_prepare(struct tsl_heap *heap) {
   tsl_mixed_retire(heap);
   tsl_heap_close_ready(heap);
   if (tsl_heap_has_store(heap)) tsl_heap_lay_down(heap);
+  tsl_tally_end(heap);
 }
 
 // The thread's own structures change from here on: see tsl_heap_after_fork. Returns what to leave

@@ -38,13 +38,14 @@ TSL_HIDDEN extern struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
 
 // Totals of rare events, there before the file is. Anyone adds.
 struct tsl_counts {
-  uint64_t purges;          // [remote]
-  uint64_t purged_bytes;    // [remote]
-  uint64_t purges_refused;  // [remote]
-  uint64_t limits_refused;  // [remote]
-  uint64_t memory_refused;  // [remote]
-  uint64_t large_objects;   // [remote]
-  uint64_t large_bytes;     // [remote]
+  uint64_t purges;             // [remote]
+  uint64_t purged_bytes;       // [remote]
+  uint64_t purges_refused;     // [remote]
+  uint64_t limits_refused;     // [remote]
+  uint64_t memory_refused;     // [remote]
+  uint64_t large_objects;      // [remote]
+  uint64_t large_bytes;        // [remote]
+  uint64_t large_allocations;  // [remote]
 };
 
 TSL_HIDDEN extern struct tsl_counts tsl_counts;

@@ -132,22 +132,33 @@ static void the_process_is_told(void) {
   open_homes();
   tsl_report_start();
   os_fake.now_ms = 5000;
-  void *block = tsl_malloc_large(200000, 1, NULL);
+  tsl_fast_free(tsl_malloc_large(200000, 1, NULL));
   tsl_report_tick(mine);
   const struct tsl_process_row *row = TSL_ROW(process, 0);
   CHECK_EQ(row->open_bytes, tsl_units_open() << TSL_UNIT_LOG2);
   CHECK_EQ(row->free_bytes, tsl_units_free() << TSL_UNIT_LOG2);
-  CHECK_EQ(row->large_objects, 1);
-  CHECK_EQ(row->large_bytes, 262144);
-  tsl_fast_free(block);
   tsl_purge_all(0);
   os_fake.now_ms++;
   tsl_report_tick(mine);
-  CHECK_EQ(row->large_objects, 0);
-  CHECK_EQ(row->large_bytes, 0);
   CHECK_GE(row->purges, 1);
   CHECK_EQ(row->purged_bytes, 262144);
   CHECK_EQ(row->dirty_bytes, 0);
+}
+
+static void large_blocks_are_told_at_once(void) {
+  open_homes();
+  tsl_report_start();
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  void *block = tsl_malloc_large(200000, 1, NULL);
+  CHECK_EQ(row->large_objects, 1);
+  CHECK_EQ(row->large_bytes, 262144);
+  block = tslab_realloc(block, 100000);
+  CHECK(block != NULL);
+  CHECK_EQ(row->large_bytes, 131072);
+  tsl_fast_free(block);
+  CHECK_EQ(row->large_objects, 0);
+  CHECK_EQ(row->large_bytes, 0);
+  CHECK_EQ(row->large_allocations, 1);
 }
 
 // The first epoch makes the file before it has memory, and may be the last to pass by.
@@ -317,6 +328,125 @@ static void a_child_tells_of_all_heaps_anew(void) {
   CHECK_EQ(row->thread, tsl_os_thread());
 }
 
+// ---- How far a thread that says nothing may be behind.
+
+enum {
+  MOST_BEHIND = 512 << 10,
+  BATCH_BYTES = 8 << 20,
+  PART_BYTES = 768 << 10,
+  MOST_BATCH = BATCH_BYTES / 16
+};
+
+static void *batch[MOST_BATCH];
+
+static void shuffle(unsigned count) {
+  uint64_t seed = 11;
+  for (unsigned i = count; i > 1; i--) {
+    unsigned other_one = test_random_below(&seed, i);
+    void *block = batch[i - 1];
+    batch[i - 1] = batch[other_one];
+    batch[other_one] = block;
+  }
+}
+
+static void check_behind(unsigned class, uint32_t live, unsigned threads) {
+  int64_t behind = (int64_t)(told_of_class(class) - live);
+  CHECK_LE(llabs((long long)behind) * tsl_sizeclasses[class].bytes, threads * MOST_BEHIND);
+}
+
+static void check_batch(unsigned class) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  uint32_t count = (uint32_t)(BATCH_BYTES / bytes), live_blocks = 0;
+  be(mine);
+  for (; live_blocks < count; live_blocks++) {
+    batch[live_blocks] = alloc(bytes);
+    check_behind(class, live_blocks + 1, 1);
+  }
+  shuffle(count);
+  for (; live_blocks > count / 2; live_blocks--) {
+    tsl_fast_free(batch[live_blocks - 1]);
+    check_behind(class, live_blocks - 1, 1);
+  }
+  be(other);
+  for (; live_blocks > 0; live_blocks--) {
+    tsl_fast_free(batch[live_blocks - 1]);
+    check_behind(class, live_blocks - 1, 2);
+  }
+}
+
+static void no_class_is_far_behind(void) {
+  open_homes();
+  tsl_report_start();
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    check_context_set("class %d", (int)class);
+    check_batch(class);
+  }
+}
+
+static void check_part_behind(tslab_epoch epoch, uint64_t bytes) {
+  int64_t behind = (int64_t)(told_of_epoch(tsl_epoch_slot(epoch)).bytes - bytes);
+  CHECK_LE(llabs((long long)behind), MOST_BEHIND);
+}
+
+// Its thread stays in a scope.
+static void check_part_in_cells(size_t bytes) {
+  uint32_t count = (uint32_t)(PART_BYTES / bytes), live_blocks = 0;
+  tslab_epoch epoch = epochs_open();
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  for (; live_blocks < count; live_blocks++) {
+    batch[live_blocks] = alloc(bytes);
+    check_part_behind(epoch, (live_blocks + 1) * bytes);
+  }
+  shuffle(count);
+  for (; live_blocks > 0; live_blocks--) {
+    tsl_fast_free(batch[live_blocks - 1]);
+    check_part_behind(epoch, (live_blocks - 1) * bytes);
+  }
+  epochs_leave(&scope);
+  epochs_close(epoch, 0);
+}
+
+// Others free what the thread allocates, and as much again.
+static void a_part_that_others_free_is_not_far_behind(void) {
+  enum { LAG = 64, BLOCKS = 20000 };
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  struct tsl_heap *part = tsl_heap_current;
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    be(part);
+    batch[i % LAG] = alloc(1024);
+    be(other);
+    if (i + 1 >= LAG) tsl_fast_free(batch[(i + 1) % LAG]);
+    check_part_behind(epoch, (i + 1 < LAG ? i + 1 : LAG - 1) * 1024);
+  }
+  be(part);
+  epochs_leave(&scope);
+}
+
+// Older blocks alone were freed.
+static void a_scope_that_only_freed_tells_when_it_is_left(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc_many(batch, epoch, 1000, 200);
+  tslab_scope scope;
+  for (unsigned freed = 0; freed < 100; freed += 7) {
+    epochs_enter(&scope, epoch);
+    for (unsigned i = freed; i < freed + 7; i++) tsl_fast_free(batch[i]);
+    epochs_leave(&scope);
+    check_told(epoch, 200 - freed - 7, (200 - freed - 7) * tslab_good_size(1000));
+  }
+}
+
+static void no_part_in_cells_is_far_behind(void) {
+  open_homes();
+  check_part_in_cells(16);
+  check_part_in_cells(512);
+  check_part_in_cells(8192);
+}
+
 // ---- Random operations of two threads, and what a reader makes of them.
 
 struct live {
@@ -327,6 +457,7 @@ struct live {
 
 static struct live live[MOST_LIVE];
 static unsigned live_count;
+static uint64_t allocated;
 static tslab_epoch epochs[EPOCHS];
 static bool is_closed[EPOCHS];
 
@@ -349,6 +480,7 @@ static void allocate(uint64_t *seed) {
   CHECK(at->block != NULL);
   at->bytes = tsl_usable(at->block);
   live_count++;
+  allocated++;
 }
 
 static void end_one(uint64_t *seed) {
@@ -418,6 +550,9 @@ static void what_is_told_is_true(void) {
     check_epochs();
     // What others freed waits with them: told from the frees on.
     check_default();
+    os_fake.now_ms++;
+    tsl_report_tick(mine);
+    CHECK_EQ(told_allocations(), allocated);
     state_check();
   }
 }
@@ -432,6 +567,7 @@ int main(void) {
   RUN(what_was_there_is_told);
   RUN(classes_are_told);
   RUN(the_process_is_told);
+  RUN(large_blocks_are_told_at_once);
   RUN(a_process_that_waits_tells_what_it_has);
   RUN(refusals_are_counted);
   RUN(survivors_in_cells);
@@ -444,6 +580,10 @@ int main(void) {
   RUN(large_blocks_are_told);
   RUN(a_child_of_fork_tells_of_itself);
   RUN(a_child_tells_of_all_heaps_anew);
+  RUN(no_class_is_far_behind);
+  RUN_UNLESS_SECURE(no_part_in_cells_is_far_behind);
+  RUN_UNLESS_SECURE(a_part_that_others_free_is_not_far_behind);
+  RUN(a_scope_that_only_freed_tells_when_it_is_left);
   RUN(what_is_told_is_true);
   return test_status();
 }

@@ -14,9 +14,9 @@ static inline void told_add(struct told *told, unsigned class, uint64_t objects)
   told->bytes += objects * tsl_sizeclasses[class].bytes;
 }
 
-static inline uint32_t told_in_bin(uint32_t number, unsigned class) {
+static inline uint64_t told_in_bin(uint32_t number, unsigned class) {
   const struct tsl_bins_row *row = TSL_ROW(bins, number);
-  return row->out[class] - row->hot[class] + row->taken[class];
+  return (uint64_t)row->out[class] - row->hot[class] + row->taken[class];
 }
 
 static inline void told_add_part(struct told *told, uint32_t number) {
@@ -42,8 +42,8 @@ static inline struct told told_of_epoch(uint32_t slot) {
 }
 
 // Of a class in the default epoch.
-static inline uint32_t told_of_class(unsigned class) {
-  uint32_t live = 0 - ((struct tsl_bins_row *)TSL_ROW(bins, 0))->sent[class];
+static inline uint64_t told_of_class(unsigned class) {
+  uint64_t live = 0 - ((struct tsl_bins_row *)TSL_ROW(bins, 0))->sent[class];
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     const struct tsl_heaps_row *heap = TSL_ROW(heaps, number);
     if (heap->state == 0 || heap->home != number) continue;
@@ -51,4 +51,17 @@ static inline uint32_t told_of_class(unsigned class) {
         told_in_bin(number, class) - ((struct tsl_bins_row *)TSL_ROW(bins, number))->sent[class];
   }
   return live;
+}
+
+// All allocations of the process so far, of large blocks, too.
+static inline uint64_t told_allocations(void) {
+  uint64_t sum = ((struct tsl_process_row *)TSL_ROW(process, 0))->large_allocations;
+  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
+    const struct tsl_heaps_row *heap = TSL_ROW(heaps, number);
+    if (heap->state == 0) continue;
+    const struct tsl_bins_row *bins = TSL_ROW(bins, number);
+    sum += heap->cut_objects + bins->ended_objects;
+    for (unsigned class = 0; class < TSL_CLASSES; class += 1) sum += bins->allocations[class];
+  }
+  return sum;
 }

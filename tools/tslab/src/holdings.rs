@@ -1,8 +1,6 @@
 //! What a process's heaps hold beyond live objects, and how full the file's tables are.
 
-use std::collections::BTreeMap;
-
-use crate::live::{self, Counts, Role, Tables};
+use crate::live::{self, Role, Tables};
 use crate::segment::{Column, Rows};
 
 /// In bytes; `memory/region.h`.
@@ -20,6 +18,8 @@ pub struct Holdings {
     pub default_slab_bytes: Option<u64>,
     /// Objects that slabs miss, by size class: live, at hand, or freed and on their way back.
     pub out: Option<Vec<u64>>,
+    /// Of these, those that live in threads' parts of epochs.
+    pub in_parts: Option<Vec<u64>>,
     /// Objects freed so far by threads that had not allocated them, in slabs of the default epoch.
     pub sent: Option<u64>,
     /// Scopes that threads have open, by the epoch's row.
@@ -30,42 +30,6 @@ pub struct Holdings {
     pub tables: Vec<TableUse>,
     /// Some label found no place any more, and is told as "other".
     pub labels_overflow: bool,
-}
-
-/// What one heap has counted since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allocated {
-    /// Objects, in slabs and cells.
-    pub objects: u64,
-    /// Slabs opened.
-    pub slabs: u64,
-}
-
-impl Allocated {
-    /// What a heap has counted of each size class.
-    pub fn of(heap: &Counts) -> Self {
-        let cut = Self { objects: heap.cut, slabs: 0 };
-        heap.slabs.iter().fold(cut, |sum, class| Self {
-            objects: sum.objects.wrapping_add(class.allocations),
-            slabs: sum.slabs.wrapping_add(class.opened),
-        })
-    }
-}
-
-/// What heaps counted between two moments, by row. A heap that is new, or that began anew, counted
-/// from 0; of one that came and went in between, nothing is known.
-pub fn allocated_between(
-    before: &BTreeMap<u64, Allocated>,
-    after: &BTreeMap<u64, Allocated>,
-) -> Allocated {
-    let mut sum = Allocated::default();
-    for (row, counts) in after {
-        let then = before.get(row).copied().unwrap_or_default();
-        let then = if then.objects > counts.objects { Allocated::default() } else { then };
-        sum.objects = sum.objects.saturating_add(counts.objects - then.objects);
-        sum.slabs = sum.slabs.saturating_add(counts.slabs.saturating_sub(then.slabs));
-    }
-    sum
 }
 
 /// The rows of a table.
@@ -99,6 +63,7 @@ impl Holdings {
         let Some(Tables { epochs, heaps, bins }) = tables else { return holdings };
         let sent = live::of_bins(bins, roles, "sent");
         holdings.out = live::of_bins(bins, roles, "out");
+        holdings.in_parts = in_parts(bins, roles);
         holdings.sent = sent.map(|sent| sent.into_iter().fold(0, u64::wrapping_add));
         holdings.default_slab_bytes =
             classes.and_then(|classes| default_slab_bytes(bins, classes, roles));
@@ -131,6 +96,19 @@ fn open_scopes(epochs: &Rows, heaps: &Rows, roles: &[(usize, Role)]) -> Option<V
         let Role::Part(epoch @ 1..) = role else { continue };
         let Some(sum) = sums.get_mut(epoch) else { continue };
         *sum = sum.saturating_add(scopes.get(row)?);
+    }
+    Some(sums)
+}
+
+// Blocks that slabs of parts miss, but for those at hand.
+fn in_parts(bins: &Rows, roles: &[(usize, Role)]) -> Option<Vec<u64>> {
+    let is_part = |(_, role): &&(usize, Role)| matches!(role, Role::Part(1..));
+    let (out, hot) = (bins.column("out")?, bins.column("hot")?);
+    let mut sums = vec![0_u64; out.count()];
+    for &(row, _) in roles.iter().filter(is_part) {
+        for (sum, (out, hot)) in sums.iter_mut().zip(out.each(row).zip(hot.each(row))) {
+            *sum = sum.saturating_add(out.saturating_sub(hot));
+        }
     }
     Some(sums)
 }
@@ -173,12 +151,8 @@ mod tests {
     use crate::segment::Segment;
     use crate::snapshot::Snapshot;
 
-    fn snapshot(image: &Image) -> Snapshot {
-        Snapshot::read(&Segment::open(image.bytes()).unwrap()).unwrap()
-    }
-
     fn holdings(image: &Image) -> Holdings {
-        snapshot(image).holdings
+        Snapshot::read(&Segment::open(image.bytes()).unwrap()).unwrap().holdings
     }
 
     #[test]
@@ -193,17 +167,10 @@ mod tests {
         assert_eq!(holdings.thread_cached_bytes, Some(5 * UNIT_BYTES));
         assert_eq!(holdings.default_slab_bytes, Some(2 * 65536));
         assert_eq!(holdings.out, Some(vec![0, 150, 20, 0]));
+        assert_eq!(holdings.in_parts, Some(vec![0, 0, 18, 0]));
         assert_eq!((holdings.sent, holdings.pooled_homes), (Some(8), Some(1)));
         let open_scopes = holdings.open_scopes.unwrap();
         assert_eq!((open_scopes.iter().sum::<u64>(), open_scopes[3]), (2, 2));
-    }
-
-    #[test]
-    fn heaps_that_are_somebodys_have_allocated() {
-        let allocated = snapshot(&sample(42, 7)).allocated();
-        assert_eq!(allocated[&1], Allocated { objects: 1000, slabs: 4 });
-        assert_eq!(allocated[&3], Allocated { objects: 1000, slabs: 0 });
-        assert!(!allocated.contains_key(&4));
     }
 
     #[test]

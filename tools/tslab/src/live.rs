@@ -316,53 +316,6 @@ fn sign_extend(value: u64, bits: u32) -> i64 {
     (value << unused).cast_signed() >> unused
 }
 
-/// What one heap has allocated since it began, and what its slabs miss.
-#[derive(Clone, Debug, Default)]
-pub struct Counts {
-    /// The heap; 0: the threads without one.
-    pub row: usize,
-    /// A thread's part of an epoch other than the default one. It ends with its thread's use of
-    /// the epoch, and its counts with it.
-    pub is_part: bool,
-    /// Objects allocated in cells.
-    pub cut: u64,
-    /// By size class; none for a heap that has had no slab.
-    pub slabs: Vec<SlabCounts>,
-}
-
-/// What one heap has counted of one size class.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SlabCounts {
-    /// Objects allocated in slabs.
-    pub allocations: u64,
-    /// Slabs opened.
-    pub opened: u64,
-    /// Objects that are neither in slabs nor at hand.
-    pub missed: u64,
-}
-
-/// The counts of every heap that is somebody's. None when the file does not tell.
-pub fn counts(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Counts>> {
-    let bin = |field| tables.bins.column(field);
-    let (allocations, opened) = (bin("allocations")?, bin("opened")?);
-    let (out, hot) = (bin("out")?, bin("hot")?);
-    let cut = tables.heaps.column("cut_objects")?;
-    let slabs = |row| {
-        let counted = allocations.each(row).zip(opened.each(row));
-        let missed = out.each(row).zip(hot.each(row)).map(|(out, hot)| out.saturating_sub(hot));
-        let counts = counted.zip(missed);
-        counts.map(|((allocations, opened), missed)| SlabCounts { allocations, opened, missed })
-    };
-    let of_heap = |(row, is_part)| Counts {
-        row,
-        is_part,
-        cut: cut.get(row).unwrap_or_default(),
-        slabs: slabs(row).collect(),
-    };
-    let somebodys = heaps.iter().map(|&(row, role)| (row, matches!(role, Role::Part(1..))));
-    Some(std::iter::once((0, false)).chain(somebodys).map(of_heap).collect())
-}
-
 /// The sum of a field of bins over all heaps, by size class. None when the file does not tell.
 pub fn of_bins(bins: &Rows, heaps: &[(usize, Role)], field: &str) -> Option<Vec<u64>> {
     let column = bins.column(field)?;

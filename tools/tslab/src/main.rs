@@ -25,6 +25,7 @@ mod smaps;
 mod snapshot;
 mod symbols;
 mod text;
+mod work;
 
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::holdings::{Allocated, Holdings};
-use crate::live::{self, Counts, InEpochs, Quantity, Role, Tables, Total};
+use crate::holdings::Holdings;
+use crate::live::{self, InEpochs, Quantity, Role, Tables, Total};
 use crate::sampling::Sampling;
 use crate::segment::{Column, Error, Header, Rows, Segment, Source, Unit};
+use crate::work::Work;
 
 /// An epoch's row number is also the lower part of its id.
 pub const DEFAULT_EPOCH: u64 = 0;
@@ -27,8 +28,8 @@ pub struct Snapshot {
     pub epochs: Vec<Epoch>,
     /// All size classes.
     pub classes: Vec<Class>,
-    /// What each heap has allocated; none when the file does not tell.
-    pub heaps: Option<Vec<Counts>>,
+    /// What it has done so far.
+    pub work: Work,
     /// What heaps hold, and how full the tables are.
     pub holdings: Holdings,
     /// Of the default epoch, what is in no class: sampled blocks, each of which lies alone.
@@ -203,6 +204,10 @@ pub struct Class {
     pub opened: Option<u64>,
     /// Objects allocated in slabs so far.
     pub allocations: Option<u64>,
+    /// Times that an empty bin took blocks of a slab.
+    pub refills: Option<u64>,
+    /// Objects freed without room for them at hand.
+    pub returned: Option<u64>,
     /// The figures were changing while they were read: what came out negative counts as 0.
     pub unsettled: bool,
 }
@@ -230,8 +235,9 @@ impl Snapshot {
     /// Reads all that the file tells.
     pub fn read<S: Source>(segment: &Segment<S>) -> Result<Self, Error> {
         let epochs = segment.rows("epochs")?;
-        let heaps = segment.rows("heaps")?;
+        // In this order what a part leaves to a home meanwhile is missed, not counted twice.
         let bins = segment.rows("bins")?;
+        let heaps = segment.rows("heaps")?;
         let classes = segment.rows("classes")?;
         let labels = segment.rows("labels")?;
         let process = segment.rows("process")?;
@@ -256,7 +262,7 @@ impl Snapshot {
             process: process.as_ref().map(figures).unwrap_or_default(),
             epochs: epochs.as_ref().map_or_else(Vec::new, |epochs| reading.epochs(epochs, &whole)),
             classes: reading.classes(bins.as_ref()),
-            heaps: reading.heap_counts(),
+            work: reading.work(),
             holdings: reading.holdings(),
             alone: reading.alone(),
             sampling: Sampling::read(segment)?,
@@ -304,10 +310,9 @@ impl Snapshot {
         moments.flatten().fold(self.header.told_ms, u64::max)
     }
 
-    /// What each heap allocated so far, by its row.
-    pub fn allocated(&self) -> BTreeMap<u64, Allocated> {
-        let heaps = self.heaps.iter().flatten();
-        heaps.map(|heap| (heap.row as u64, Allocated::of(heap))).collect()
+    /// Slabs opened so far.
+    pub fn slabs_opened(&self) -> Option<u64> {
+        sum(self.classes.iter().map(|class| class.opened))
     }
 
     /// The epochs by row.
@@ -317,6 +322,11 @@ impl Snapshot {
 }
 
 impl Class {
+    /// Allocations and frees in slabs that left the fast path.
+    pub fn slow_paths(&self) -> Option<u64> {
+        Some(self.refills?.saturating_add(self.returned?))
+    }
+
     fn hot_bytes(&self) -> Option<u64> {
         Some(self.hot?.saturating_mul(self.bytes?))
     }
@@ -460,8 +470,9 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn heap_counts(&self) -> Option<Vec<Counts>> {
-        live::counts(self.tables?, self.heaps.as_ref()?)
+    fn work(&self) -> Work {
+        let tables = self.tables.filter(|_| self.heaps.is_some());
+        Work::of(self.process, tables, self.heaps.as_deref().unwrap_or_default())
     }
 
     fn holdings(&self) -> Holdings {
@@ -547,6 +558,7 @@ impl Reading<'_> {
         let sums = |field: &str| live::of_bins(bins?, self.heaps.as_ref()?, field);
         let (hot, slabs) = (sums("hot"), sums("slabs"));
         let (opened, allocations) = (sums("opened"), sums("allocations"));
+        let (refills, returned) = (sums("refills"), sums("returned"));
         let live = self.in_default.as_ref();
         let pick = |sums: &Option<Vec<u64>>, class| sums.as_ref()?.get(class).copied();
         let described = |field, class| self.classes?.column(field)?.get(class);
@@ -561,6 +573,8 @@ impl Reading<'_> {
                 slabs: pick(&slabs, class),
                 opened: pick(&opened, class),
                 allocations: pick(&allocations, class),
+                refills: pick(&refills, class),
+                returned: pick(&returned, class),
                 unsettled: live.is_some_and(|live| live.unsettled),
             }
         };

@@ -349,8 +349,10 @@ fn counters_do_not_fall_nor_overflow() {
     };
     assert_eq!(counters(&server.metrics()), [5.0, 2000.0, 4.0]);
     // The program has called exec.
+    image.made_ms += 1;
     image.set("process", 0, "purges", 1);
     image.set("heaps", 3, "cut_objects", 100);
+    image.set_class("bins", 1, "allocations", 1, 0);
     image.set_class("bins", 1, "opened", 1, 1);
     files.add(&image);
     assert_eq!(counters(&server.new_metrics()), [6.0, 2100.0, 5.0]);

@@ -10,6 +10,7 @@ use super::{Answer, Identity, Setting, Subject};
 use crate::segment::Unit;
 use crate::snapshot::{Class, Figure, Live, Totals};
 use crate::text::{self, Align, Grid};
+use crate::work::{CAUSES, SlowPaths};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -22,6 +23,9 @@ pub(super) struct Report {
     alone: Live,
     #[serde(serialize_with = "as_object")]
     process: Vec<Figure>,
+    /// Objects allocated so far.
+    allocations: Option<u64>,
+    slow_paths: SlowPaths,
 }
 
 /// Shows a process.
@@ -50,11 +54,14 @@ impl Report {
             classes: subject.snapshot.classes.clone(),
             alone: subject.snapshot.alone,
             process: subject.snapshot.process.clone(),
+            allocations: subject.snapshot.work.allocations,
+            slow_paths: subject.snapshot.work.slow_paths.clone(),
         }
     }
 
     pub(super) fn text(&self) -> String {
-        format!("{}\n{}\n{}", self.summary(), self.class_grid(), self.process_grid())
+        let (classes, slow_paths) = (self.class_grid(), self.slow_path_grid());
+        format!("{}\n{classes}\n{slow_paths}\n{}", self.summary(), self.process_grid())
     }
 
     fn summary(&self) -> String {
@@ -68,6 +75,7 @@ impl Report {
              live      {} in {}{}\n\
              at hand   {} in free objects that threads keep\n\
              RSS       {}\n\
+             allocated {} so far\n\
              epochs    {} open, {} closed with survivors\n\
              threads   {}\n",
             text::printable(&identity.version),
@@ -77,6 +85,7 @@ impl Report {
             if totals.unsettled { " (changing while they were read)" } else { "" },
             text::bytes(totals.hot_bytes),
             text::bytes(self.rss_bytes),
+            text::count(self.allocations, "object"),
             text::number(totals.epochs_open),
             text::number(totals.epochs_closed_with_survivors),
             text::number(totals.threads),
@@ -110,6 +119,15 @@ impl Report {
                 text::count(objects, "live object")
             ),
         }
+    }
+
+    fn slow_path_grid(&self) -> String {
+        let heads = [("SLOW PATH", Align::Left), ("", Align::Right), ("", Align::Left)];
+        let mut grid = Grid::new(&heads);
+        for ((cause, count), (_, meaning)) in self.slow_paths.each().zip(CAUSES) {
+            grid.row(vec![cause.to_owned(), text::number(count), meaning.to_owned()]);
+        }
+        grid.render()
     }
 
     fn process_grid(&self) -> String {

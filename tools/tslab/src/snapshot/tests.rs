@@ -127,8 +127,8 @@ fn counters_that_wrapped_still_make_differences() {
     image.set_all("heaps", 3, &[("cut_objects", 399), ("freed_objects", u64::MAX)]);
     image.set_all("heaps", 3, &[("cut_bytes", 25_599), ("freed_bytes", u64::MAX)]);
     // Sent 8 in all and taken 4, of which 7 and 4 before they wrapped.
-    image.set_class("bins", 0, "sent", 1, u64::from(u32::MAX) - 5);
-    image.set_class("bins", 1, "taken", 1, u64::from(u32::MAX) - 3);
+    image.set_class("bins", 0, "sent", 1, u64::MAX - 5);
+    image.set_class("bins", 1, "taken", 1, u64::MAX - 3);
     let snapshot = snapshot(&image);
     assert_eq!(figures(epoch(&snapshot, 3).live), (Some(319), Some(154_880), false));
     assert_eq!(snapshot.classes[1].live, Some(135 - 4));

@@ -69,6 +69,7 @@ pub struct Image {
     pub pid: u32,
     pub start_ticks: u64,
     pub page_bytes: u32,
+    pub made_ms: u64,
     pub told_ms: u64,
     pub version: &'static str,
     /// Further bytes in each description, as a newer library might have.
@@ -84,6 +85,7 @@ impl Image {
             pid,
             start_ticks,
             page_bytes: 4096,
+            made_ms: 1000,
             told_ms: TOLD_MS,
             version: "0.1.0",
             more_bytes: 0,
@@ -152,7 +154,7 @@ impl Image {
         add_words(&mut out, &[fields as u32, field_bytes as u32]);
         add_longs(&mut out, &[0x1234]);
         add_words(&mut out, &[self.pid, self.page_bytes]);
-        add_longs(&mut out, &[self.start_ticks, 1000, self.told_ms]);
+        add_longs(&mut out, &[self.start_ticks, self.made_ms, self.told_ms]);
         add_name(&mut out, self.version, 16);
         self.add_tables(&mut out, rows_at);
         self.add_fields(&mut out);
@@ -236,6 +238,7 @@ fn process_fields() -> Vec<Field> {
         long("cached_bytes", GAUGE, BYTES),
         long("large_objects", GAUGE, OBJECTS),
         long("large_bytes", GAUGE, BYTES),
+        long("large_allocations", COUNTER, OBJECTS),
         long("purges", COUNTER, PIECES),
         long("purged_bytes", COUNTER, BYTES),
         long("purges_refused", COUNTER, PIECES),
@@ -288,10 +291,16 @@ fn bin_fields() -> Vec<Field> {
         each("allocations", COUNTER, OBJECTS, 8),
         each("out", GAUGE, OBJECTS, 4),
         each("hot", GAUGE, OBJECTS, 4),
-        each("sent", COUNTER, OBJECTS, 4),
-        each("taken", COUNTER, OBJECTS, 4),
+        each("sent", COUNTER, OBJECTS, 8),
+        each("taken", COUNTER, OBJECTS, 8),
         each("slabs", GAUGE, PIECES, 4),
         each("opened", COUNTER, PIECES, 4),
+        each("refills", COUNTER, PIECES, 8),
+        each("returned", COUNTER, OBJECTS, 8),
+        long("cells_taken", COUNTER, PIECES),
+        long("cells_restarted", COUNTER, PIECES),
+        long("ended_objects", COUNTER, OBJECTS),
+        long("ended_bytes", COUNTER, BYTES),
     ]
 }
 

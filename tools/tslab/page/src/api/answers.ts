@@ -55,6 +55,8 @@ export interface SizeClass {
   readonly slabs: Figure;
   readonly opened: Figure;
   readonly allocations: Figure;
+  readonly refills: Figure;
+  readonly returned: Figure;
   readonly unsettled: boolean;
 }
 
@@ -64,6 +66,10 @@ export interface Stats extends Identity {
   readonly classes: readonly SizeClass[];
   /** The process's own fields, with names that the page may not know. */
   readonly process: Readonly<Record<string, Figure>>;
+  /** Objects so far. */
+  readonly allocations: Figure;
+  /** How often the fast path was left, by cause. */
+  readonly slow_paths: Readonly<Record<string, Figure>>;
 }
 
 export interface Live {

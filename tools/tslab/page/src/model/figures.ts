@@ -1,12 +1,9 @@
 // figures: what is made of a process's figures: parts of its memory, and counts that become rates.
 import type { Figure, SizeClass, Stats } from "../api/answers.js";
-import { plus, sum } from "./epochs.js";
+import { plus } from "./epochs.js";
 
 /** A field of the process; null when its library does not tell. */
 export const field = (stats: Stats, name: string): Figure => stats.process[name] ?? null;
-
-const total = (stats: Stats, name: "opened" | "allocations"): Figure =>
-  sum(stats.classes.map((sizeClass) => sizeClass[name]));
 
 /** A count that the page shows as a rate. */
 export interface Cause {
@@ -15,23 +12,51 @@ export interface Cause {
   readonly count: (stats: Stats) => Figure;
 }
 
-/** Why an allocation took the slow path. */
+const slowPath = (key: string, name: string, meaning: string): Cause => ({
+  name,
+  meaning,
+  count: (stats) => stats.slow_paths[key] ?? null,
+});
+
+export const SLAB_OPENED = slowPath(
+  "slab_opened",
+  "slab opened",
+  "no slab of the size class had room, so another was opened",
+);
+
+/** Why an allocation left the fast path. */
+export const SLOW_ALLOCATIONS: readonly Cause[] = [
+  slowPath("bin_empty", "bin empty", "no block was at hand: up to 64 were taken from a slab"),
+  SLAB_OPENED,
+  slowPath("cell_full", "cell full", "the epoch's newest cell was full: another was taken"),
+  slowPath("cell_restarted", "cell restarted", "the newest cell was full, and all in it free"),
+  slowPath("whole_units", "whole units", "blocks above 32 KiB"),
+  slowPath("sampled", "sampled", "allocations that the profiler took"),
+];
+
+/** Why a free did. */
+export const SLOW_FREES: readonly Cause[] = [
+  slowPath("bin_full", "bin full", "no room at hand for a freed block"),
+  slowPath("other_thread", "other thread", "freed by another thread than allocated it"),
+];
+
+export const LIMIT_REFUSED: Cause = {
+  name: "hard limit",
+  meaning: "the epoch was at its hard limit, and memory was refused",
+  count: (stats) => field(stats, "limits_refused"),
+};
+
+export const SYSTEM_REFUSED: Cause = {
+  name: "system refused",
+  meaning: "the system gave no more memory to the process",
+  count: (stats) => field(stats, "memory_refused"),
+};
+
 export const CAUSES: readonly Cause[] = [
-  {
-    name: "slab opened",
-    meaning: "no slab of the size class had room, so another was opened",
-    count: (stats) => total(stats, "opened"),
-  },
-  {
-    name: "hard limit",
-    meaning: "the epoch was at its hard limit, and memory was refused",
-    count: (stats) => field(stats, "limits_refused"),
-  },
-  {
-    name: "system refused",
-    meaning: "the system gave no more memory to the process",
-    count: (stats) => field(stats, "memory_refused"),
-  },
+  ...SLOW_ALLOCATIONS,
+  ...SLOW_FREES,
+  LIMIT_REFUSED,
+  SYSTEM_REFUSED,
 ];
 
 /** Memory that goes back to the system. */
@@ -56,8 +81,8 @@ export const PURGED_BYTES: Cause = {
 
 export const ALLOCATIONS: Cause = {
   name: "allocations",
-  meaning: "objects allocated in slabs",
-  count: (stats) => total(stats, "allocations"),
+  meaning: "objects allocated",
+  count: (stats) => stats.allocations,
 };
 
 /** All that is kept over time, in the order of its columns. */

@@ -1,4 +1,4 @@
-// slowpath: why allocations are slow, and what goes back to the system, as rates.
+// slowpath: why allocations and frees are slow, and what goes back to the system, as rates.
 import type { JSX } from "preact";
 
 import type { Figure } from "../api/answers.js";
@@ -9,10 +9,15 @@ import {
   CAUSES,
   columnOf,
   field,
+  LIMIT_REFUSED,
   PURGED_BYTES,
   PURGES,
+  SLAB_OPENED,
+  SLOW_ALLOCATIONS,
+  SYSTEM_REFUSED,
   type Cause,
 } from "../model/figures.js";
+import { sum } from "../model/epochs.js";
 import { byteRate, bytes, number, percent, rate } from "../model/text.js";
 import { Panel } from "./fragments.js";
 
@@ -32,7 +37,7 @@ const rateOf = ({ counts }: Watched, cause: Cause): Figure => counts.rate(column
 export function SlowPathPanel({ watched }: PanelProps): JSX.Element {
   const allocations = rateOf(watched, ALLOCATIONS);
   return (
-    <Panel title="Slow path" about={`${rate(allocations)} allocations in slabs`}>
+    <Panel title="Slow path" about={`${rate(allocations)} allocations`}>
       <Rates watched={watched} causes={CAUSES} name="Slow path by cause" />
       <p class="verdict">{verdict(watched, allocations)}</p>
     </Panel>
@@ -41,14 +46,18 @@ export function SlowPathPanel({ watched }: PanelProps): JSX.Element {
 
 /** The cause that weighs most, and what to do about it. */
 function verdict(watched: Watched, allocations: Figure): string {
-  const [opened, limit, system] = CAUSES.map((cause) => rateOf(watched, cause));
-  if ((system ?? 0) > 0) return "The system refuses memory: look at ulimit -v and the cgroup.";
-  if ((limit ?? 0) > 0) return "An epoch is at its hard limit: raise it, or find what fills it.";
-  if (opened == null || allocations === null) return "";
-  if (allocations === 0) return "Nothing is being allocated in slabs.";
+  const now = (cause: Cause): Figure => rateOf(watched, cause);
+  if ((now(SYSTEM_REFUSED) ?? 0) > 0)
+    return "The system refuses memory: look at ulimit -v and the cgroup.";
+  if ((now(LIMIT_REFUSED) ?? 0) > 0)
+    return "An epoch is at its hard limit: raise it, or find what fills it.";
+  const [opened, slow] = [now(SLAB_OPENED), sum(SLOW_ALLOCATIONS.map(now))];
+  if (opened === null || allocations === null) return "";
+  if (allocations === 0) return "Nothing is being allocated.";
   const share = opened / allocations;
-  if (share <= MUCH) return `${percent(share)} of allocations opened a slab: as it should be.`;
-  return `${percent(share)} of allocations opened a slab: epochs may be too short for slabs.`;
+  if (share > MUCH)
+    return `${percent(share)} of allocations opened a slab: epochs may be too short for slabs.`;
+  return slow === null ? "" : `${percent(slow / allocations)} of allocations left the fast path.`;
 }
 
 export function PurgePanel({ watched }: PanelProps): JSX.Element {

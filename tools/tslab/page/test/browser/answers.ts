@@ -3,6 +3,7 @@ import type {
   Epoch,
   Epochs,
   Figure,
+  Identity,
   Leak,
   Leaks,
   Process,
@@ -54,17 +55,22 @@ export function stranger(pid: number, name: string): Told {
   const totals = { ...none, epochs_closed_with_survivors: null, threads: null, unsettled: false };
   return {
     process: { ...process(size), epochs_open: null, epochs_closed_with_survivors: null },
-    stats: { ...identity(size), rss_bytes: size.rss, totals, classes: [], process: {} },
+    stats: {
+      ...identity(size),
+      rss_bytes: size.rss,
+      totals,
+      classes: [],
+      process: {},
+      allocations: null,
+      slow_paths: {},
+    },
     epochs: { ...identity(size), epochs: [] },
     leaks: { ...identity(size), after_ms: 60_000, leaks: [] },
     profile: null,
   };
 }
 
-const identity = ({
-  pid,
-  name,
-}: Size): Omit<Stats, "rss_bytes" | "totals" | "classes" | "process"> => ({
+const identity = ({ pid, name }: Size): Identity => ({
   pid,
   name,
   life: "alive",
@@ -117,6 +123,17 @@ function stats(size: Size, second: number): Stats {
       memory_refused: 0,
       helper_wakeups: 17,
     },
+    allocations: 52_000_000 + second * 230_000,
+    slow_paths: {
+      bin_empty: 800_000 + Math.round(second * 3_400),
+      slab_opened: 10_000 + Math.round(second * 35 + 100 * Math.sin(second / 9)),
+      cell_full: 60_000 + Math.round(second * 900),
+      cell_restarted: 5_000 + Math.round(second * 120),
+      whole_units: 900 + Math.round(second / 3),
+      sampled: 4_000 + Math.round(second * 40),
+      bin_full: 300_000 + Math.round(second * 2_100),
+      other_thread: 90_000 + Math.round(second * 640),
+    },
   };
 }
 
@@ -138,6 +155,8 @@ const classes = (second: number): SizeClass[] =>
     slabs: Math.ceil((live * bytes * 1.2) / (64 * KIB)),
     opened: 2_000 + Math.round(second * 7 + 20 * Math.sin(second / 9)),
     allocations: 9_000_000 + second * 41_000,
+    refills: 150_000 + second * 680,
+    returned: 60_000 + second * 420,
     unsettled: false,
   }));
 

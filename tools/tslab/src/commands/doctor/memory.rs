@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Finding, Found, MIB, Patient, percent, reaches};
-use crate::holdings::{Allocated, TableUse};
+use crate::holdings::TableUse;
 use crate::snapshot::{Class, Snapshot};
 use crate::text;
 
@@ -21,6 +21,8 @@ const ALLOCATIONS: u64 = 100_000;
 const OPENED_PERCENT: u64 = 5;
 const SENT: u64 = 1_000_000;
 const SENT_PERCENT: u64 = 50;
+const RETURNED: u64 = 1_000_000;
+const RETURNED_PERCENT: u64 = 50;
 const ROWS_PERCENT: u64 = 90;
 
 // A process that did not tell of itself for so long sleeps.
@@ -275,8 +277,7 @@ pub(super) fn slow_slabs(patient: &Patient) -> Found {
 pub(super) fn slow_frees(patient: &Patient) -> Found {
     let snapshot = &patient.subject.snapshot;
     let sent = snapshot.holdings.sent?;
-    let counted = snapshot.heaps.as_ref()?.iter().map(|heap| Allocated::of(heap).objects);
-    let allocated = counted.fold(0, u64::saturating_add);
+    let allocated = snapshot.work.allocations?;
     if sent < SENT || !reaches(sent, SENT_PERCENT, allocated) {
         return Some(Vec::new());
     }
@@ -288,6 +289,30 @@ pub(super) fn slow_frees(patient: &Patient) -> Found {
     let advice = "let the thread that allocates free, or give the work an epoch and release it as \
                   a whole";
     Some(vec![Finding::new("slow-frees", what, &evidence, advice.to_owned())])
+}
+
+/// Frees take the slow path, since more objects of a class are freed than threads keep at hand.
+pub(super) fn slow_bins(patient: &Patient) -> Found {
+    let classes = patient.subject.snapshot.classes.iter();
+    let counted = classes.map(|class| Some((class.returned?, class.allocations?, class.bytes)));
+    let counted = counted.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())?;
+    let is_slow = |(returned, allocations, _): &&(u64, u64, Option<u64>)| {
+        *returned >= RETURNED && reaches(*returned, RETURNED_PERCENT, *allocations)
+    };
+    let worst = counted.iter().filter(is_slow).max_by_key(|(returned, ..)| *returned);
+    let Some(&(returned, allocations, bytes)) = worst else { return Some(Vec::new()) };
+    let what = format!(
+        "{returned} freed objects of class {} B found no room at hand, {} % of {allocations}",
+        text::number(bytes),
+        percent(returned, allocations)
+    );
+    let evidence = [
+        ("class_bytes", Value::from(bytes)),
+        ("returned", Value::from(returned)),
+        ("allocations", Value::from(allocations)),
+    ];
+    let advice = "give what is freed together an epoch, and release it as a whole";
+    Some(vec![Finding::new("slow-bins", what, &evidence, advice.to_owned())])
 }
 
 /// Tables of the statistics file have no room.
@@ -433,6 +458,18 @@ mod tests {
             only(&image).starts_with("slow-frees: 1000000 objects were freed by other threads")
         );
         image.set_class("bins", 1, "sent", 1, 999_996);
+        assert!(causes(&image).is_empty());
+    }
+
+    #[test]
+    fn frees_without_room_at_hand_are_slow_when_there_are_many() {
+        let mut image = healthy();
+        image.set_class("bins", 1, "allocations", 1, 2_000_000);
+        image.set_class("bins", 1, "returned", 1, 1_000_000);
+        let expected = "slow-bins: 1000000 freed objects of class 128 B found no room at hand, \
+                        50 % of 2000000 -> give what is freed together an epoch";
+        assert!(only(&image).starts_with(expected), "{}", only(&image));
+        image.set_class("bins", 1, "allocations", 1, 2_000_001);
         assert!(causes(&image).is_empty());
     }
 

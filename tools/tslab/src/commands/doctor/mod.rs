@@ -78,7 +78,7 @@ struct Check {
 }
 
 // In the order in which findings are shown: what hurts first.
-const CHECKS: [Check; 15] = [
+const CHECKS: [Check; 16] = [
     Check {
         name: "memory-refused",
         threshold: "the system refused memory once",
@@ -162,6 +162,12 @@ const CHECKS: [Check; 15] = [
         threshold: "1,000,000 frees by other threads, and half of all allocations",
         needs: "bins.sent",
         look: memory::slow_frees,
+    },
+    Check {
+        name: "slow-bins",
+        threshold: "1,000,000 freed objects of a class found no room at hand, half of all",
+        needs: "bins.returned",
+        look: memory::slow_bins,
     },
     Check {
         name: "full-table",
@@ -276,7 +282,7 @@ mod tests {
     fn a_healthy_process_is_called_so() {
         let subject = Subject::of_bytes(healthy().bytes());
         let report = Report::of(&subject, 60, 600);
-        let expected = "nothing found: 14 checks passed\n\
+        let expected = "nothing found: 15 checks passed\n\
                         not checked: outside, for lack of RSS of a process that runs\n";
         assert_eq!(report.text(), expected);
     }

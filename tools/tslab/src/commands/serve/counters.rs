@@ -1,8 +1,7 @@
 //! What the files do not keep: counts that only grow, as a counter must.
 //!
-//! A thread's part of an epoch takes its counts along when it ends, a process that calls exec
-//! begins anew, and nobody counts leaks. The agent adds up what it sees: what begins and ends
-//! between two readings is missed.
+//! A process that calls exec begins anew, sums fall for a moment while a thread's part of an epoch
+//! ends, and nobody counts leaks. The agent adds up what it sees.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,20 +9,33 @@ use std::sync::Arc;
 use super::Limits;
 use super::labels::{OTHER, known_label};
 use crate::commands::Subject;
-use crate::live::{Counts, SlabCounts};
-use crate::snapshot::{DEFAULT_EPOCH, Epoch};
+use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
+
+/// Something that a process counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Count {
+    /// A field of the process.
+    Own(&'static str),
+    /// Objects allocated.
+    Allocations,
+    /// Times that the fast path was left for this cause.
+    SlowPaths(&'static str),
+    /// Objects of this size class allocated in slabs, by its number.
+    ClassAllocations(usize),
+    /// Its slabs opened.
+    ClassOpened(usize),
+    /// Times that the fast path was left.
+    ClassSlowPaths(usize),
+}
 
 /// Of one process: what it counted before the agent first saw it, and all since.
 #[derive(Debug, Default)]
 pub struct Counters {
-    own: HashMap<&'static str, Tally>,
-    /// Objects allocated in cells.
-    pub cut: u64,
-    /// Of slabs, by number of the size class.
-    pub slabs: Vec<SlabCounts>,
+    counts: HashMap<Count, Tally>,
+    /// Of the file that was read last: a program that is run by exec makes another.
+    made_ms: u64,
     /// Objects of leak candidates, by size class and label.
     pub leaked: BTreeMap<(Arc<str>, Arc<str>), u64>,
-    heaps: HashMap<usize, Counts>,
     seen: HashSet<u64>,
     handlers: BTreeSet<Arc<str>>,
 }
@@ -38,33 +50,31 @@ struct Tally {
     sum: u64,
 }
 
+impl Tally {
+    // What has fallen for a moment counts again once it is beyond what it was.
+    fn add(&mut self, now: u64) {
+        self.sum = self.sum.saturating_add(now.saturating_sub(self.last));
+        self.last = self.last.max(now);
+    }
+}
+
 impl Counters {
-    /// What a field of the process has counted. None: the process does not tell.
-    pub fn own(&self, field: &str) -> Option<u64> {
-        Some(self.own.get(field)?.sum)
+    /// What was counted so far. None: the process does not tell.
+    pub fn get(&self, count: Count) -> Option<u64> {
+        Some(self.counts.get(&count)?.sum)
     }
 
     /// Takes notice of what the process says now.
     pub fn update(&mut self, subject: &Subject, limits: Limits) {
-        for field in OWN {
-            let Some(now) = subject.snapshot.process_figure(field) else { continue };
-            let tally = self.own.entry(field).or_default();
-            tally.sum = tally.sum.saturating_add(grow(&mut tally.last, now));
+        let made_ms = subject.snapshot.header.made_ms;
+        if std::mem::replace(&mut self.made_ms, made_ms) != made_ms {
+            self.counts.values_mut().for_each(|tally| tally.last = 0);
         }
-        if let Some(heaps) = &subject.snapshot.heaps {
-            self.update_heaps(heaps);
+        for (count, now) in counts(&subject.snapshot) {
+            let Some(now) = now else { continue };
+            self.counts.entry(count).or_default().add(now);
         }
         self.update_leaks(subject, limits);
-    }
-
-    fn update_heaps(&mut self, heaps: &[Counts]) {
-        let mut before = std::mem::take(&mut self.heaps);
-        for heap in heaps {
-            let mut last = before.remove(&heap.row).unwrap_or_default();
-            self.cut = self.cut.saturating_add(grow(&mut last.cut, heap.cut));
-            add(&mut self.slabs, &mut last.slabs, &heap.slabs);
-            self.heaps.insert(heap.row, last);
-        }
     }
 
     fn update_leaks(&mut self, subject: &Subject, limits: Limits) {
@@ -126,28 +136,19 @@ fn objects_by_class(epoch: &Epoch) -> Vec<(Arc<str>, u64)> {
     classes
 }
 
-fn add(sums: &mut Vec<SlabCounts>, last: &mut Vec<SlabCounts>, now: &[SlabCounts]) {
-    sums.resize(sums.len().max(now.len()), SlabCounts::default());
-    last.resize(now.len(), SlabCounts::default());
-    for ((sum, last), now) in sums.iter_mut().zip(last).zip(now) {
-        let allocations = grow(&mut last.allocations, now.allocations);
-        sum.allocations = sum.allocations.saturating_add(allocations);
-        sum.opened = sum.opened.saturating_add(grow(&mut last.opened, now.opened));
-    }
-}
-
-// By how much a count grew. It may fall a little, as objects go back into stock, which is no
-// growth later; what has fallen to less than half has begun anew.
-fn grow(last: &mut u64, now: u64) -> u64 {
-    let growth = if now >= *last {
-        now - *last
-    } else if now < *last / 2 {
-        now
-    } else {
-        return 0;
-    };
-    *last = now;
-    growth
+fn counts(snapshot: &Snapshot) -> impl Iterator<Item = (Count, Option<u64>)> {
+    let own = OWN.iter().map(|field| (Count::Own(field), snapshot.process_figure(field)));
+    let slow_paths = snapshot.work.slow_paths.each();
+    let classes = snapshot.classes.iter().enumerate().flat_map(|(number, class)| {
+        [
+            (Count::ClassAllocations(number), class.allocations),
+            (Count::ClassOpened(number), class.opened),
+            (Count::ClassSlowPaths(number), class.slow_paths()),
+        ]
+    });
+    own.chain([(Count::Allocations, snapshot.work.allocations)])
+        .chain(slow_paths.map(|(cause, count)| (Count::SlowPaths(cause), count)))
+        .chain(classes)
 }
 
 #[cfg(test)]
@@ -155,10 +156,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_that_fall_a_little_do_not_grow_and_such_that_begin_anew_do() {
-        let mut last = 0;
-        let growth = [100, 100, 90, 95, 110, 7, 9].map(|now| grow(&mut last, now));
-        assert_eq!(growth, [100, 0, 0, 0, 10, 7, 2]);
+    fn what_falls_for_a_moment_is_not_counted_again() {
+        let mut tally = Tally::default();
+        let sums = [100, 100, 7, 95, 110].map(|now| {
+            tally.add(now);
+            tally.sum
+        });
+        assert_eq!(sums, [100, 100, 100, 100, 110]);
     }
 
     #[test]
@@ -166,25 +170,33 @@ mod tests {
         let mut image = crate::fixture::sample(42, 7);
         let mut counters = Counters::default();
         let limits = Limits { most_labels: 1, leak_after_ms: 0 };
-        let mut after = |purges| {
+        let mut after = |(made_ms, purges)| {
+            image.made_ms = made_ms;
             image.set("process", 0, "purges", purges);
             counters.update(&Subject::of_bytes(image.bytes()), limits);
-            counters.own("purges")
+            counters.get(Count::Own("purges"))
         };
-        let told = [5, 9, 0, 3, u64::MAX, 1].map(&mut after);
+        let told = [(1, 5), (1, 9), (2, 0), (2, 3), (2, u64::MAX), (3, 1)].map(&mut after);
         assert_eq!(told, [5, 9, 9, 12, u64::MAX, u64::MAX].map(Some));
-        assert_eq!(counters.own("open_bytes"), None);
+        assert_eq!(counters.get(Count::Own("open_bytes")), None);
     }
 
     #[test]
-    fn heaps_that_end_leave_their_counts() {
-        let class = |allocations| SlabCounts { allocations, ..SlabCounts::default() };
-        let heap = |row, cut| Counts { row, cut, slabs: vec![class(cut)], ..Counts::default() };
+    fn a_part_that_ends_is_counted_once() {
+        let mut image = crate::fixture::sample(42, 7);
         let mut counters = Counters::default();
-        counters.update_heaps(&[heap(1, 10), heap(2, 5)]);
-        counters.update_heaps(&[heap(1, 12)]);
-        counters.update_heaps(&[heap(1, 12), heap(2, 4)]);
-        assert_eq!((counters.cut, counters.slabs[0].allocations), (21, 21));
+        let mut after = |state, ended_objects| {
+            image.set("heaps", 3, "state", state);
+            image.set("bins", 1, "ended_objects", ended_objects);
+            counters.update(
+                &Subject::of_bytes(image.bytes()),
+                Limits { most_labels: 1, leak_after_ms: 0 },
+            );
+            counters.get(Count::Allocations)
+        };
+        let told =
+            [(1, 0), (0, 0), (0, 1_000), (0, 1_500)].map(|(state, ended)| after(state, ended));
+        assert_eq!(told, [2_000, 2_000, 2_000, 2_500].map(Some));
     }
 
     #[test]

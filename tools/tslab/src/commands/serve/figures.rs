@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Limits;
-use super::counters::Counters;
+use super::counters::{Count, Counters};
 use super::labels::by_label;
 use super::samples::{Histogram, OfProcess, Samples, Value};
 use crate::commands::Subject;
 use crate::snapshot::{Class, DEFAULT_EPOCH, Snapshot, State};
+use crate::work::CAUSES;
 
 /// Bounds of `tslab_epoch_age_seconds`, in seconds.
 const AGES: [f64; 7] = [0.1, 1.0, 10.0, 60.0, 600.0, 3_600.0, 86_400.0];
@@ -61,12 +62,13 @@ fn add_process(out: &mut OfProcess, subject: &Subject, counters: &Counters) {
         out.gauge(metric, &[], snapshot.process_figure(field));
     }
     for (metric, field) in COUNTERS {
-        out.counter(metric, &[], counters.own(field));
+        out.counter(metric, &[], counters.get(Count::Own(field)));
     }
-    let in_slabs = counters.slabs.iter().map(|class| class.allocations);
-    let all = in_slabs.fold(counters.cut, u64::saturating_add);
-    let allocations = snapshot.heaps.as_ref().map(|_| all);
-    out.counter("tslab_allocations_total", &[], allocations);
+    out.counter("tslab_allocations_total", &[], counters.get(Count::Allocations));
+    for (cause, _) in CAUSES {
+        let count = counters.get(Count::SlowPaths(cause));
+        out.counter("tslab_slow_paths_total", &[&cause.into()], count);
+    }
 }
 
 // Of a size class. None: not known.
@@ -77,6 +79,7 @@ struct ClassFigures {
     slabs: Option<u64>,
     allocations: Option<u64>,
     opened: Option<u64>,
+    slow_paths: Option<u64>,
 }
 
 impl ClassFigures {
@@ -103,6 +106,7 @@ fn add_classes(out: &mut OfProcess, snapshot: &Snapshot, counters: &Counters) {
         out.gauge("tslab_class_slabs", &label, class.slabs);
         out.counter("tslab_class_allocations_total", &label, class.allocations);
         out.counter("tslab_class_slabs_opened_total", &label, class.opened);
+        out.counter("tslab_class_slow_paths_total", &label, class.slow_paths);
     }
 }
 
@@ -113,13 +117,13 @@ fn class_figures(
     counters: &Counters,
 ) -> ClassFigures {
     let in_bytes = |objects: u64| Some(objects.saturating_mul(class.bytes?));
-    let counted = counters.slabs.get(number);
     ClassFigures {
         live_bytes: class.live.and_then(|live| in_bytes(live.saturating_add(elsewhere))),
         hot_bytes: class.hot.and_then(in_bytes),
         slabs: class.slabs,
-        allocations: counted.map(|counts| counts.allocations),
-        opened: counted.map(|counts| counts.opened),
+        allocations: counters.get(Count::ClassAllocations(number)),
+        opened: counters.get(Count::ClassOpened(number)),
+        slow_paths: counters.get(Count::ClassSlowPaths(number)),
     }
 }
 
@@ -132,9 +136,9 @@ fn live_elsewhere(snapshot: &Snapshot) -> BTreeMap<u64, u64> {
         let sum = objects.entry(bytes).or_default();
         *sum = sum.saturating_add(more);
     };
-    let parts = snapshot.heaps.iter().flatten().filter(|heap| heap.is_part);
-    for (class, counts) in parts.flat_map(|heap| snapshot.classes.iter().zip(&heap.slabs)) {
-        add(class.bytes, counts.missed);
+    let in_parts = snapshot.holdings.in_parts.iter().flatten();
+    for (class, objects) in snapshot.classes.iter().zip(in_parts) {
+        add(class.bytes, *objects);
     }
     for survivors in snapshot.epochs.iter().flat_map(|epoch| &epoch.survivors) {
         add(survivors.class_bytes, survivors.objects);

@@ -67,6 +67,8 @@ fn figures_of_the_process() {
             ("tslab_hot_bytes", "", "2432"),
             ("tslab_threads", "", "1"),
             ("tslab_allocations_total", "", "2000"),
+            ("tslab_slow_paths_total", ",cause=\"slab_opened\"", "4"),
+            ("tslab_slow_paths_total", ",cause=\"other_thread\"", "8"),
             ("tslab_purges_total", "", "5"),
             ("tslab_epochs", ",state=\"open\"", "1"),
             ("tslab_epochs", ",state=\"closed\"", "1"),
@@ -91,6 +93,7 @@ fn figures_of_classes() {
             ("tslab_class_slabs", class, "2"),
             ("tslab_class_allocations_total", class, "1000"),
             ("tslab_class_slabs_opened_total", class, "4"),
+            ("tslab_class_slow_paths_total", class, "0"),
             // 18 in a thread's part of an epoch, 17 survivors.
             ("tslab_class_live_bytes", ",class=\"256\"", "8960"),
         ],

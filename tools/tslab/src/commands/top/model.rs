@@ -7,7 +7,7 @@ use std::time::Duration;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 
 use super::sample::{Key, Sample};
-use crate::holdings::{Allocated, allocated_between};
+use crate::commands::watch::growth;
 
 // Looks that sparklines remember: one a column of a wide terminal.
 const MOST_HISTORY: usize = 256;
@@ -111,7 +111,9 @@ impl Process {
     }
 
     fn update(&mut self, sample: Sample, seconds: f64) {
-        self.allocations_a_s = rate(self.heaps(), heaps_of(&sample), seconds);
+        let before = allocations_of(&self.sample);
+        let growth = growth(before, allocations_of(&sample), seconds);
+        self.allocations_a_s = growth.filter(|_| seconds > 0.0);
         self.sample = sample;
         self.has_ended = false;
         self.remember();
@@ -137,28 +139,14 @@ impl Process {
         let live = self.live_bytes().filter(|live| *live > 0)?;
         Some(self.sample.rss_bytes? as f64 / live as f64)
     }
-
-    fn heaps(&self) -> Option<&BTreeMap<u64, Allocated>> {
-        heaps_of(&self.sample)
-    }
 }
 
 fn live_of(sample: &Sample) -> Option<u64> {
     sample.told.as_ref().ok()?.totals.live_bytes
 }
 
-fn heaps_of(sample: &Sample) -> Option<&BTreeMap<u64, Allocated>> {
-    sample.told.as_ref().ok().map(|told| &told.heaps)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "it is shown in three digits")]
-fn rate(
-    before: Option<&BTreeMap<u64, Allocated>>,
-    after: Option<&BTreeMap<u64, Allocated>>,
-    seconds: f64,
-) -> Option<f64> {
-    let objects = allocated_between(before?, after?).objects;
-    (seconds > 0.0).then(|| objects as f64 / seconds)
+fn allocations_of(sample: &Sample) -> Option<u64> {
+    sample.told.as_ref().ok()?.allocations
 }
 
 /// All that is shown, and how.

@@ -1,14 +1,13 @@
 //! What all processes of this machine tell at one moment.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
 use crate::commands::account::held_by_default;
 use crate::commands::{Subject, epochs};
-use crate::holdings::Allocated;
 use crate::host::{self, Entry, Life};
 use crate::snapshot::{DEFAULT_EPOCH, Snapshot, Totals};
 
@@ -47,8 +46,8 @@ pub struct Told {
     pub epochs: Vec<epochs::Row>,
     /// Size classes that hold something, those that hold most first.
     pub classes: Vec<ClassRow>,
-    /// What heaps allocated so far.
-    pub heaps: BTreeMap<u64, Allocated>,
+    /// Objects allocated so far.
+    pub allocations: Option<u64>,
 }
 
 /// A size class.
@@ -123,7 +122,7 @@ impl Told {
             dirty_bytes: snapshot.process_figure("dirty_bytes"),
             epochs,
             classes: classes(snapshot),
-            heaps: snapshot.allocated(),
+            allocations: snapshot.work.allocations,
         }
     }
 }

@@ -1,0 +1,178 @@
+#include "epoch/tally.h"
+
+#include "alloc/fast.h"
+#include "epoch/mixed.h"
+#include "epoch/remote.h"
+#include "epoch/report.h"
+#include "epochs.h"
+#include "homes.h"
+#include "told.h"
+
+enum { COUNT = 1000 };
+
+static struct tsl_heap *mine, *other;
+
+static void *live[COUNT];
+static unsigned live_count;
+
+static void open_homes(void) { homes_open((size_t)1 << 28, &mine, &other); }
+
+static void alloc_many(size_t bytes, unsigned count) {
+  live_count = 0;
+  for (; live_count < count; live_count++) {
+    live[live_count] = tsl_fast_malloc(bytes);
+    CHECK(live[live_count] != NULL);
+  }
+}
+
+static void free_last(unsigned count) {
+  for (; count != 0; count--) tsl_fast_free(live[--live_count]);
+}
+
+static const struct tsl_tally *tally_of(const struct tsl_heap *home, size_t bytes) {
+  return &home->store->tallies[tsl_sizeclass_of(bytes)];
+}
+
+static uint64_t allocations(const struct tsl_heap *heap, size_t bytes) {
+  unsigned class = tsl_sizeclass_of(bytes);
+  uint64_t at_hand = heap->bins[class].until + tsl_stock_blocks(&heap->store->stocks[class]);
+  return heap->store->allocations[class] - at_hand;
+}
+
+static void every_word_that_is_taken_counts(void) {
+  open_homes();
+  alloc_many(64, COUNT);
+  const struct tsl_tally *tally = tally_of(mine, 64);
+  unsigned at_hand = tsl_stock_blocks(&mine->store->stocks[tsl_sizeclass_of(64)]);
+  CHECK_EQ(tally->refilled, COUNT + at_hand);
+  CHECK_EQ(tally->refills, (COUNT + 63) / 64);
+  CHECK_EQ(tally->opened, 1);
+  CHECK_EQ(tsl_tally_returned(tally), 0);
+}
+
+static void what_a_full_bin_does_not_take_is_returned(void) {
+  open_homes();
+  alloc_many(32768, COUNT);
+  const struct tsl_tally *tally = tally_of(mine, 32768);
+  uint64_t before = tally->refilled;
+  free_last(COUNT);
+  CHECK_EQ(tally->refilled, before);
+  CHECK_EQ(tsl_tally_returned(tally) + tsl_heap_hot_blocks(mine, tsl_sizeclass_of(32768)),
+           tally->refilled);
+  CHECK_GE(tsl_tally_returned(tally), COUNT - 64);
+}
+
+// A class that comes to rest returns nothing: nobody freed what it puts back.
+static void rest_is_not_a_return(void) {
+  open_homes();
+  alloc_many(64, COUNT);
+  free_last(100);
+  tsl_heap_rest_all(mine);
+  CHECK_EQ(tsl_heap_hot_blocks(mine, tsl_sizeclass_of(64)), 0);
+  CHECK_EQ(tsl_tally_returned(tally_of(mine, 64)), 0);
+}
+
+// Those are told as taken.
+static void what_others_free_is_not_returned(void) {
+  open_homes();
+  alloc_many(64, COUNT);
+  tsl_heap_current = other;
+  free_last(COUNT);
+  tsl_remote_send_all(other);
+  tsl_heap_current = mine;
+  tsl_heap_look_at_ready(mine, UINT32_MAX);
+  CHECK_GE(tally_of(mine, 64)->taken, COUNT - 100);
+  CHECK_EQ(tsl_tally_returned(tally_of(mine, 64)), 0);
+  CHECK_EQ(tally_of(other, 64)->sent, COUNT);
+}
+
+// An epoch of `mine` in which blocks were allocated, freed, and left; who ends it counts them.
+static void use_an_epoch(size_t first_cell_bytes, struct tsl_heap *ender) {
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  alloc_many(48, COUNT);
+  free_last(COUNT / 2);
+  epochs_leave(&scope);
+  tsl_heap_current = ender;
+  epochs_close(epoch, COUNT / 2);
+  tsl_heap_current = mine;
+}
+
+static void parts_leave_what_they_counted_in_cells(void) {
+  open_homes();
+  use_an_epoch(0, mine);
+  CHECK_EQ(mine->store->cells.ended_objects, COUNT);
+  CHECK_EQ(mine->store->cells.ended_granules, COUNT * 3);
+  CHECK_EQ(mine->store->cells.taken, 2);
+  use_an_epoch(0, other);
+  CHECK_EQ(mine->store->cells.ended_objects, COUNT);
+  CHECK_EQ(other->store->cells.ended_objects, COUNT);
+}
+
+static void parts_leave_what_they_counted_in_slabs(void) {
+  open_homes();
+  uint32_t seen = mine->store->rest_total[tsl_sizeclass_of(48)];
+  use_an_epoch(TSLAB_NO_CELLS, mine);
+  CHECK_EQ(allocations(mine, 48), COUNT);
+  CHECK_EQ(mine->store->rest_total[tsl_sizeclass_of(48)] - seen, COUNT);
+  CHECK_EQ(tally_of(mine, 48)->opened, 1);
+  CHECK_EQ(tally_of(mine, 48)->refills, (COUNT + 63) / 64);
+  CHECK_EQ(tsl_tally_out(tally_of(mine, 48)), 0);
+  CHECK_EQ(tsl_tally_returned(tally_of(mine, 48)), 0);
+  use_an_epoch(TSLAB_NO_CELLS, other);
+  CHECK_EQ(allocations(mine, 48), COUNT);
+  CHECK_EQ(allocations(other, 48), COUNT);
+}
+
+// In the child of a fork, before its thread has a heap.
+static void without_a_home_the_parts_own_one_counts(void) {
+  open_homes();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  struct tsl_heap *part = tsl_heap_take_part(mine, tsl_epoch_slot(epoch));
+  tsl_heap_current = part;
+  alloc_many(48, COUNT);
+  tsl_heap_lay_down(part);
+  tsl_heap_current = &tsl_heap_empty;
+  tsl_tally_end(part);
+  CHECK_EQ(allocations(mine, 48), COUNT);
+}
+
+static void an_empty_cell_that_is_cut_anew_counts(void) {
+  open_homes();
+  tslab_scope scope;
+  epochs_enter(&scope, epochs_open());
+  for (unsigned i = 0; i < COUNT; i++) tsl_fast_free(tsl_fast_malloc(400));
+  epochs_leave(&scope);
+  CHECK_EQ(mine->store->cells.taken, 1);
+  CHECK_GE(mine->store->cells.restarted, COUNT / 10);
+}
+
+static void heirs_tell_at_once(void) {
+  open_homes();
+  tsl_report_start();
+  use_an_epoch(0, other);
+  use_an_epoch(TSLAB_NO_CELLS, other);
+  const struct tsl_bins_row *row = TSL_ROW(bins, other->number);
+  CHECK_EQ(row->ended_objects + row->allocations[tsl_sizeclass_of(48)], 2 * COUNT);
+  CHECK_EQ(row->ended_bytes, other->store->cells.ended_granules * 16);
+  CHECK_GE(row->refills[tsl_sizeclass_of(48)], 1);
+  CHECK_EQ(((struct tsl_heaps_row *)TSL_ROW(heaps, other->number))->state, 1);
+  tsl_report_heap(mine);
+  row = TSL_ROW(bins, mine->number);
+  CHECK_EQ(row->cells_taken, mine->store->cells.taken);
+  CHECK_EQ(row->cells_restarted, mine->store->cells.restarted);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(every_word_that_is_taken_counts);
+  RUN(what_a_full_bin_does_not_take_is_returned);
+  RUN(what_others_free_is_not_returned);
+  RUN_UNLESS_SECURE(parts_leave_what_they_counted_in_cells);
+  RUN_UNLESS_SECURE(rest_is_not_a_return);
+  RUN_UNLESS_SECURE(parts_leave_what_they_counted_in_slabs);
+  RUN(without_a_home_the_parts_own_one_counts);
+  RUN_UNLESS_SECURE(an_empty_cell_that_is_cut_anew_counts);
+  RUN(heirs_tell_at_once);
+  return test_status();
+}

@@ -1,0 +1,149 @@
+//! What a process has done so far, over all its heaps: counts that only grow.
+//!
+//! A thread's part of an epoch leaves its counts to a home when it ends. What is read meanwhile may
+//! lack them, or have them twice.
+
+use serde::Serialize;
+use serde::ser::SerializeMap;
+
+use crate::live::{self, Role, Tables};
+use crate::segment::Rows;
+
+/// None: the file does not tell.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    /// Objects allocated: in slabs, in cells, and as whole units.
+    pub allocations: Option<u64>,
+    /// How often the fast path was left.
+    pub slow_paths: SlowPaths,
+}
+
+/// How often allocations and frees left the fast path, by cause.
+#[derive(Clone, Debug, Default)]
+pub struct SlowPaths([Option<u64>; CAUSES.len()]);
+
+/// Why the fast path is left, and what that means.
+pub const CAUSES: [(&str, &str); 8] = [
+    ("bin_empty", "no block was at hand: up to 64 were taken from a slab"),
+    ("slab_opened", "and no slab had one: another was opened"),
+    ("cell_full", "the epoch's newest cell was full: another was taken"),
+    ("cell_restarted", "the newest cell was full, and all in it free: it was begun anew"),
+    ("whole_units", "blocks above 32 KiB"),
+    ("sampled", "allocations that the profiler took"),
+    ("bin_full", "freed blocks for which there was no room at hand"),
+    ("other_thread", "blocks freed by another thread than allocated them"),
+];
+
+impl Work {
+    /// Adds up what the tables tell.
+    pub fn of(process: Option<&Rows>, tables: Option<Tables>, roles: &[(usize, Role)]) -> Self {
+        let own = |field| process?.column(field)?.get(0);
+        let all = |field| Some(total(&live::of_bins(tables?.bins, roles, field)?));
+        let (opened, refills) = (all("opened"), all("refills"));
+        let with_room = || Some(refills?.saturating_sub(opened?));
+        Self {
+            allocations: tables.and_then(|tables| allocations(process, tables, roles)),
+            slow_paths: SlowPaths([
+                with_room(),
+                opened,
+                all("cells_taken"),
+                all("cells_restarted"),
+                own("large_allocations"),
+                own("samples_taken"),
+                all("returned"),
+                all("sent"),
+            ]),
+        }
+    }
+}
+
+impl SlowPaths {
+    /// Each cause with its count.
+    pub fn each(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+        CAUSES.iter().zip(self.0).map(|((cause, _), count)| (*cause, count))
+    }
+}
+
+impl Serialize for SlowPaths {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(CAUSES.len()))?;
+        for (cause, count) in self.each() {
+            map.serialize_entry(cause, &count)?;
+        }
+        map.end()
+    }
+}
+
+fn total(classes: &[u64]) -> u64 {
+    classes.iter().fold(0, |sum, count| sum.saturating_add(*count))
+}
+
+// Older libraries tell neither of parts that have ended nor of whole units.
+fn allocations(process: Option<&Rows>, tables: Tables, roles: &[(usize, Role)]) -> Option<u64> {
+    let in_slabs = total(&live::of_bins(tables.bins, roles, "allocations")?);
+    let cut = tables.heaps.column("cut_objects")?;
+    let in_cells = roles.iter().filter_map(|&(row, _)| cut.get(row)).fold(0, u64::saturating_add);
+    let ended = live::of_bins(tables.bins, roles, "ended_objects").map(|ended| total(&ended));
+    let large = process.and_then(|process| process.column("large_allocations")?.get(0));
+    let parts = [in_cells, ended.unwrap_or_default(), large.unwrap_or_default()];
+    Some(parts.into_iter().fold(in_slabs, u64::saturating_add))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Image, sample};
+    use crate::segment::Segment;
+    use crate::snapshot::Snapshot;
+
+    fn work(image: &Image) -> Work {
+        Snapshot::read(&Segment::open(image.bytes()).unwrap()).unwrap().work
+    }
+
+    fn count(work: &Work, cause: &str) -> Option<u64> {
+        work.slow_paths.each().find(|(known, _)| *known == cause).unwrap().1
+    }
+
+    #[test]
+    fn allocations_are_those_of_slabs_cells_and_whole_units() {
+        let mut image = sample(42, 7);
+        assert_eq!(work(&image).allocations, Some(2_000));
+        image.set("process", 0, "large_allocations", 30);
+        image.set("bins", 2, "ended_objects", 400);
+        assert_eq!(work(&image).allocations, Some(2_430));
+    }
+
+    #[test]
+    fn a_part_that_ends_leaves_its_counts() {
+        let mut image = sample(42, 7);
+        image.set("heaps", 3, "state", 0);
+        assert_eq!(work(&image).allocations, Some(1_000));
+        image.set("bins", 1, "ended_objects", 1_000);
+        assert_eq!(work(&image).allocations, Some(2_000));
+    }
+
+    #[test]
+    fn slow_paths_have_causes() {
+        let mut image = sample(42, 7);
+        image.set_class("bins", 1, "refills", 1, 20);
+        image.set_class("bins", 2, "refills", 3, 2);
+        image.set_class("bins", 1, "returned", 1, 50);
+        image.set_all("bins", 1, &[("cells_taken", 6), ("cells_restarted", 7)]);
+        image.set_all("process", 0, &[("large_allocations", 8), ("samples_taken", 9)]);
+        let work = work(&image);
+        let counts: Vec<_> = work.slow_paths.each().map(|(_, count)| count.unwrap()).collect();
+        assert_eq!(counts, [18, 4, 6, 7, 8, 9, 50, 8]);
+    }
+
+    #[test]
+    fn what_the_file_does_not_have_is_not_known() {
+        let mut image = sample(42, 7);
+        image.forget("bins", "refills");
+        let without = work(&image);
+        assert_eq!((count(&without, "bin_empty"), count(&without, "slab_opened")), (None, Some(4)));
+        image.tables.retain(|table| table.name != "bins");
+        let without = work(&image);
+        assert_eq!((without.allocations, count(&without, "bin_full")), (None, None));
+        assert_eq!(count(&without, "sampled"), Some(0));
+    }
+}
