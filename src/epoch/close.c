@@ -81,6 +81,7 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
     next = tsl_load_relaxed(&heap->epoch_next);
     bool is_mine = heap->home == tsl_heap_current->home;
     if (is_mine) tsl_store_relaxed(&heap->holds, 1);
+    tsl_report_scopes(heap);
     tsl_scope_end_heap(heap, survivors);
     if (!is_mine) tsl_heap_let_go(heap);
   }

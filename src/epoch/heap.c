@@ -7,6 +7,7 @@
 #include "epoch/home_units.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
+#include "epoch/quarantine.h"
 #include "epoch/remains.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"
@@ -66,13 +67,17 @@ static unsigned bin_limit(unsigned class) {
   return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 8, 64);
 }
 
+// The heap has it when it is whole: a fork may come between.
 static void store_open(struct tsl_heap *heap, uint32_t number) {
-  heap->store = (struct tsl_store *)(tsl_region.stores + (uintptr_t)number * TSL_STORE_BYTES);
+  uintptr_t address = tsl_region.stores + (uintptr_t)number * TSL_STORE_BYTES;
+  struct tsl_store *store = (struct tsl_store *)address;
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    heap->store->allocations[class] = heap->bins[class].until;
-    heap->store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
-    heap->store->tallies[class] = tsl_tally_new(class);
+    store->allocations[class] = heap->bins[class].until;
+    store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
+    store->tallies[class] = tsl_tally_new(class);
   }
+  tsl_compiler_fence();  // pairs: heap-store
+  heap->store = store;
 }
 
 static struct tsl_tally *heap_tally(struct tsl_heap *heap, unsigned class) {
@@ -113,11 +118,12 @@ void tsl_heap_mend(struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     struct tsl_stock *stock = &heap->store->stocks[class];
     heap->bins[class].room = (int32_t)bin_limit(class) - bin_length(&heap->bins[class]);
+    heap->store->allocations[class] -= tsl_stock_blocks(stock);
     stock->run = 0;
     stock->rest = 0;
     for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
       tsl_slab_recount(slab);
-    heap_tally(heap, class)->out = 0 - heap_tally(heap, class)->untold;
+    tsl_tally_forget_out(heap_tally(heap, class), class);
   }
   for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
     heap_tally(heap, tsl_slab_at(unit)->class)->out += tsl_slab_at(unit)->out;
@@ -304,10 +310,7 @@ static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
 }
 
 TSL_NOINLINE static void heap_tell(struct tsl_heap *heap, unsigned class) {
-  struct tsl_tally *tally = heap_tally(heap, class);
-  uint32_t more = tsl_tally_most_untold[class] - tally->untold;
-  tally->untold += more;
-  tally->out -= more;
+  tsl_tally_tell(heap_tally(heap, class), class);
   tsl_report_bin(heap, class);
 }
 
@@ -351,33 +354,19 @@ static unsigned block_class(const void *block) { return tsl_entry_code(tsl_map_l
 // Whether a block of the heap is free, or on its way there.
 static bool heap_holds(const struct tsl_heap *heap, struct tsl_place place, const void *block) {
   unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
-  if ((place.slab->free[word] | tsl_load_relaxed(&place.slab->remote[word])) >> bit & 1)
-    return true;
-  for (unsigned i = 0; i < TSL_QUARANTINE_BLOCKS; i++) {
-    if (heap->store->quarantine[i] == block) return true;
-  }
-  return false;
+  uint64_t free = place.slab->free[word] | tsl_load_relaxed(&place.slab->remote[word]);
+  return (free >> bit & 1) != 0 || tsl_quarantine_has(heap, block);
 }
 
-// The block takes the place of the oldest one in the quarantine, which becomes free.
+// The block waits in the quarantine; the one that has waited longest becomes free.
 static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (place.index < 0) return tsl_slab_report_interior(block);
   if (heap_holds(heap, place, block)) return tsl_slab_report_twice(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
-  void **slot = &heap->store->quarantine[heap->store->quarantine_next++ % TSL_QUARANTINE_BLOCKS];
-  void *oldest = *slot;
-  *slot = block;
+  void *oldest = tsl_quarantine_swap(heap, block);
   if (oldest != NULL) heap_put(heap, block_class(oldest), oldest);
   tsl_report_bin(heap, class);
-}
-
-static void heap_empty_quarantine(struct tsl_heap *heap) {
-  for (unsigned i = 0; i < TSL_QUARANTINE_BLOCKS; i++) {
-    void *block = heap->store->quarantine[i];
-    heap->store->quarantine[i] = NULL;
-    if (block != NULL) heap_put(heap, block_class(block), block);
-  }
 }
 
 void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
@@ -412,9 +401,12 @@ static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
 
 static void stock_drain(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
-  heap->store->allocations[class] -= tsl_stock_blocks(stock);
-  heap_tally(heap, class)->rested += tsl_stock_blocks(stock);
-  while (stock->run != 0 || tsl_stock_run(stock)) heap_put(heap, class, tsl_stock_pop(stock));
+  while (stock->run != 0 || tsl_stock_run(stock)) {
+    void *block = tsl_stock_pop(stock);
+    heap->store->allocations[class]--;
+    heap_tally(heap, class)->rested++;
+    heap_put(heap, class, block);
+  }
 }
 
 static void tally_refill(struct tsl_tally *tally, unsigned blocks) {
@@ -483,6 +475,7 @@ static void heap_recount(struct tsl_heap *heap, unsigned class) {
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->store->sparse_due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   heap_count(heap, class);
+  tsl_report_bin(heap, class);
   if (home->awake && now_ms >= due_ms) heap_tick(home);
 }
 
@@ -534,9 +527,9 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32
   bin_check(heap, class);
   tsl_store_relaxed(&heap->home->inside, 1);
   bool filled = heap_refill_stock(heap, class);
+  if (filled && sampled > 1) stock_cut(heap, class, sampled - 1);
   tsl_store_relaxed(&heap->home->inside, inside);
   if (!filled) return bin_take_last(heap, class);
-  if (sampled > 1) stock_cut(heap, class, sampled - 1);
   stock_count(heap, class);
   tsl_report_bin(heap, class);
   tsl_stock_run(stock);
@@ -597,23 +590,33 @@ static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
   if (place.index < 0) return tsl_slab_report_interior(block);
   if (!tsl_slab_put(place.slab, (unsigned)place.index)) return tsl_slab_report_twice(block);
   heap_tally(heap, class)->out--;
-  heap_tally(heap, class)->rested++;
   if (!place.slab->listed) tsl_stock_list(&heap->store->stocks[class], place.slab);
 }
 
+static void bin_lay_down(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  for (bin_check(heap, class); bin->head != &tsl_bin_end; bin_check(heap, class)) {
+    uintptr_t *block = bin->head;
+    bin->head = (void *)(*block ^ (uintptr_t)block);
+    heap_tally(heap, class)->rested++;
+    lay_down(heap, class, block);
+  }
+  bin->room = (int32_t)bin_limit(class);
+}
+
+static void stock_lay_down(struct tsl_heap *heap, unsigned class) {
+  struct tsl_stock *stock = &heap->store->stocks[class];
+  heap->store->allocations[class] -= tsl_stock_blocks(stock);
+  heap_tally(heap, class)->rested += tsl_stock_blocks(stock);
+  while (stock->run != 0 || tsl_stock_run(stock)) lay_down(heap, class, tsl_stock_pop(stock));
+}
+
 void tsl_heap_lay_down(struct tsl_heap *heap) {
-  heap_empty_quarantine(heap);
+  for (void *block; (block = tsl_quarantine_take(heap)) != NULL;)
+    lay_down(heap, block_class(block), block);
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
-    struct tsl_bin *bin = &heap->bins[class];
-    struct tsl_stock *stock = &heap->store->stocks[class];
-    for (bin_check(heap, class); bin->head != &tsl_bin_end; bin_check(heap, class)) {
-      uintptr_t *block = bin->head;
-      bin->head = (void *)(*block ^ (uintptr_t)block);
-      lay_down(heap, class, block);
-    }
-    bin->room = (int32_t)bin_limit(class);
-    heap->store->allocations[class] -= tsl_stock_blocks(stock);
-    while (stock->run != 0 || tsl_stock_run(stock)) lay_down(heap, class, tsl_stock_pop(stock));
+    bin_lay_down(heap, class);
+    stock_lay_down(heap, class);
   }
 }
 
@@ -629,7 +632,8 @@ static void heap_close_empty(struct tsl_heap *heap) {
 }
 
 void tsl_heap_rest_all(struct tsl_heap *heap) {
-  heap_empty_quarantine(heap);
+  for (void *block; (block = tsl_quarantine_take(heap)) != NULL;)
+    heap_put(heap, block_class(block), block);
   tsl_remote_send_all(heap);
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     bin_drain(heap, class, UINT32_MAX);
@@ -637,21 +641,12 @@ void tsl_heap_rest_all(struct tsl_heap *heap) {
   }
 }
 
-static size_t heap_quarantined(const struct tsl_heap *heap, unsigned class) {
-  size_t count = 0;
-  for (unsigned i = 0; TSL_SECURE && i < TSL_QUARANTINE_BLOCKS; i++) {
-    const void *block = tsl_load_relaxed(&heap->store->quarantine[i]);
-    count += block != NULL && block_class(block) == class;
-  }
-  return count;
-}
-
 size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
   const struct tsl_stock *stock = &heap->store->stocks[class];
   int32_t room = tsl_load_relaxed(&heap->bins[class].room);
   uint32_t run = tsl_load_relaxed(&stock->run);
   uint64_t rest = tsl_load_relaxed(&stock->rest);
-  size_t quarantined = heap_quarantined(heap, class);
+  size_t quarantined = tsl_quarantine_blocks(heap, class);
   return (size_t)((int32_t)bin_limit(class) - room) + run + tsl_bit_count(rest) + quarantined;
 }
 
@@ -663,6 +658,7 @@ void tsl_heap_collect(struct tsl_heap *heap) {
   if (TSL_SECURE) heap_close_empty(heap);
   tsl_home_units_trim(heap, 0);
   tsl_store_relaxed(&heap->home->inside, 0);
+  tsl_report_heap(heap);
   tsl_invariant(tsl_heap_valid(heap));
 }
 

@@ -135,7 +135,8 @@ struct tsl_heap {
   uint64_t freed_granules;       // [owner] and what they took, gaps included
   uintptr_t told_next;           // [owner] cell_next and
   uint64_t told_freed;           // [owner] cell_freed when they were last reported
-  uint64_t told_granules;        // [owner] cut_granules when its cells were
+  uint64_t told_granules;        // [owner] cut_granules and
+  uint64_t told_freed_granules;  // [owner] freed_granules when its cells were
   uint64_t told_ms;              // [owner] home heap: when it last reported all
   uint32_t thread;               // [owner] home heap: its thread's number; 0: not known yet
   tsl_unit pending;              // [owner] slabs taken from `ready` and not looked at yet

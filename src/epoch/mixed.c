@@ -8,9 +8,8 @@
 enum {
   MOST_PAGES = 256,         // 1 MiB: an epoch's share of one thread that is larger lives in slabs
   OLDEST_LOOKED_AT = 4,     // cells
-  TOLD_GRANULES = 1 << 14,  // 256 KiB, after which a part is told of
+  TOLD_GRANULES = 1 << 14,  // 256 KiB, allocated or freed, after which a part is told of
   ROOM = 4,                 // a cell is at least so many times as large as what it is taken for
-  TOLD_FREES = 32,          // in older cells, after which a part is told of
 };
 
 static void list_add(struct tsl_heap *heap, tsl_cell_number number) {
@@ -135,6 +134,7 @@ static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t byt
   cell_set_end(heap, start, bytes);
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
+  heap->told_next = TSL_NEVER_TOLD;
 }
 
 // 0 when memory is out or a limit refuses it. What a limit's callback did has been done by then.
@@ -157,9 +157,9 @@ static tsl_cell_number cell_get(struct tsl_heap *heap, unsigned class) {
 
 // A thread may stay in its scope for ever.
 static void tell(struct tsl_heap *heap) {
-  if (heap->cut_granules - heap->told_granules < TOLD_GRANULES) return;
-  tsl_report_cells(heap);
-  heap->told_granules = heap->cut_granules;
+  if (heap->cut_granules - heap->told_granules >= TOLD_GRANULES ||
+      heap->freed_granules - heap->told_freed_granules >= TOLD_GRANULES)
+    tsl_report_cells(heap);
 }
 
 static bool cell_take(struct tsl_heap *heap, unsigned class) {
@@ -181,6 +181,8 @@ static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned cl
   heap->cut_objects++;
   heap->cut_granules += cell->granules;
   tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), (uint8_t)(class + 1));
+  heap->told_next = TSL_NEVER_TOLD;
+  tell(heap);
 }
 
 void *tsl_mixed_alone(struct tsl_heap *heap, unsigned class) {
@@ -201,18 +203,20 @@ tsl_cell_number tsl_mixed_cell_of(const void *block) {
   return tsl_cell_of(block, tsl_entry_code(tsl_map_lookup(block)) / 2);
 }
 
-// The oldest goes to the end of the queue.
+// The oldest goes to the end of the queue, or back when it is empty.
+static void look_at_oldest(struct tsl_heap *home) {
+  tsl_cell_number number = home->cells_oldest;
+  if (tsl_cell_out(number) == 0) return drop(home, number);
+  list_remove(home, number);
+  list_add(home, number);
+}
+
 void tsl_mixed_look(struct tsl_heap *home, uint32_t most) {
-  uint32_t count = home->cell_count;
-  for (uint32_t i = 0; i < count && i < most; i++) {
-    tsl_cell_number number = home->cells_oldest;
-    if (tsl_cell_out(number) == 0) {
-      drop(home, number);
-    } else {
-      list_remove(home, number);
-      list_add(home, number);
-    }
-  }
+  uint8_t inside = home->inside;
+  tsl_store_relaxed(&home->inside, 1);
+  for (uint32_t left = home->cell_count < most ? home->cell_count : most; left != 0; left--)
+    look_at_oldest(home);
+  tsl_store_relaxed(&home->inside, inside);
 }
 
 // Whether the heap goes on in slabs.
@@ -232,29 +236,30 @@ static bool cell_restart(struct tsl_heap *heap) {
   heap->home->store->cells.restarted++;
   tsl_cell_clear(heap->cells);
   cell_begin(heap, heap->cells, bytes);
-  heap->told_next = TSL_NEVER_TOLD;
   tell(heap);
   return true;
 }
 
-// Makes room for a block and the gap before it in a new cell.
-static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
-  if (bytes > TSL_CELL_BLOCK_LIMIT || !heap->mixed) return false;
-  if (newest_is_empty(heap) && newest_bytes(heap) >= ROOM * (bytes + gap))
-    return cell_restart(heap);
+static bool cell_renew(struct tsl_heap *heap, size_t bytes) {
+  if (newest_is_empty(heap) && newest_bytes(heap) >= ROOM * bytes) return cell_restart(heap);
   tsl_mixed_retire(heap);
   if (outgrown(heap)) {
     heap->mixed = false;
     return false;
   }
   unsigned class = next_class(heap);
-  while (tsl_sizeclasses[class].bytes < ROOM * (bytes + gap) && class < TSL_CELL_64K) class += 1;
-  class = class_within_limit(heap, class, bytes + gap);
+  while (tsl_sizeclasses[class].bytes < ROOM * bytes && class < TSL_CELL_64K) class += 1;
+  return cell_take(heap, class_within_limit(heap, class, bytes));
+}
+
+// Makes room for a block and the gap before it in a new cell.
+static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
+  if (bytes > TSL_CELL_BLOCK_LIMIT || !heap->mixed) return false;
   uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
-  bool taken = cell_take(heap, class);
+  bool renewed = cell_renew(heap, bytes + gap);
   tsl_store_relaxed(&heap->home->inside, inside);
-  return taken;
+  return renewed;
 }
 
 static void *cut(struct tsl_heap *heap, size_t place) {
@@ -369,7 +374,7 @@ void tsl_mixed_free_older(struct tsl_heap *current, void *block, unsigned code) 
   current->freed_granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
   tsl_store_relaxed(&cell->freed, cell->freed + 1);
   if (tsl_unlikely(cell->freed == cell->blocks)) drop(current, number);
-  if (tsl_unlikely(current->freed_objects % TOLD_FREES == 0)) tsl_report_cells(current);
+  tell(current);
 }
 
 unsigned tsl_mixed_class(const void *block) {

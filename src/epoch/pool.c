@@ -72,6 +72,8 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   part->freed_objects = 0;
   part->freed_granules = 0;
   part->told_granules = 0;
+  part->told_freed_granules = 0;
+  part->told_next = TSL_NEVER_TOLD;
   tsl_report_part(part);
   return part;
 }
@@ -98,8 +100,8 @@ void tsl_heap_let_go(struct tsl_heap *heap) {
 void tsl_heap_pool(struct tsl_heap *heap) {
   tsl_remote_send_all(heap);
   heap->thread = 0;
-  tsl_report_heap(heap);
   tsl_home_units_trim(heap, 0);
+  tsl_report_heap(heap);
   pool_give(heap);
 }
 

@@ -96,10 +96,20 @@ static void report_epochs(void) {
   }
 }
 
+// Threads may come at once: who writes last has looked at the counts after all others.
 static void put_large(struct tsl_process_row *row) {
-  PUT(row, large_objects, tsl_load_relaxed(&tsl_counts.large_objects));
-  PUT(row, large_bytes, tsl_load_relaxed(&tsl_counts.large_bytes));
-  PUT(row, large_allocations, tsl_load_relaxed(&tsl_counts.large_allocations));
+  uint64_t objects, bytes, allocations;
+  do {
+    objects = tsl_load_relaxed(&tsl_counts.large_objects);
+    bytes = tsl_load_relaxed(&tsl_counts.large_bytes);
+    allocations = tsl_load_relaxed(&tsl_counts.large_allocations);
+    PUT(row, large_objects, objects);
+    PUT(row, large_bytes, bytes);
+    PUT(row, large_allocations, allocations);
+    tsl_fence_seq_cst();  // pairs: large-told
+  } while (objects != tsl_load_relaxed(&tsl_counts.large_objects) ||
+           bytes != tsl_load_relaxed(&tsl_counts.large_bytes) ||
+           allocations != tsl_load_relaxed(&tsl_counts.large_allocations));
 }
 
 static void report_process(void) {
@@ -161,13 +171,19 @@ static void put_home(struct tsl_heaps_row *row, struct tsl_heap *home) {
 static void put_part(struct tsl_heaps_row *row, const struct tsl_heap *part) {
   PUT(row, epoch, part->epoch);
   PUT(row, home, part->home->number);
+  PUT(row, scopes, tsl_load_relaxed(&part->depth));
   PUT(row, state, A_THREADS);
+}
+
+// A home that a thread took from the pool has to say whose it is now.
+static bool is_introduced(const struct tsl_heap *heap, const struct tsl_heaps_row *row) {
+  return row->state != NOBODYS && (heap->home != heap || heap->thread != 0);
 }
 
 // Readers pass over a heap that does not say whose it is.
 static struct tsl_heaps_row *heap_row(struct tsl_heap *heap) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, heap->number) : NULL;
-  if (row == NULL || tsl_likely(row->state != NOBODYS)) return row;
+  if (row == NULL || tsl_likely(is_introduced(heap, row))) return row;
   put_part(row, heap);
   if (heap->home == heap) put_home(row, heap);
   return row;
@@ -210,7 +226,7 @@ void tsl_report_bin(struct tsl_heap *heap, unsigned class) {
   if (row != NULL) put_bin(row, heap, class);
 }
 
-static void put_cells(struct tsl_heaps_row *row, const struct tsl_heap *part) {
+static void put_cells(struct tsl_heaps_row *row, struct tsl_heap *part) {
   uint64_t freed = part->cell_freed;
   size_t granules = (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
   PUT(row, cut_objects, part->cut_objects + part->cell_blocks);
@@ -219,6 +235,8 @@ static void put_cells(struct tsl_heaps_row *row, const struct tsl_heap *part) {
   PUT(row, freed_bytes,
       (part->freed_granules + tsl_cell_shares_granules(freed)) << TSL_GRANULE_LOG2);
   PUT(row, cell_bytes, (uint64_t)part->cell_pages << TSL_CELL_PAGE_LOG2);
+  part->told_granules = part->cut_granules;
+  part->told_freed_granules = part->freed_granules;
 }
 
 // A process that takes memory and then waits says how much that is, too.
@@ -230,16 +248,15 @@ static void report_growth(void) {
 
 void tsl_report_cells(struct tsl_heap *part) {
   struct tsl_heaps_row *row = heap_row(part);
-  if (row != NULL) put_cells(row, part);
+  if (row == NULL) return;
+  PUT(row, scopes, tsl_load_relaxed(&part->depth));
+  put_cells(row, part);
 }
 
-void tsl_report_heap(struct tsl_heap *heap) {
-  struct tsl_heaps_row *row = heap_row(heap);
-  if (row == NULL) return;
+static void put_heap(struct tsl_heaps_row *row, struct tsl_heap *heap) {
   report_growth();
   heap->told_next = heap->cell_next;
   heap->told_freed = heap->cell_freed;
-  PUT(row, scopes, tsl_load_relaxed(&heap->depth));
   if (heap->home == heap) put_home(row, heap);
   put_cells(row, heap);
   if (!tsl_heap_has_store(heap)) return;
@@ -249,12 +266,31 @@ void tsl_report_heap(struct tsl_heap *heap) {
   if (heap->home == heap) put_cell_tally(bins, &heap->store->cells);
 }
 
+void tsl_report_heap(struct tsl_heap *heap) {
+  struct tsl_heaps_row *row = heap_row(heap);
+  if (row == NULL) return;
+  PUT(row, scopes, tsl_load_relaxed(&heap->depth));
+  put_heap(row, heap);
+}
+
+void tsl_report_left(struct tsl_heap *heap) {
+  struct tsl_heaps_row *row = heap_row(heap);
+  if (row == NULL) return;
+  PUT(row, scopes, tsl_load_relaxed(&heap->depth) - 1);
+  put_heap(row, heap);
+}
+
 // What the row's last part left there, and late frees added to it, is nobody's.
 void tsl_report_part(const struct tsl_heap *part) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->number) : NULL;
   if (row == NULL) return;
   clear(&row->cut_objects, sizeof *row - offsetof(struct tsl_heaps_row, cut_objects));
   put_part(row, part);
+}
+
+void tsl_report_scopes(const struct tsl_heap *part) {
+  struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->number) : NULL;
+  if (row != NULL) PUT(row, scopes, tsl_load_relaxed(&part->depth));
 }
 
 // What a part had counted is its heir's from now on (tally.h).
@@ -358,6 +394,8 @@ static void forget_heaps(void) {
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     heap->told_next = TSL_NEVER_TOLD;
+    heap->told_granules = 0;
+    heap->told_freed_granules = 0;
     heap->told_ms = 0;
     heap->thread = 0;
   }

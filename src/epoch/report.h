@@ -24,6 +24,9 @@ TSL_HIDDEN void tsl_report_tick(struct tsl_heap *home);
 // All of a heap. Its owner.
 TSL_HIDDEN void tsl_report_heap(struct tsl_heap *heap);
 
+// The same of a heap whose thread is about to leave one of its scopes.
+TSL_HIDDEN void tsl_report_left(struct tsl_heap *heap);
+
 // One class of a heap that has a store. Its owner.
 TSL_HIDDEN void tsl_report_bin(struct tsl_heap *heap, unsigned class);
 
@@ -35,6 +38,9 @@ TSL_HIDDEN void tsl_report_cells(struct tsl_heap *part);
 
 // A part begins: it holds nothing yet.
 TSL_HIDDEN void tsl_report_part(const struct tsl_heap *part);
+
+// Its epoch ends, perhaps with somebody inside. Who ends it.
+TSL_HIDDEN void tsl_report_scopes(const struct tsl_heap *part);
 
 // A part ends.
 TSL_HIDDEN void tsl_report_sealed(const struct tsl_heap *part);
@@ -56,8 +62,7 @@ TSL_HIDDEN void tsl_report_held(uint32_t slot, size_t bytes);
 // Its large blocks. Under their lock.
 TSL_HIDDEN void tsl_report_large(uint32_t slot);
 
-// Those of the process. Any thread; of two that come at once the later one is right only most of
-// the time, until the next tick.
+// Those of the process. Any thread.
 TSL_HIDDEN void tsl_report_all_large(void);
 
 // It was closed or released; it is over.

@@ -71,19 +71,19 @@
   ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of large_objects")                              \
   EACH(T, uint32_t, survivors, OBJECTS, GAUGE, "live, of threads that have left for good")
 
-#define TSL_HEAPS_FIELDS(T, ONE, EACH, LIST, TEXT)                                              \
-  ONE(T, uint32_t, state, NONE, ID, "0 nobody's, 1 a thread's, 2 a home without one")           \
-  ONE(T, uint32_t, epoch, NONE, ID, "row in epochs whose part this is")                         \
-  ONE(T, uint32_t, home, NONE, ID, "row of the same thread's part of the default epoch")        \
-  ONE(T, uint32_t, thread, NONE, ID, "of a home: the thread, as the system numbers it")         \
-  ONE(T, uint32_t, scopes, PIECES, GAUGE, "open in it")                                         \
-  ONE(T, uint32_t, cached_units, PIECES, GAUGE, "of 64 KiB, empty, that the thread keeps")      \
-  ONE(T, uint64_t, cut_objects, OBJECTS, COUNTER, "allocated in cells")                         \
-  ONE(T, uint64_t, cut_bytes, BYTES, COUNTER, "of cut_objects")                                 \
-  ONE(T, uint64_t, freed_objects, OBJECTS, COUNTER, "of cut_objects: freed by the thread")      \
-  ONE(T, uint64_t, freed_bytes, BYTES, COUNTER, "of freed_objects")                             \
-  ONE(T, uint64_t, away_objects, OBJECTS, COUNTER, "freed by others; of slabs also in `taken`") \
-  ONE(T, uint64_t, away_bytes, BYTES, COUNTER, "of away_objects")                               \
+#define TSL_HEAPS_FIELDS(T, ONE, EACH, LIST, TEXT)                                                \
+  ONE(T, uint32_t, state, NONE, ID, "0 nobody's, 1 a thread's, 2 a home without one")             \
+  ONE(T, uint32_t, epoch, NONE, ID, "row in epochs whose part this is")                           \
+  ONE(T, uint32_t, home, NONE, ID, "row of the same thread's part of the default epoch")          \
+  ONE(T, uint32_t, thread, NONE, ID, "of a home: the thread, as the system numbers it")           \
+  ONE(T, uint32_t, scopes, PIECES, GAUGE, "open in it when it was last told, or its epoch ended") \
+  ONE(T, uint32_t, cached_units, PIECES, GAUGE, "of 64 KiB, empty, that the thread keeps")        \
+  ONE(T, uint64_t, cut_objects, OBJECTS, COUNTER, "allocated in cells")                           \
+  ONE(T, uint64_t, cut_bytes, BYTES, COUNTER, "of cut_objects")                                   \
+  ONE(T, uint64_t, freed_objects, OBJECTS, COUNTER, "of cut_objects: freed by the thread")        \
+  ONE(T, uint64_t, freed_bytes, BYTES, COUNTER, "of freed_objects")                               \
+  ONE(T, uint64_t, away_objects, OBJECTS, COUNTER, "freed by others; of slabs also in `taken`")   \
+  ONE(T, uint64_t, away_bytes, BYTES, COUNTER, "of away_objects")                                 \
   ONE(T, uint64_t, cell_bytes, BYTES, GAUGE, "its cells")
 
 #define TSL_BINS_FIELDS(T, ONE, EACH, LIST, TEXT)                                               \

@@ -114,7 +114,7 @@ void tsl_scope_leave_all(struct tsl_heap *home) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->depth == 0) continue;
     tsl_store_relaxed(&heap->depth, 1);
-    tsl_report_heap(heap);
+    tsl_report_left(heap);
     tsl_scope_leave_heap(heap);
   }
 }

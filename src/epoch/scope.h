@@ -79,7 +79,7 @@ TSL_ALWAYS_INLINE int tsl_scope_leave(struct tslab_scope *scope) {
   bool is_innermost =
       scope->heap == heap && scope->depth == heap->depth;  // NOLINT(clang-analyzer-*)
   if (tsl_unlikely(!is_innermost)) return EPERM;
-  if (tsl_report_is_due(heap)) tsl_report_heap(heap);
+  if (tsl_report_is_due(heap)) tsl_report_left(heap);
   tsl_heap_current = scope->outer;
   scope->heap = NULL;
   tsl_scope_leave_heap(heap);

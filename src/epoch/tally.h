@@ -25,18 +25,34 @@ struct tsl_tally {
 // come to more than 512 KiB.
 TSL_HIDDEN extern const uint8_t tsl_tally_most_untold[TSL_BINS];
 
-static inline struct tsl_tally tsl_tally_new(unsigned class) {
-  uint32_t most = tsl_tally_most_untold[class];
-  return (struct tsl_tally){.out = 0 - most, .untold = most};
-}
-
 static inline uint32_t tsl_tally_out(const struct tsl_tally *tally) {
   return tally->out + tally->untold;
 }
 
-// Freed blocks that its thread put back in slabs, since there was no room for them at hand.
+// The class was told of; those frees are counted anew.
+static inline void tsl_tally_tell(struct tsl_tally *tally, unsigned class) {
+  uint32_t more = tsl_tally_most_untold[class] - tally->untold;
+  tally->untold += more;
+  tally->out -= more;
+}
+
+// No block is out, as far as is known.
+static inline void tsl_tally_forget_out(struct tsl_tally *tally, unsigned class) {
+  tally->untold = tsl_tally_most_untold[class];
+  tally->out = 0 - tally->untold;
+}
+
+static inline struct tsl_tally tsl_tally_new(unsigned class) {
+  struct tsl_tally tally = {0};
+  tsl_tally_forget_out(&tally, class);
+  return tally;
+}
+
+// Freed blocks that its thread put back in slabs, since there was no room for them at hand. None
+// where blocks were lost to a fork or a misuse and more came back than that.
 static inline uint64_t tsl_tally_returned(const struct tsl_tally *tally) {
-  return tally->refilled - tally->rested - tsl_tally_out(tally) - tally->taken;
+  uint64_t kept = tally->rested + tsl_tally_out(tally) + tally->taken;
+  return tally->refilled < kept ? 0 : tally->refilled - kept;
 }
 
 // Of a thread in all its epochs: only its home heap counts.

@@ -2,6 +2,7 @@
 
 #include "alloc/fast.h"
 #include "base/options.h"
+#include "epoch/mixed.h"
 #include "epochs.h"
 #include "homes.h"
 #include "memory/purge.h"
@@ -254,10 +255,60 @@ static void threads_are_told(void) {
   CHECK_EQ(row->thread, 4712);
   CHECK_EQ(row->state, 1);
   CHECK_EQ(row->home, mine->number);
+  tsl_fast_free(alloc(64));
+  tsl_heap_rest_all(mine);
+  CHECK_GE(mine->unit_count, 1);
   be(&tsl_heap_empty);
   tsl_heap_pool(mine);
   CHECK_EQ(row->thread, 0);
   CHECK_EQ(row->state, 2);
+  CHECK_EQ(row->cached_units, 0);
+}
+
+// It says so at its first slow path.
+static void a_home_from_the_pool_is_its_new_threads(void) {
+  open_homes();
+  tsl_report_start();
+  be(&tsl_heap_empty);
+  tsl_heap_pool(mine);
+  be(tsl_heap_take());
+  CHECK(tsl_heap_current == mine);
+  alloc(64);
+  const struct tsl_heaps_row *row = TSL_ROW(heaps, mine->number);
+  CHECK_EQ(row->thread, tsl_os_thread());
+  CHECK_EQ(row->state, 1);
+}
+
+static void scopes_are_told_when_they_are_left_and_when_their_epoch_ends(void) {
+  open_homes();
+  tslab_scope outer, inner;
+  tslab_epoch epoch = epochs_open();
+  epochs_enter(&outer, epoch);
+  epochs_enter(&inner, epoch);
+  alloc(100);
+  const struct tsl_heaps_row *row = TSL_ROW(heaps, tsl_heap_current->number);
+  epochs_leave(&inner);
+  CHECK_EQ(row->scopes, 1);
+  alloc(100);
+  epochs_leave(&outer);
+  CHECK_EQ(row->scopes, 0);
+  epochs_enter(&outer, epoch);
+  be(other);
+  CHECK_EQ(tslab_epoch_close(epoch).error, 0);
+  CHECK_EQ(row->scopes, 1);
+  CHECK_EQ(row->state, 1);
+}
+
+// Its first cell may be the one that the thread's last part had, cut as far.
+static void a_part_like_the_last_one_is_told(void) {
+  open_homes();
+  for (int i = 0; i < 2; i++) {
+    tslab_epoch epoch = epochs_open();
+    void *block = epochs_alloc(epoch, 100);
+    check_told(epoch, 1, tslab_good_size(100));
+    epochs_free(block, 100);
+    epochs_close(epoch, 0);
+  }
 }
 
 static void scopes_are_told_when_they_are_left(void) {
@@ -405,6 +456,96 @@ static void check_part_in_cells(size_t bytes) {
   }
   epochs_leave(&scope);
   epochs_close(epoch, 0);
+}
+
+// Sampled blocks have cells of their own, whatever their sizes.
+static void check_part_of_sampled_blocks(size_t bytes) {
+  uint32_t count = (uint32_t)(PART_BYTES / bytes), live_blocks = 0;
+  tslab_epoch epoch = epochs_open();
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  for (; live_blocks < count; live_blocks++) {
+    batch[live_blocks] = tsl_mixed_alone(tsl_heap_current, tsl_sizeclass_of(bytes));
+    CHECK(batch[live_blocks] != NULL);
+    check_part_behind(epoch, (live_blocks + 1) * bytes);
+  }
+  for (; live_blocks > 0; live_blocks--) {
+    tsl_fast_free(batch[live_blocks - 1]);
+    check_part_behind(epoch, (live_blocks - 1) * bytes);
+  }
+  epochs_leave(&scope);
+  epochs_close(epoch, 0);
+}
+
+static void no_part_of_sampled_blocks_is_far_behind(void) {
+  open_homes();
+  check_part_of_sampled_blocks(64);
+  check_part_of_sampled_blocks(32768);
+}
+
+// Blocks that go from hand to hand pass no other slow path.
+static void allocations_of_hot_blocks_are_not_far_behind(void) {
+  enum { PAIRS = 100000, MOST_UNTOLD = (1 << 14) + 64 };
+  open_homes();
+  tsl_report_start();
+  const struct tsl_bins_row *row = TSL_ROW(bins, mine->number);
+  for (unsigned i = 1; i <= PAIRS; i++) {
+    tsl_fast_free(alloc(64));
+    CHECK_LE(i - row->allocations[tsl_sizeclass_of(64)], MOST_UNTOLD);
+  }
+  tsl_report_heap(mine);
+  CHECK_EQ(row->allocations[tsl_sizeclass_of(64)], PAIRS);
+}
+
+static void a_cell_that_is_cut_anew_is_told(void) {
+  open_homes();
+  tslab_scope scope;
+  tslab_epoch epoch = epochs_open();
+  for (unsigned turn = 0; turn < 2; turn++) {
+    epochs_enter(&scope, epoch);
+    for (unsigned i = 0; i < 4 * turn; i++) tsl_fast_free(batch[i]);
+    for (unsigned i = 0; i < 4; i++) batch[i] = alloc(1024);
+    const struct tsl_heaps_row *row = TSL_ROW(heaps, tsl_heap_current->number);
+    epochs_leave(&scope);
+    CHECK_EQ(row->cut_objects, 4 * (turn + 1));
+    CHECK_EQ(row->freed_objects, 4 * turn);
+  }
+}
+
+static void what_is_collected_is_told(void) {
+  open_homes();
+  tsl_report_start();
+  for (unsigned i = 0; i < 40; i++) batch[i] = alloc(64);
+  for (unsigned i = 0; i < 20; i++) tsl_fast_free(batch[i]);
+  tsl_heap_collect(mine);
+  const struct tsl_bins_row *row = TSL_ROW(bins, mine->number);
+  CHECK_EQ(row->out[tsl_sizeclass_of(64)], 20);
+  CHECK_EQ(row->hot[tsl_sizeclass_of(64)], 0);
+}
+
+// Blocks at hand go back to slabs, of which some are told meanwhile.
+static void rest_is_told_as_it_is(void) {
+  open_homes();
+  tsl_report_start();
+  const struct tsl_bins_row *row = TSL_ROW(bins, mine->number);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    check_context_set("class %d", (int)class);
+    void *block = alloc(tsl_sizeclasses[class].bytes);
+    tsl_heap_rest_all(mine);
+    CHECK_LE(row->allocations[class], 1);
+    CHECK_EQ(row->returned[class], 0);
+    tsl_fast_free(block);
+    tsl_heap_rest_all(mine);
+    CHECK_LE(row->allocations[class], 1);
+    CHECK_LE(row->returned[class], TSL_SECURE ? 1 : 0);
+  }
+  tsl_heap_collect(mine);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    check_context_set("class %d", (int)class);
+    CHECK_EQ(row->allocations[class], 1);
+    CHECK_EQ(row->out[class], 0);
+    CHECK_EQ(row->returned[class], TSL_SECURE ? 1 : 0);
+  }
 }
 
 // Others free what the thread allocates, and as much again.
@@ -576,6 +717,14 @@ int main(void) {
   RUN(parents_hold_what_children_hold);
   RUN(threads_are_told);
   RUN(scopes_are_told_when_they_are_left);
+  RUN(scopes_are_told_when_they_are_left_and_when_their_epoch_ends);
+  RUN(a_home_from_the_pool_is_its_new_threads);
+  RUN(a_part_like_the_last_one_is_told);
+  RUN(allocations_of_hot_blocks_are_not_far_behind);
+  RUN(rest_is_told_as_it_is);
+  RUN(what_is_collected_is_told);
+  RUN_UNLESS_SECURE(a_cell_that_is_cut_anew_is_told);
+  RUN_UNLESS_SECURE(no_part_of_sampled_blocks_is_far_behind);
   RUN(gaps_are_nobodys);
   RUN(large_blocks_are_told);
   RUN(a_child_of_fork_tells_of_itself);

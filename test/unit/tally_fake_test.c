@@ -164,7 +164,49 @@ static void heirs_tell_at_once(void) {
   CHECK_EQ(row->cells_restarted, mine->store->cells.restarted);
 }
 
+// A thread that the child of a fork does not have may have been about to take the blocks at hand.
+static void blocks_that_a_fork_gives_up_were_not_allocated(void) {
+  open_homes();
+  alloc_many(64, 10);
+  tsl_heap_mend(mine);
+  CHECK_EQ(allocations(mine, 64), 10);
+  CHECK_EQ(tsl_tally_out(tally_of(mine, 64)), 64);
+  CHECK_EQ(tally_of(mine, 64)->untold, tsl_tally_most_untold[tsl_sizeclass_of(64)]);
+}
+
+static void more_blocks_than_were_taken_are_no_return(void) {
+  struct tsl_tally tally = tsl_tally_new(tsl_sizeclass_of(64));
+  tally.refilled = 10;
+  tally.rested = 8;
+  CHECK_EQ(tsl_tally_returned(&tally), 2);
+  tally.rested = 11;
+  CHECK_EQ(tsl_tally_returned(&tally), 0);
+}
+
+static void frees_that_were_told_of_are_still_free(void) {
+  unsigned class = tsl_sizeclass_of(64);
+  struct tsl_tally tally = tsl_tally_new(class);
+  tally.out += 20;
+  for (int i = 0; i < 5; i++) tally.untold--;
+  CHECK_EQ(tsl_tally_out(&tally), 15);
+  tsl_tally_tell(&tally, class);
+  CHECK_EQ(tsl_tally_out(&tally), 15);
+  CHECK_EQ(tally.untold, tsl_tally_most_untold[class]);
+}
+
+// What waits in the quarantine of the hardened build was freed, too.
+static void who_ends_a_part_knows_what_was_freed(void) {
+  open_homes();
+  use_an_epoch(TSLAB_NO_CELLS, other);
+  CHECK_EQ(tsl_tally_returned(tally_of(other, 48)), TSL_SECURE ? COUNT / 2 : 0);
+  CHECK_EQ(mine->inside + other->inside, 0);
+}
+
 int main(void) {
+  RUN_UNLESS_SECURE(blocks_that_a_fork_gives_up_were_not_allocated);
+  RUN(more_blocks_than_were_taken_are_no_return);
+  RUN(frees_that_were_told_of_are_still_free);
+  RUN(who_ends_a_part_knows_what_was_freed);
   RUN_UNLESS_SECURE(every_word_that_is_taken_counts);
   RUN(what_a_full_bin_does_not_take_is_returned);
   RUN(what_others_free_is_not_returned);
