@@ -114,7 +114,7 @@ static int32_t bin_length(const struct tsl_bin *bin) {
 // may name a block that is in use: its blocks are given up.
 void tsl_heap_mend(struct tsl_heap *heap) {
   heap->torn = 0;
-  if (!tsl_heap_has_store(heap)) return;
+  if (!tsl_heap_has_store(heap)) return;  // pairs: heap-store
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     struct tsl_stock *stock = &heap->store->stocks[class];
     heap->bins[class].room = (int32_t)bin_limit(class) - bin_length(&heap->bins[class]);

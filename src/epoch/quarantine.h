@@ -1,5 +1,5 @@
-// quarantine: blocks that a heap of the hardened build freed last, wiped, which wait before they are
-// free again. In other builds nothing is ever in it.
+// quarantine: blocks that a heap of the hardened build freed last, wiped, which wait before they
+// are free again. In other builds nothing is ever in it.
 #pragma once
 
 #include <stdbool.h>

@@ -96,20 +96,27 @@ static void report_epochs(void) {
   }
 }
 
+struct large_counts {
+  uint64_t objects, bytes, allocations;
+};
+
+static struct large_counts large_counts(void) {
+  return (struct large_counts){tsl_load_relaxed(&tsl_counts.large_objects),
+                               tsl_load_relaxed(&tsl_counts.large_bytes),
+                               tsl_load_relaxed(&tsl_counts.large_allocations)};
+}
+
 // Threads may come at once: who writes last has looked at the counts after all others.
 static void put_large(struct tsl_process_row *row) {
-  uint64_t objects, bytes, allocations;
+  struct large_counts told, now = large_counts();
   do {
-    objects = tsl_load_relaxed(&tsl_counts.large_objects);
-    bytes = tsl_load_relaxed(&tsl_counts.large_bytes);
-    allocations = tsl_load_relaxed(&tsl_counts.large_allocations);
-    PUT(row, large_objects, objects);
-    PUT(row, large_bytes, bytes);
-    PUT(row, large_allocations, allocations);
-    tsl_fence_seq_cst();  // pairs: large-told
-  } while (objects != tsl_load_relaxed(&tsl_counts.large_objects) ||
-           bytes != tsl_load_relaxed(&tsl_counts.large_bytes) ||
-           allocations != tsl_load_relaxed(&tsl_counts.large_allocations));
+    told = now;
+    PUT(row, large_objects, told.objects);
+    PUT(row, large_bytes, told.bytes);
+    PUT(row, large_allocations, told.allocations);
+    tsl_fence_seq_cst();   // pairs: large-told
+    now = large_counts();  // pairs: large-told
+  } while (memcmp(&now, &told, sizeof now) != 0);
 }
 
 static void report_process(void) {

@@ -65,3 +65,9 @@ static inline uint64_t told_allocations(void) {
   }
   return sum;
 }
+
+static inline void check_told(tslab_epoch epoch, uint64_t objects, uint64_t bytes) {
+  struct told told = told_of_epoch(tsl_epoch_slot(epoch));
+  CHECK_EQ(told.objects, objects);
+  CHECK_EQ(told.bytes, bytes);
+}
