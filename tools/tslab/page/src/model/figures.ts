@@ -37,7 +37,11 @@ export const SLOW_ALLOCATIONS: readonly Cause[] = [
 /** Why a free did. */
 export const SLOW_FREES: readonly Cause[] = [
   slowPath("bin_full", "bin full", "no room at hand for a freed block"),
-  slowPath("other_thread", "other thread", "of the default epoch, freed by another thread than allocated it"),
+  slowPath(
+    "other_thread",
+    "other thread",
+    "of the default epoch, freed by another thread than allocated it",
+  ),
 ];
 
 export const LIMIT_REFUSED: Cause = {
