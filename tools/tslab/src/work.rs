@@ -31,7 +31,7 @@ pub const CAUSES: [(&str, &str); 8] = [
     ("whole_units", "blocks above 32 KiB"),
     ("sampled", "allocations that the profiler took"),
     ("bin_full", "freed blocks for which there was no room at hand"),
-    ("other_thread", "blocks of the default epoch freed by another thread than allocated them"),
+    ("other_thread", "blocks of the default epoch that other threads freed"),
 ];
 
 impl Work {
