@@ -62,6 +62,7 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
     return tsl_free_twice(heap, block, code);
   *(uintptr_t *)block = link;  // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
   TSL_OPAQUE(code);
+  tsl_compiler_fence();  // pairs: bin-head
   TSL_BIN(heap, code * 8)->head = block;
 }
 

@@ -60,7 +60,7 @@ static unsigned clamp(unsigned n, unsigned least, unsigned most) {
 }
 
 // Small blocks are many at a time, and large ones are dear to keep.
-static unsigned bin_limit(unsigned class) {
+unsigned tsl_heap_bin_limit(unsigned class) {
   unsigned bytes = tsl_sizeclasses[class].bytes;
   if (TSL_SECURE) return 0;
   if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
@@ -91,7 +91,7 @@ static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *h
   heap->ticks = TICK_REFILLS;
   heap->store = &tsl_store_empty;
   for (unsigned class = 0; class < TSL_BINS; class += 1)
-    heap->bins[class] = (struct tsl_bin){&tsl_bin_end, SELDOM, (int32_t)bin_limit(class)};
+    heap->bins[class] = (struct tsl_bin){&tsl_bin_end, SELDOM, (int32_t)tsl_heap_bin_limit(class)};
   if (home == heap) store_open(heap, number);
   tsl_store_release(&heap->number, number);  // pairs: heap-init
 }
@@ -101,32 +101,6 @@ struct tsl_heap *tsl_heap_add(struct tsl_heap *home) {
   if (number == 0) return NULL;
   heap_init(tsl_heap_at(number), number, home == NULL ? tsl_heap_at(number) : home);
   return tsl_heap_at(number);
-}
-
-static int32_t bin_length(const struct tsl_bin *bin) {
-  int32_t length = 0;
-  for (const uintptr_t *block = bin->head; block != &tsl_bin_end; length++)
-    block = (const uintptr_t *)(*block ^ (uintptr_t)block);
-  return length;
-}
-
-// Between two stores of a fast path bins and slabs are whole but for their counts, while a stock
-// may name a block that is in use: its blocks are given up.
-void tsl_heap_mend(struct tsl_heap *heap) {
-  heap->torn = 0;
-  if (!tsl_heap_has_store(heap)) return;  // pairs: heap-store
-  for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    struct tsl_stock *stock = &heap->store->stocks[class];
-    heap->bins[class].room = (int32_t)bin_limit(class) - bin_length(&heap->bins[class]);
-    heap->store->allocations[class] -= tsl_stock_blocks(stock);
-    stock->run = 0;
-    stock->rest = 0;
-    for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
-      tsl_slab_recount(slab);
-    tsl_tally_forget_out(heap_tally(heap, class), class);
-  }
-  for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
-    heap_tally(heap, tsl_slab_at(unit)->class)->out += tsl_slab_at(unit)->out;
 }
 
 // Sets the number of allocations until the next look, and keeps their total.
@@ -142,7 +116,7 @@ static void heap_count_all(struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) heap_count(heap, class);
 }
 
-static void heap_redraw(struct tsl_heap *heap) {
+void tsl_heap_redraw(struct tsl_heap *heap) {
   if (!tsl_heap_has_store(heap)) return;
   heap->store->sampled_hot = 0;
   heap->store->sampled_cold = 0;
@@ -152,11 +126,12 @@ static void heap_redraw(struct tsl_heap *heap) {
 // A part that the thread is not in may be being sealed by another: its points stay as they were
 // drawn, which is without any, or one too many.
 void tsl_heap_follow_samples(struct tsl_heap *home) {
+  if (tsl_sample_is_on()) tsl_sample_look(home);
   if (home->sampling == tsl_sample_is_on()) return;
   home->sampling = !home->sampling;
-  heap_redraw(home);
+  tsl_heap_redraw(home);
   for (uint32_t number = home->family; number != 0; number = tsl_heap_at(number)->family)
-    if (tsl_load_relaxed(&tsl_heap_at(number)->depth) != 0) heap_redraw(tsl_heap_at(number));
+    if (tsl_load_relaxed(&tsl_heap_at(number)->depth) != 0) tsl_heap_redraw(tsl_heap_at(number));
 }
 
 // There may be memory to give back soon.
@@ -295,7 +270,7 @@ static void bin_check(struct tsl_heap *heap, unsigned class) {
   tsl_misuse("heap corruption: the free block %p of %u bytes was written to", (void *)block,
              tsl_sizeclasses[class].bytes);
   bin->head = &tsl_bin_end;
-  bin->room = (int32_t)bin_limit(class);
+  bin->room = (int32_t)tsl_heap_bin_limit(class);
 }
 
 // The last block of a bin stays there for the fast path's sake, until nothing else is left.
@@ -475,13 +450,13 @@ static void heap_recount(struct tsl_heap *heap, unsigned class) {
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->store->sparse_due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   heap_count(heap, class);
-  tsl_report_bin(heap, class);
+  tsl_report_allocations(heap, class);
   if (home->awake && now_ms >= due_ms) heap_tick(home);
 }
 
 // The block goes back on its bin, and its allocation was none.
-static void *sample_instead(struct tsl_heap *heap, unsigned class, void *block) {
-  void *sampled = tsl_sample_small(heap, class);
+static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t times, void *block) {
+  void *sampled = tsl_sample_small(heap, class, times);
   if (sampled == NULL) return block;
   heap->store->allocations[class]--;
   tsl_heap_push(heap, class, block);
@@ -490,8 +465,9 @@ static void *sample_instead(struct tsl_heap *heap, unsigned class, void *block) 
 
 void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
   bool is_sampled = (heap->store->sampled_hot >> class % 64 & 1) != 0 && class < TSL_CLASSES;
+  uint32_t times = tsl_sample_times(heap);
   heap_recount(heap, class);
-  return tsl_unlikely(is_sampled) ? sample_instead(heap, class, block) : block;
+  return tsl_unlikely(is_sampled) ? sample_instead(heap, class, times, block) : block;
 }
 
 // The handful's blocks count as allocated from here on; readers subtract what is left of it.
@@ -528,9 +504,9 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32
   tsl_store_relaxed(&heap->home->inside, 1);
   bool filled = heap_refill_stock(heap, class);
   if (filled && sampled > 1) stock_cut(heap, class, sampled - 1);
+  if (filled) stock_count(heap, class);
   tsl_store_relaxed(&heap->home->inside, inside);
   if (!filled) return bin_take_last(heap, class);
-  stock_count(heap, class);
   tsl_report_bin(heap, class);
   tsl_stock_run(stock);
   return tsl_stock_pop(stock);
@@ -552,6 +528,7 @@ void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
   if (bin->room == 0) return tsl_heap_put(heap, class, block);
   bin->room--;
   *(uintptr_t *)block = (uintptr_t)block ^ (uintptr_t)bin->head;
+  tsl_compiler_fence();  // pairs: bin-head
   bin->head = block;
 }
 
@@ -601,7 +578,7 @@ static void bin_lay_down(struct tsl_heap *heap, unsigned class) {
     heap_tally(heap, class)->rested++;
     lay_down(heap, class, block);
   }
-  bin->room = (int32_t)bin_limit(class);
+  bin->room = (int32_t)tsl_heap_bin_limit(class);
 }
 
 static void stock_lay_down(struct tsl_heap *heap, unsigned class) {
@@ -647,7 +624,8 @@ size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
   uint32_t run = tsl_load_relaxed(&stock->run);
   uint64_t rest = tsl_load_relaxed(&stock->rest);
   size_t quarantined = tsl_quarantine_blocks(heap, class);
-  return (size_t)((int32_t)bin_limit(class) - room) + run + tsl_bit_count(rest) + quarantined;
+  return (size_t)((int32_t)tsl_heap_bin_limit(class) - room) + run + tsl_bit_count(rest) +
+         quarantined;
 }
 
 void tsl_heap_collect(struct tsl_heap *heap) {
@@ -671,7 +649,7 @@ static bool bin_valid(const struct tsl_heap *heap, unsigned class) {
     if (owner != heap->number && (class < TSL_CLASS_OF_1280 || heap->epoch != 0)) return false;
     block = (const uintptr_t *)(*block ^ (uintptr_t)block);
   }
-  return length + bin->room == (int32_t)bin_limit(class);
+  return length + bin->room == (int32_t)tsl_heap_bin_limit(class);
 }
 
 static bool slabs_valid(const struct tsl_heap *heap) {

@@ -90,7 +90,7 @@ struct tsl_store {
   uint64_t sample_seed;                    // [owner] home heap: random state; 0: not yet
   uint64_t points_since_ms;                // [owner] home heap: points are counted since then
   uint32_t points;                         // [owner] home heap: that samples could be taken at
-  uint32_t sample_times;                   // [owner] home heap: of so many one is; 0: of each
+  uint32_t sample_times;                   // [owner] home heap: for those drawn from now on
   uint64_t sampled_hot;   // [owner] bit i: class i's `until` ends at a block to be sampled
   uint64_t sampled_cold;  // [owner] bit i: its next block beyond the stock is to be sampled
   void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
@@ -146,6 +146,7 @@ struct tsl_heap {
   uint32_t unit_low;             // [owner] and the least of it since the last tick
   uint32_t slot_count;           // [owner] length of a home heap's cache of slots
   uint32_t ticks;                // [owner] refills until the next look at what is not needed
+  uint32_t sample_times;         // [owner] points that each one drawn here stands for; 0: one
   uint8_t mixed;                 // [owner] new blocks go to cells
   uint8_t sampled_cell;  // [owner] cell_end lies before the newest cell's end, in a block to sample
   uint8_t refused;       // [owner] a limit refused the memory that the last refill wanted
@@ -194,9 +195,6 @@ static inline bool tsl_heap_is_home(uint32_t owner) {
 // is out. Any thread.
 TSL_HIDDEN struct tsl_heap *tsl_heap_add(struct tsl_heap *home);
 
-// Makes a heap whole whose thread a fork took in the middle of a fast path.
-TSL_HIDDEN void tsl_heap_mend(struct tsl_heap *heap);
-
 // Collects up to `budget` slabs with remote frees. Owner only.
 TSL_HIDDEN void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget);
 
@@ -235,6 +233,9 @@ TSL_HIDDEN void tsl_heap_rest(struct tsl_heap *heap);
 // Puts all hot blocks and stocks back in their slabs, and settles those. Owner only.
 TSL_HIDDEN void tsl_heap_rest_all(struct tsl_heap *heap);
 
+// Blocks of a class that a bin holds at most.
+TSL_HIDDEN unsigned tsl_heap_bin_limit(unsigned class);
+
 // Blocks of a class that are out of their slabs, but free: on the bin or in the stock. A moment's
 // value.
 TSL_HIDDEN size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class);
@@ -252,6 +253,9 @@ TSL_HIDDEN void tsl_heap_collect(struct tsl_heap *heap);
 
 // When samples are taken from now on, or no more: what was drawn before does not hold. Owner only.
 TSL_HIDDEN void tsl_heap_follow_samples(struct tsl_heap *home);
+
+// Draws the points anew that lie before a heap's hot blocks and stocks. Owner only.
+TSL_HIDDEN void tsl_heap_redraw(struct tsl_heap *heap);
 
 // Called when `until` has reached zero; returns `block`, so that it can be a tail call.
 TSL_HIDDEN void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block);

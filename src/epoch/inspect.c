@@ -4,6 +4,7 @@
 #include "epoch/label.h"
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
+#include "epoch/remains.h"
 #include "memory/large.h"
 #include "memory/record.h"
 #include "os/os.h"
@@ -151,7 +152,9 @@ static void lay_down(struct tsl_heap *heap, void *unused) {
 
 int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void *context) {
   struct block_visit each = {visit, context};
+  tsl_remains_lock();  // no fork comes between
   visit_heaps(slot, lay_down, NULL);
+  tsl_remains_unlock();
   return visit_pieces(slot, visit_piece_blocks, &each);
 }
 

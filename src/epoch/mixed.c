@@ -122,9 +122,13 @@ static size_t newest_bytes(const struct tsl_heap *heap) {
 static void cell_set_end(struct tsl_heap *heap, uintptr_t from, size_t bytes) {
   uintptr_t end = heap->cell_start + bytes;
   bool draws = tsl_sample_is_on() && from < end;
-  size_t point = draws ? tsl_sample_within(heap->home, end - from) : SIZE_MAX;
+  size_t point = draws ? tsl_sample_within(heap, end - from) : SIZE_MAX;
   heap->sampled_cell = point != SIZE_MAX;
   heap->cell_end = heap->sampled_cell ? from + point : end;
+}
+
+void tsl_mixed_redraw(struct tsl_heap *heap) {
+  if (heap->cell_end != 0) cell_set_end(heap, heap->cell_next, newest_bytes(heap));
 }
 
 static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t bytes) {
@@ -157,9 +161,9 @@ static tsl_cell_number cell_get(struct tsl_heap *heap, unsigned class) {
 
 // A thread may stay in its scope for ever.
 static void tell(struct tsl_heap *heap) {
-  if (heap->cut_granules - heap->told_granules >= TOLD_GRANULES ||
-      heap->freed_granules - heap->told_freed_granules >= TOLD_GRANULES)
-    tsl_report_cells(heap);
+  bool is_due = heap->cut_granules - heap->told_granules >= TOLD_GRANULES ||
+                heap->freed_granules - heap->told_freed_granules >= TOLD_GRANULES;
+  if (is_due && tsl_report_is_on()) tsl_report_cells(heap);
 }
 
 static bool cell_take(struct tsl_heap *heap, unsigned class) {
@@ -271,8 +275,9 @@ static void *cut(struct tsl_heap *heap, size_t place) {
 // When it is not, it lies in the cell all the same, and the point has passed. NULL then.
 static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
   if (!heap->sampled_cell) return NULL;
+  uint32_t times = tsl_sample_times(heap);
   cell_set_end(heap, heap->cell_next, newest_bytes(heap));
-  void *sampled = tsl_sample_small(heap, class);
+  void *sampled = tsl_sample_small(heap, class, times);
   uintptr_t behind = tsl_round_up(heap->cell_next, alignment) + tsl_sizeclasses[class].bytes;
   if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
   return sampled;

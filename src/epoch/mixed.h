@@ -66,6 +66,9 @@ TSL_HIDDEN unsigned tsl_mixed_class(const void *block);
 // A block that has a cell to itself, so that it is known when it ends. NULL when the class is too
 // large, or memory is out. Owner only.
 TSL_HIDDEN void *tsl_mixed_alone(struct tsl_heap *heap, unsigned class);
+
+// Draws the point anew that lies in the rest of the newest cell. Owner only.
+TSL_HIDDEN void tsl_mixed_redraw(struct tsl_heap *heap);
 TSL_HIDDEN tsl_cell_number tsl_mixed_cell_of(const void *block);
 
 // Looks at up to `most` of a home heap's cells, and gives those back whose block somebody else

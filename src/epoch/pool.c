@@ -4,6 +4,7 @@
 #include "base/stack.h"
 #include "epoch/epoch.h"
 #include "epoch/home_units.h"
+#include "epoch/mend.h"
 #include "epoch/mixed.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"
@@ -149,8 +150,11 @@ void tsl_heap_after_fork(struct tsl_heap *mine) {
     uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
     if (initialised == 0 || heap->home == mine || heap->home->inside != 0) continue;
     heap->torn = 1;
+    heap->telling = false;
+    heap->unwinding = false;
     if (heap->home == heap) {
       tsl_heap_pool(heap);
+      tsl_remote_forget(heap);
     } else {
       if (heap->depth != 0) tsl_heap_mend(heap);
       heap->torn = 0;

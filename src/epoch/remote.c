@@ -70,6 +70,11 @@ void tsl_remote_send_all(struct tsl_heap *home) {
   for (unsigned class = 0; class < TSL_GATHERS; class += 1) tsl_remote_send(home, class);
 }
 
+void tsl_remote_forget(struct tsl_heap *home) {
+  for (unsigned class = 0; class < TSL_GATHERS; class += 1)
+    home->store->gathers[class] = (struct tsl_gather){0};
+}
+
 uint32_t tsl_remote_waiting(const struct tsl_heap *home, unsigned class) {
   const struct tsl_gather *gather = &home->store->gathers[class];
   uint64_t opened = tsl_load_acquire(&gather->opened);  // pairs: gather

@@ -19,5 +19,8 @@ TSL_HIDDEN void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigne
 TSL_HIDDEN void tsl_remote_send(struct tsl_heap *home, unsigned class);
 TSL_HIDDEN void tsl_remote_send_all(struct tsl_heap *home);
 
+// Waits for nothing any more: a fork may have taken the thread while it began to. After the above.
+TSL_HIDDEN void tsl_remote_forget(struct tsl_heap *home);
+
 // Blocks that wait in a class's gather. A moment's value.
 TSL_HIDDEN uint32_t tsl_remote_waiting(const struct tsl_heap *home, unsigned class);

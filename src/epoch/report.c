@@ -114,8 +114,8 @@ static void put_large(struct tsl_process_row *row) {
     PUT(row, large_objects, told.objects);
     PUT(row, large_bytes, told.bytes);
     PUT(row, large_allocations, told.allocations);
-    tsl_fence_seq_cst();   // pairs: large-told
-    now = large_counts();  // pairs: large-told
+    tsl_fence_seq_cst();  // pairs: told-last
+    now = large_counts();
   } while (memcmp(&now, &told, sizeof now) != 0);
 }
 
@@ -134,6 +134,22 @@ static void report_process(void) {
   PUT(row, memory_refused, tsl_load_relaxed(&tsl_counts.memory_refused));
 }
 
+// As large blocks are told.
+static void put_homeless(struct tsl_bins_row *row, unsigned class) {
+  uint64_t told, now = tsl_load_relaxed(&homeless[class]);
+  do {
+    told = now;
+    PUT(row, sent[class], told);
+    tsl_fence_seq_cst();  // pairs: told-last
+    now = tsl_load_relaxed(&homeless[class]);
+  } while (now != told);
+}
+
+static void report_homeless(void) {
+  struct tsl_bins_row *row = TSL_ROW(bins, 0);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) put_homeless(row, class);
+}
+
 // The table of heaps comes last: with its first row the others begin to report. Without memory for
 // it the next tick tries again.
 void tsl_report_start(void) {
@@ -145,6 +161,7 @@ void tsl_report_start(void) {
   if (TSL_ROW(bins, 0) == NULL || TSL_ROW(heaps, 0) == NULL) {
     tsl_store_relaxed(&tried, 0);
   } else {
+    report_homeless();
     report_epochs();
   }
 }
@@ -179,7 +196,7 @@ static void put_part(struct tsl_heaps_row *row, const struct tsl_heap *part) {
   PUT(row, epoch, part->epoch);
   PUT(row, home, part->home->number);
   PUT(row, scopes, tsl_load_relaxed(&part->depth));
-  PUT(row, state, A_THREADS);
+  if (part->home != part) PUT(row, state, A_THREADS);
 }
 
 // A home that a thread took from the pool has to say whose it is now.
@@ -200,11 +217,14 @@ static struct tsl_bins_row *bins_row(struct tsl_heap *heap) {
   return heap_row(heap) == NULL ? NULL : TSL_ROW(bins, heap->number);
 }
 
+static void put_allocations(struct tsl_bins_row *row, const struct tsl_heap *heap, unsigned class) {
+  uint64_t at_hand = heap->bins[class].until + tsl_stock_blocks(&heap->store->stocks[class]);
+  PUT(row, allocations[class], heap->store->allocations[class] - at_hand);
+}
+
 static void put_bin(struct tsl_bins_row *row, const struct tsl_heap *heap, unsigned class) {
-  const struct tsl_store *store = heap->store;
-  const struct tsl_tally *tally = &store->tallies[class];
-  uint64_t stock = tsl_stock_blocks(&store->stocks[class]);
-  PUT(row, allocations[class], store->allocations[class] - heap->bins[class].until - stock);
+  const struct tsl_tally *tally = &heap->store->tallies[class];
+  put_allocations(row, heap, class);
   PUT(row, out[class], tsl_tally_out(tally));
   PUT(row, hot[class], (uint32_t)tsl_heap_hot_blocks(heap, class));
   PUT(row, sent[class], tally->sent);
@@ -225,6 +245,12 @@ static void put_cell_tally(struct tsl_bins_row *row, const struct tsl_cell_tally
 void tsl_report_sent(struct tsl_heap *home, unsigned class) {
   struct tsl_bins_row *row = bins_row(home);
   if (row != NULL) PUT(row, sent[class], home->store->tallies[class].sent);
+}
+
+void tsl_report_allocations(struct tsl_heap *heap, unsigned class) {
+  if (!tsl_report_is_on() || class >= TSL_CLASSES) return;
+  struct tsl_bins_row *row = bins_row(heap);
+  if (row != NULL) put_allocations(row, heap, class);
 }
 
 void tsl_report_bin(struct tsl_heap *heap, unsigned class) {
@@ -391,7 +417,7 @@ void tsl_report_away(uint32_t part, unsigned class) {
 void tsl_report_homeless(unsigned class) {
   tsl_add_relaxed(&homeless[class], 1);
   struct tsl_bins_row *row = tsl_report_is_on() ? TSL_ROW(bins, 0) : NULL;
-  if (row != NULL) PUT(row, sent[class], tsl_load_relaxed(&homeless[class]));
+  if (row != NULL) put_homeless(row, class);
 }
 
 __attribute__((destructor)) static void report_end(void) { tsl_mirror_close(); }

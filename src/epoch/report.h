@@ -30,6 +30,9 @@ TSL_HIDDEN void tsl_report_left(struct tsl_heap *heap);
 // One class of a heap that has a store. Its owner.
 TSL_HIDDEN void tsl_report_bin(struct tsl_heap *heap, unsigned class);
 
+// Its allocations alone, of which hot blocks make many. Its owner.
+TSL_HIDDEN void tsl_report_allocations(struct tsl_heap *heap, unsigned class);
+
 // What the thread freed for others, which is at most a word of blocks behind. Its home.
 TSL_HIDDEN void tsl_report_sent(struct tsl_heap *home, unsigned class);
 

@@ -56,27 +56,42 @@ static uint64_t *seed_of(struct tsl_heap *home) {
   return seed;
 }
 
+static double mean_bytes(void) { return (double)tsl_load_relaxed(&tsl_sample_mean); }
+
 // A point lies that near with probability 1 - exp(-bytes / mean), which is at most bytes / mean:
 // most draws end before the logarithm.
-size_t tsl_sample_within(struct tsl_heap *home, size_t bytes) {
-  double mean = (double)tsl_load_relaxed(&tsl_sample_mean);
+static size_t within(struct tsl_heap *home, double mean, size_t bytes) {
   double uniform = tsl_random_uniform(tsl_random_next(seed_of(home)));
   if (uniform * mean >= (double)bytes) return SIZE_MAX;
   double distance = -mean * tsl_log(1 - uniform);
   return distance < (double)bytes ? (size_t)distance : SIZE_MAX;
 }
 
+// All points of a heap that are still to come are drawn to stand for the same number.
+static void follow_times(struct tsl_heap *heap) {
+  uint32_t times = heap->home->store->sample_times;
+  if (tsl_likely(heap->sample_times == times)) return;
+  heap->sample_times = times;
+  tsl_mixed_redraw(heap);
+  tsl_heap_redraw(heap);
+}
+
+size_t tsl_sample_within(struct tsl_heap *heap, size_t bytes) {
+  follow_times(heap);
+  return within(heap->home, mean_bytes() * tsl_sample_times(heap), bytes);
+}
+
 // Which of the next `most` blocks holds the next point, from 1 on; 0: none.
 static uint32_t next_point(struct tsl_heap *heap, unsigned class, uint32_t most) {
   size_t bytes = tsl_sizeclasses[class].bytes;
-  size_t distance = tsl_sample_within(heap->home, bytes * most);
+  size_t distance = tsl_sample_within(heap, bytes * most);
   return distance == SIZE_MAX ? 0 : (uint32_t)(distance / bytes) + 1;
 }
 
 uint32_t tsl_sample_until(struct tsl_heap *heap, unsigned class, uint32_t most) {
   uint64_t bit = UINT64_C(1) << class % 64;
-  heap->store->sampled_hot &= ~bit;
   uint32_t point = class < TSL_CLASSES ? next_point(heap, class, most) : 0;
+  heap->store->sampled_hot &= ~bit;
   if (point == 0) return most;
   heap->store->sampled_hot |= bit;
   return point;
@@ -93,13 +108,13 @@ static uint32_t point_in_handful(struct tsl_heap *heap, unsigned class) {
 // How many points stand for one sample, as the last window tells.
 static uint32_t times_of(uint32_t points, uint64_t passed_ms) {
   uint64_t wanted = (uint64_t)tsl_option(sample_rate) * passed_ms;
-  if (wanted == 0) return 1;
+  if (wanted == 0 || points == 0) return 1;
   return (uint32_t)(((uint64_t)points * 1000 + wanted - 1) / wanted);
 }
 
-// A point was reached. For how many the sample there stands; 0: it is passed over. The chance was
-// known before the point, so that no sum over samples is biased.
-static uint32_t choose(struct tsl_heap *home) {
+// So many points were reached. What one stands for is known before it is drawn, so that no sum over
+// samples is biased.
+static void count_points(struct tsl_heap *home, uint32_t points) {
   struct tsl_store *store = home->store;
   uint64_t now_ms = tsl_os_now_ms(), passed_ms = now_ms - store->points_since_ms;
   if (passed_ms >= WINDOW_MS) {
@@ -107,10 +122,31 @@ static uint32_t choose(struct tsl_heap *home) {
     store->points_since_ms = now_ms;
     store->points = 0;
   }
-  store->points++;
-  uint32_t times = store->sample_times;
+  store->points += points;
+}
+
+void tsl_sample_look(struct tsl_heap *home) {
+  count_points(home, 0);
+  follow_times(home);
+}
+
+// Of the points of large blocks, which hold many, none is left out. For how many the one that was
+// reached stands; 0: it is passed over.
+static uint32_t choose(struct tsl_heap *home) {
+  count_points(home, 1);
+  uint32_t times = home->store->sample_times;
   if (times <= 1) return 1;
   return tsl_random_next(seed_of(home)) % times == 0 ? times : 0;
+}
+
+// With q = exp(-n / (times * mean)) a block of n bytes holds a drawn point with probability 1 - q,
+// and is to be sampled with (1 - q^times) / times, as if all points were drawn and one of `times`
+// was taken. The quotient is the mean of q^0, q^1 and so on below q^times, where q^i is the chance
+// that no point lies in `i` of `times` parts of the block.
+static bool is_taken(struct tsl_heap *home, size_t bytes, uint32_t times) {
+  if (times == 1) return true;
+  size_t part = bytes * (tsl_random_next(seed_of(home)) % times) / times;
+  return within(home, mean_bytes(), part) == SIZE_MAX;
 }
 
 // ---- Sites: who allocates what. A stack that the frame pointers tell is compared once with what
@@ -275,12 +311,13 @@ static uint32_t sample_begin(struct tsl_heap *heap, const void *block, size_t by
   return forks << ROW_BITS | number;
 }
 
-void *tsl_sample_small(struct tsl_heap *heap, unsigned class) {
-  uint32_t times = choose(heap->home);
-  void *block = times == 0 ? NULL : tsl_mixed_alone(heap, class);
+void *tsl_sample_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  count_points(heap->home, times);
+  void *block = is_taken(heap->home, bytes, times) ? tsl_mixed_alone(heap, class) : NULL;
   if (block == NULL) return NULL;
   tsl_cell_number number = tsl_mixed_cell_of(block);
-  uint32_t sample = sample_begin(heap, block, tsl_sizeclasses[class].bytes, class, times);
+  uint32_t sample = sample_begin(heap, block, bytes, class, times);
   tsl_store_relaxed(&tsl_cell_at(number)->sample, sample);
   return block;
 }
@@ -288,8 +325,9 @@ void *tsl_sample_small(struct tsl_heap *heap, unsigned class) {
 // When the first block is passed over, those behind it have a point of their own.
 void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place) {
   *place = point_in_handful(heap, class);
-  void *block = *place == 1 ? tsl_sample_small(heap, class) : NULL;
-  if (*place != 1 || block != NULL) return block;
+  if (*place != 1) return NULL;
+  void *block = tsl_sample_small(heap, class, tsl_sample_times(heap));
+  if (block != NULL) return block;
   uint32_t behind = next_point(heap, class, HANDFUL - 1);
   *place = behind == 0 ? 0 : behind + 1;
   return NULL;
@@ -297,7 +335,7 @@ void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place)
 
 void tsl_sample_large(struct tsl_heap *heap, void *block) {
   struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
-  if (tsl_sample_within(heap->home, span->bytes) == SIZE_MAX) return;
+  if (within(heap->home, mean_bytes(), span->bytes) == SIZE_MAX) return;
   uint32_t times = choose(heap->home);
   if (times != 0) span->sample = sample_begin(heap, block, span->bytes, TSL_CLASSES, times);
 }

@@ -5,8 +5,8 @@
 // that each bin, each handful of a stock and each cell draws its own next point, and only on slow
 // paths; a block of n bytes is sampled with probability 1 - exp(-n / mean).
 //
-// Where points come faster than option `sample_rate`, only one of several is sampled, by chance,
-// and stands for as many.
+// Where points come faster than option `sample_rate`, they are drawn farther apart, and each stands
+// for several.
 //
 //  P1  a sampled block has a cell to itself, or is a large block: its free comes by a slow path,
 //      and no fast path knows of samples
@@ -39,8 +39,18 @@ TSL_ALWAYS_INLINE bool tsl_sample_is_on(void) {
 // stays for the process's life, since the counts are weighed by it. Any thread.
 TSL_HIDDEN void tsl_sample_follow(void);
 
-// Bytes before the next point, when it is among the next `bytes`; SIZE_MAX otherwise. Owner only.
-TSL_HIDDEN size_t tsl_sample_within(struct tsl_heap *home, size_t bytes);
+// From time to time, while samples are taken: how many points each that is drawn from here on
+// stands for. Owner only.
+TSL_HIDDEN void tsl_sample_look(struct tsl_heap *home);
+
+// The same of the points that were drawn for a heap before. Owner only.
+TSL_ALWAYS_INLINE uint32_t tsl_sample_times(const struct tsl_heap *heap) {
+  return heap->sample_times == 0 ? 1 : heap->sample_times;
+}
+
+// Bytes before the next point that is drawn for the heap, when it is among the next `bytes`;
+// SIZE_MAX otherwise. May draw all its points anew. Owner only.
+TSL_HIDDEN size_t tsl_sample_within(struct tsl_heap *heap, size_t bytes);
 
 // Hot allocations of a class until the one that holds the next point, if it is among the next
 // `most`, which is returned otherwise; `sampled_hot` tells which it was. Owner only.
@@ -50,9 +60,9 @@ TSL_HIDDEN uint32_t tsl_sample_until(struct tsl_heap *heap, unsigned class, uint
 // first one is sampled here and returned; else NULL. Owner only.
 TSL_HIDDEN void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place);
 
-// A sampled block. NULL, and nothing changed, when it cannot be had, or when another one stands for
-// it. Owner only.
-TSL_HIDDEN void *tsl_sample_small(struct tsl_heap *heap, unsigned class);
+// A sampled block, which holds a point that was drawn to stand for `times`. NULL, and nothing
+// changed, when it cannot be had, or when another one stands for it. Owner only.
+TSL_HIDDEN void *tsl_sample_small(struct tsl_heap *heap, unsigned class, uint32_t times);
 
 // Samples a new large block if it holds a point. Owner of `heap`, and of the block.
 TSL_HIDDEN void tsl_sample_large(struct tsl_heap *heap, void *block);

@@ -61,8 +61,7 @@ static void give_back(struct tsl_heap *heap) {
   tsl_heap_give_part(heap);
 }
 
-// Gives the thread a heap in the epoch.
-static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
+static int try_join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_heap *heap = tsl_heap_take_part(tsl_heap_current->home, slot);
   if (heap == NULL) return ENOMEM;
   if (!tsl_epoch_hold(slot)) {
@@ -81,6 +80,16 @@ static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined
   } while (!tsl_cas_release(&epoch->heaps, &head, heap->number));  // pairs: epoch-heaps
   *joined = heap;
   return 0;
+}
+
+// Gives the thread a heap in the epoch.
+static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
+  struct tsl_heap *home = tsl_heap_current->home;
+  uint8_t inside = home->inside;
+  tsl_store_relaxed(&home->inside, 1);
+  int error = try_join(epoch, slot, joined);
+  tsl_store_relaxed(&home->inside, inside);
+  return error;
 }
 
 TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {

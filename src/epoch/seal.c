@@ -156,6 +156,7 @@ void tsl_heap_release(struct tsl_heap *heap) {
   tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, heap->slab_count);
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
+    tsl_slab_clear_remote(tsl_slab_at(unit));  // a fork may have come between bit and summary
     ended += slab_end(tsl_slab_at(unit));
   }
   tsl_report_sealed(heap);

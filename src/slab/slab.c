@@ -28,8 +28,7 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
   return slab;
 }
 
-// Records of free units have no remote bits.
-static void slab_clear_remote(struct tsl_slab *slab) {
+void tsl_slab_clear_remote(struct tsl_slab *slab) {
   unsigned words = (tsl_sizeclasses[slab->class].capacity + 63u) / 64;
   for (unsigned w = 0; w < words; w++) tsl_store_relaxed(&slab->remote[w], 0);
   tsl_store_relaxed(&slab->remote_summary, 0);
@@ -39,7 +38,7 @@ static void slab_clear_remote(struct tsl_slab *slab) {
 
 bool tsl_slab_close(struct tsl_slab *slab) {
   if (slab->guarded && !tsl_secure_unguard(slab_end(slab))) return false;
-  if (slab->remote_summary != 0) slab_clear_remote(slab);
+  if (slab->remote_summary != 0) tsl_slab_clear_remote(slab);
   return true;
 }
 

@@ -92,6 +92,9 @@ TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *bl
 // Makes the units from `unit` on an empty slab. The caller enters them in the map.
 TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life);
 
+// Forgets what was freed from other threads: records of free units have no remote bits.
+TSL_HIDDEN void tsl_slab_clear_remote(struct tsl_slab *slab);
+
 // Ends an empty slab, or one whose blocks end with it. False when its guard cannot be taken away:
 // then it goes on as a slab.
 TSL_HIDDEN bool tsl_slab_close(struct tsl_slab *slab);

@@ -433,6 +433,27 @@ static void samples_of_large_blocks_are_bounded(void) {
   CHECK_EQ(totals().live, 0);
 }
 
+// As large as the mean, and larger: most points lie in a block with others.
+static void sums_of_bounded_samples_are_right(size_t bytes) {
+  enum { SECONDS = 5, A_MS = 20, FASTER = 15 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = 1000;
+  for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
+    os_fake.now_ms++;
+    for (unsigned i = 0; i < A_MS; i++) tsl_fast_free(tsl_fast_malloc(bytes));
+  }
+  double expected = SECONDS * 1000 * A_MS * (1 - exp(-(double)bytes / MEAN));
+  double deviation = sqrt(FASTER * expected);
+  CHECK_LE(4, mine->store->sample_times);
+  CHECK(fabs((double)totals().allocations - expected) <= 4 * deviation);
+}
+static void sums_of_bounded_samples_of_dense_points_are_right(void) {
+  sums_of_bounded_samples_are_right(MEAN);
+}
+static void sums_of_bounded_samples_of_denser_points_are_right(void) {
+  sums_of_bounded_samples_are_right(2 * MEAN);
+}
+
 static void be_busy(uint64_t sample_rate) {
   open_homes(MEAN);
   tsl_options.sample_rate = sample_rate;
@@ -485,6 +506,8 @@ int main(void) {
   RUN_UNLESS_SECURE(samples_of_stocks_are_bounded);
   RUN_UNLESS_SECURE(aligned_samples_are_bounded);
   RUN_UNLESS_SECURE(samples_of_large_blocks_are_bounded);
+  RUN_UNLESS_SECURE(sums_of_bounded_samples_of_dense_points_are_right);
+  RUN_UNLESS_SECURE(sums_of_bounded_samples_of_denser_points_are_right);
   RUN_UNLESS_SECURE(a_bound_ends_with_its_cause);
   RUN_UNLESS_SECURE(no_bound_when_none_is_wanted);
   return test_status();

@@ -164,16 +164,6 @@ static void heirs_tell_at_once(void) {
   CHECK_EQ(row->cells_restarted, mine->store->cells.restarted);
 }
 
-// A thread that the child of a fork does not have may have been about to take the blocks at hand.
-static void blocks_that_a_fork_gives_up_were_not_allocated(void) {
-  open_homes();
-  alloc_many(64, 10);
-  tsl_heap_mend(mine);
-  CHECK_EQ(allocations(mine, 64), 10);
-  CHECK_EQ(tsl_tally_out(tally_of(mine, 64)), 64);
-  CHECK_EQ(tally_of(mine, 64)->untold, tsl_tally_most_untold[tsl_sizeclass_of(64)]);
-}
-
 static void more_blocks_than_were_taken_are_no_return(void) {
   struct tsl_tally tally = tsl_tally_new(tsl_sizeclass_of(64));
   tally.refilled = 10;
@@ -203,7 +193,6 @@ static void who_ends_a_part_knows_what_was_freed(void) {
 }
 
 int main(void) {
-  RUN_UNLESS_SECURE(blocks_that_a_fork_gives_up_were_not_allocated);
   RUN(more_blocks_than_were_taken_are_no_return);
   RUN(frees_that_were_told_of_are_still_free);
   RUN(who_ends_a_part_knows_what_was_freed);

@@ -1,0 +1,46 @@
+#include "epoch/mend.h"
+
+#include "epoch/heap.h"
+#include "memory/record.h"
+
+// The blocks of a bin that a fork took from its thread; a link that somebody else wrote to ends it.
+static void bin_mend(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  bin->room = (int32_t)tsl_heap_bin_limit(class);
+  uintptr_t *block = bin->head;
+  for (; block != &tsl_bin_end && bin->room != 0; bin->room--) {
+    uintptr_t next = *block ^ (uintptr_t)block;
+    if (*block >= heap->contained && next != (uintptr_t)&tsl_bin_end) break;
+    block = (uintptr_t *)next;  // pairs: bin-head
+  }
+  if (block == &tsl_bin_end) return;
+  bin->head = &tsl_bin_end;
+  bin->room = (int32_t)tsl_heap_bin_limit(class);
+}
+
+// Its blocks were counted as allocated, but for a moment; no count is below zero after that.
+static void stock_give_up(struct tsl_heap *heap, unsigned class) {
+  struct tsl_stock *stock = &heap->store->stocks[class];
+  uint64_t *allocations = &heap->store->allocations[class], until = heap->bins[class].until;
+  *allocations -= tsl_stock_blocks(stock);
+  if ((int64_t)(*allocations - until) < 0) *allocations = until;
+  stock->run = 0;
+  stock->rest = 0;
+}
+
+// Between two stores of a fast path bins and slabs are whole but for their counts, while a stock
+// may name a block that is in use: its blocks are given up.
+void tsl_heap_mend(struct tsl_heap *heap) {
+  heap->torn = 0;
+  if (!tsl_heap_has_store(heap)) return;  // pairs: heap-store
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
+    struct tsl_stock *stock = &heap->store->stocks[class];
+    bin_mend(heap, class);
+    stock_give_up(heap, class);
+    for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
+      tsl_slab_recount(slab);
+    tsl_tally_forget_out(&heap->store->tallies[class], class);
+  }
+  for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
+    heap->store->tallies[tsl_slab_at(unit)->class].out += tsl_slab_at(unit)->out;
+}

@@ -1,0 +1,72 @@
+#include "epoch/mend.h"
+
+#include "alloc/fast.h"
+#include "homes.h"
+
+enum { COUNT = 5 };
+
+static struct tsl_heap *mine, *other;
+static void *blocks[COUNT];
+
+static void open_homes(void) { homes_open((size_t)1 << 28, &mine, &other); }
+
+static void alloc_and_free(size_t bytes) {
+  for (unsigned i = 0; i < COUNT; i++) blocks[i] = tsl_fast_malloc(bytes);
+  for (unsigned i = 0; i < COUNT; i++) tsl_fast_free(blocks[i]);
+}
+
+static uint64_t allocations(size_t bytes) {
+  unsigned class = tsl_sizeclass_of(bytes);
+  uint64_t at_hand = mine->bins[class].until + tsl_stock_blocks(&mine->store->stocks[class]);
+  return mine->store->allocations[class] - at_hand;
+}
+
+static void whole_bins_stay(void) {
+  open_homes();
+  alloc_and_free(64);
+  mine->bins[tsl_sizeclass_of(64)].room++;  // the fork came before it was counted
+  tsl_heap_mend(mine);
+  CHECK(tsl_heap_valid(mine));
+  CHECK_EQ(tsl_heap_hot_blocks(mine, tsl_sizeclass_of(64)), COUNT);
+  CHECK(tsl_fast_malloc(64) == blocks[COUNT - 1]);
+}
+
+// Somebody wrote to a freed block.
+static void bins_with_broken_links_are_given_up(void) {
+  open_homes();
+  alloc_and_free(64);
+  *(uintptr_t *)blocks[3] = 0;  // itself
+  alloc_and_free(96);
+  *(uintptr_t *)blocks[2] = UINT64_C(0x4141414141414141);
+  tsl_heap_mend(mine);
+  CHECK(tsl_heap_valid(mine));
+  CHECK_EQ(tsl_heap_hot_blocks(mine, tsl_sizeclass_of(64)), 0);
+  CHECK_EQ(tsl_heap_hot_blocks(mine, tsl_sizeclass_of(96)), 0);
+}
+
+// The thread may have been about to take one of them.
+static void stocks_are_given_up(void) {
+  open_homes();
+  alloc_and_free(64);
+  uint32_t out = tsl_tally_out(&mine->store->tallies[tsl_sizeclass_of(64)]);
+  tsl_heap_mend(mine);
+  CHECK_EQ(tsl_stock_blocks(&mine->store->stocks[tsl_sizeclass_of(64)]), 0);
+  CHECK_EQ(allocations(64), COUNT);
+  CHECK_EQ(tsl_tally_out(&mine->store->tallies[tsl_sizeclass_of(64)]), out);
+}
+
+static void no_count_is_below_zero(void) {
+  open_homes();
+  alloc_and_free(64);
+  mine->store->allocations[tsl_sizeclass_of(64)] -= 64;  // the handful was not counted yet
+  tsl_heap_mend(mine);
+  CHECK_EQ(allocations(64), 0);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(whole_bins_stay);
+  RUN_UNLESS_SECURE(bins_with_broken_links_are_given_up);
+  RUN_UNLESS_SECURE(stocks_are_given_up);
+  RUN_UNLESS_SECURE(no_count_is_below_zero);
+  return test_status();
+}
