@@ -74,7 +74,8 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   part->freed_granules = 0;
   part->told_granules = 0;
   part->told_freed_granules = 0;
-  part->told_next = TSL_NEVER_TOLD;
+  part->told_next = part->cell_next;
+  part->told_freed = part->cell_freed;
   tsl_report_part(part);
   return part;
 }

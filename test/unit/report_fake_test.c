@@ -292,6 +292,17 @@ static void scopes_are_told_when_they_are_left_and_when_their_epoch_ends(void) {
   CHECK_EQ(row->state, 1);
 }
 
+// Entering and leaving an epoch costs no more than that.
+static void a_scope_in_which_nothing_happens_is_not_told(void) {
+  open_homes();
+  tslab_scope scope;
+  epochs_enter(&scope, epochs_open());
+  CHECK(!tsl_report_is_due(tsl_heap_current));
+  alloc(100);
+  CHECK(tsl_report_is_due(tsl_heap_current));
+  epochs_leave(&scope);
+}
+
 // Its first cell may be the one that the thread's last part had, cut as far.
 static void a_part_like_the_last_one_is_told(void) {
   open_homes();
@@ -504,6 +515,7 @@ int main(void) {
   RUN(scopes_are_told_when_they_are_left_and_when_their_epoch_ends);
   RUN(a_home_from_the_pool_is_its_new_threads);
   RUN(a_part_like_the_last_one_is_told);
+  RUN(a_scope_in_which_nothing_happens_is_not_told);
   RUN(gaps_are_nobodys);
   RUN(large_blocks_are_told);
   RUN(a_child_of_fork_tells_of_itself);
