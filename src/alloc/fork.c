@@ -1,8 +1,9 @@
 // fork: the child of a program with many threads is a program with one. Locks are held across the
 // fork, so that it sees them free and what they guard whole; what is lock-free is whole at every
-// instant, but that a block whose free was under way may be lost. The heaps of the threads that the
-// child does not have go to the pool, but for those whose thread was in the middle of a change:
-// they are set aside with what they hold, and late frees of their blocks stay harmless.
+// instant, but that a block whose free was under way may be lost, and with it the end of its epoch.
+// The heaps of the threads that the child does not have go to the pool, but for those whose thread
+// was in the middle of a change: they are set aside with what they hold, and late frees of their
+// blocks stay harmless.
 #include "alloc/fork.h"
 
 #include <pthread.h>

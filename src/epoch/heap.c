@@ -76,6 +76,8 @@ static void store_open(struct tsl_heap *heap, uint32_t number) {
     store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
     store->tallies[class] = tsl_tally_new(class);
   }
+  store->sampled_hot = 0;
+  store->sampled_cold = 0;
   tsl_compiler_fence();  // pairs: heap-store
   heap->store = store;
 }
@@ -374,8 +376,15 @@ static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
   }
 }
 
+// A point behind blocks that are not handed out is drawn anew with the next handful; one that is
+// next, too, or the chance of it would depend on where it lies.
+static void stock_forget_point(struct tsl_heap *heap, unsigned class) {
+  heap->store->sampled_cold &= ~(UINT64_C(1) << class % 64);
+}
+
 static void stock_drain(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
+  stock_forget_point(heap, class);
   while (stock->run != 0 || tsl_stock_run(stock)) {
     void *block = tsl_stock_pop(stock);
     heap->store->allocations[class]--;
@@ -412,6 +421,7 @@ void tsl_heap_rest(struct tsl_heap *heap) {
     bool idle = total == heap->store->rest_total[class];
     heap->store->rest_total[class] = total;
     if (class < TSL_GATHERS) tsl_remote_send(heap, class);
+    if (idle) stock_forget_point(heap, class);
     if (idle && (heap->bins[class].head != &tsl_bin_end || heap->store->stocks[class].run != 0)) {
       bin_drain(heap, class, REST_BLOCKS);
       stock_drain(heap, class);
@@ -583,6 +593,7 @@ static void bin_lay_down(struct tsl_heap *heap, unsigned class) {
 
 static void stock_lay_down(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
+  stock_forget_point(heap, class);
   heap->store->allocations[class] -= tsl_stock_blocks(stock);
   heap_tally(heap, class)->rested += tsl_stock_blocks(stock);
   while (stock->run != 0 || tsl_stock_run(stock)) lay_down(heap, class, tsl_stock_pop(stock));

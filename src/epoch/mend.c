@@ -18,6 +18,13 @@ static void bin_mend(struct tsl_heap *heap, unsigned class) {
   bin->room = (int32_t)tsl_heap_bin_limit(class);
 }
 
+// The fork came when the last allocation before the next look was counted, and not seen yet.
+static void until_mend(struct tsl_heap *heap, unsigned class) {
+  if (heap->bins[class].until != 0) return;
+  heap->bins[class].until = 1;
+  heap->store->allocations[class]++;
+}
+
 // Its blocks were counted as allocated, but for a moment; no count is below zero after that.
 static void stock_give_up(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
@@ -36,6 +43,7 @@ void tsl_heap_mend(struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     struct tsl_stock *stock = &heap->store->stocks[class];
     bin_mend(heap, class);
+    until_mend(heap, class);
     stock_give_up(heap, class);
     for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
       tsl_slab_recount(slab);

@@ -271,14 +271,19 @@ static void *cut(struct tsl_heap *heap, size_t place) {
   return NULL;
 }
 
-// The block that would lie across `cell_end` is to be sampled; the cell goes on with the next one.
-// When it is not, it lies in the cell all the same, and the point has passed. NULL then.
+// The block that holds the point is to be sampled; the cell goes on with the next one. When it is
+// not, it lies in the cell all the same, and the point has passed. NULL then, and where no block
+// holds the point: it lay in the gap before the next one, or that has no room.
 static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
-  if (!heap->sampled_cell) return NULL;
+  size_t cell_bytes = newest_bytes(heap);
+  uintptr_t block = tsl_round_up(heap->cell_next, alignment);
+  uintptr_t behind = block + tsl_sizeclasses[class].bytes;
+  if (behind > heap->cell_start + cell_bytes) return NULL;
+  if (heap->cell_end < block) cell_set_end(heap, block, cell_bytes);
+  if (!heap->sampled_cell || behind <= heap->cell_end) return NULL;
   uint32_t times = tsl_sample_times(heap);
-  cell_set_end(heap, heap->cell_next, newest_bytes(heap));
+  cell_set_end(heap, heap->cell_next, cell_bytes);
   void *sampled = tsl_sample_small(heap, class, times);
-  uintptr_t behind = tsl_round_up(heap->cell_next, alignment) + tsl_sizeclasses[class].bytes;
   if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
   return sampled;
 }

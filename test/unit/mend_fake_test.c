@@ -63,7 +63,21 @@ static void no_count_is_below_zero(void) {
   CHECK_EQ(allocations(64), 0);
 }
 
+// The fork came when the last allocation before the next look was counted down, and no further.
+static void the_next_look_comes(void) {
+  open_homes();
+  alloc_and_free(64);
+  mine->bins[tsl_sizeclass_of(64)].until = 0;
+  uint64_t before = allocations(64);
+  tsl_heap_mend(mine);
+  CHECK_EQ(mine->bins[tsl_sizeclass_of(64)].until, 1);
+  CHECK_EQ(allocations(64), before);
+  CHECK(tsl_fast_malloc(64) != NULL);
+  CHECK_EQ(allocations(64), before + 1);
+}
+
 int main(void) {
+  RUN_UNLESS_SECURE(the_next_look_comes);
   RUN_UNLESS_SECURE(whole_bins_stay);
   RUN_UNLESS_SECURE(bins_with_broken_links_are_given_up);
   RUN_UNLESS_SECURE(stocks_are_given_up);

@@ -154,6 +154,38 @@ static void cells_are_sampled_by_bytes(void) {
   epochs_check_all_free();
 }
 
+enum { PAIRS = 80, EPOCHS_OF_PAIRS = 600 };
+
+// What is left at the end of a cell, or before an aligned block, is nobody's.
+static void rests_of_cells_are_not_sampled(size_t alignment, size_t bytes) {
+  open_homes(MEAN);
+  for (unsigned i = 0; i < EPOCHS_OF_PAIRS; i++) {
+    tslab_epoch epoch = epochs_open();
+    for (unsigned j = 0; j < PAIRS; j++) {
+      CHECK_EQ(tsl_usable(tslab_epoch_malloc(epoch, 16)), 16);
+      CHECK_EQ(tsl_usable(tslab_epoch_aligned_alloc(epoch, alignment, bytes)), bytes);
+    }
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+  }
+  const double count = PAIRS * EPOCHS_OF_PAIRS;
+  double small_ones = count * (1 - exp(-16.0 / MEAN));
+  check_share(totals().allocations - (uint64_t)small_ones, count, bytes);
+}
+static void ends_of_cells_are_not_sampled(void) { rests_of_cells_are_not_sampled(16, 6144); }
+static void gaps_of_cells_are_not_sampled(void) { rests_of_cells_are_not_sampled(1024, 1024); }
+
+// A handful that goes back before it is used up takes its point along.
+static void handfuls_that_go_back_are_not_sampled(void) {
+  enum { TURNS = 20000, EACH = 5, BYTES = 512 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < TURNS; i++) {
+    for (unsigned j = 0; j < EACH; j++) blocks[j] = tsl_fast_malloc(BYTES);
+    for (unsigned j = 0; j < EACH; j++) tsl_fast_free(blocks[j]);
+    tsl_heap_rest_all(mine);
+  }
+  check_share(totals().allocations, TURNS * EACH, BYTES);
+}
+
 static void aligned_blocks_of_epochs_stay_aligned(void) {
   enum { COUNT = 2000, ALIGNMENT = 1024 };
   open_homes(MEAN);
@@ -487,6 +519,9 @@ int main(void) {
   RUN_UNLESS_SECURE(large_bins);
   RUN_UNLESS_SECURE(each_place_of_a_pattern_counts_the_same);
   RUN_UNLESS_SECURE(cells_are_sampled_by_bytes);
+  RUN_UNLESS_SECURE(ends_of_cells_are_not_sampled);
+  RUN_UNLESS_SECURE(gaps_of_cells_are_not_sampled);
+  RUN_UNLESS_SECURE(handfuls_that_go_back_are_not_sampled);
   RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
   RUN_UNLESS_SECURE(large_blocks_are_sampled);
   RUN_UNLESS_SECURE(a_sample_tells_of_its_block);
