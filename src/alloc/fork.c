@@ -1,9 +1,15 @@
-// fork: the child of a program with many threads is a program with one. Locks are held across the
-// fork, so that it sees them free and what they guard whole; what is lock-free is whole at every
-// instant, but that a block whose free was under way may be lost, and with it the end of its epoch.
-// The heaps of the threads that the child does not have go to the pool, but for those whose thread
-// was in the middle of a change: they are set aside with what they hold, and late frees of their
-// blocks stay harmless.
+// fork: the child of a program with many threads is a program with one. Nothing is locked before a
+// fork: whoever waits then may hold what the fork itself waits for, such as a stream of stdio. The
+// child sees every other thread as if it had ended between two instructions, with its stores in
+// their order (the kernel copies all memory at one moment, as far as one thread can tell).
+//
+//  F1  what a lock guards can be mended from any state between two stores of its holder
+//  F2  what is lock-free is whole at every instant, but that a block whose free was under way may
+//      be lost, and with it the end of its epoch
+//  F3  a heap whose thread is changing more than a word or two says so (`inside`): the child sets
+//      it aside; every other heap goes to the pool (epoch/orphans.h)
+//  F4  who waits for a lock in the child waits for a thread that it has: the locks of the others
+//      are taken over before, by the handler below or by who comes to wait first
 #include "alloc/fork.h"
 
 #include <pthread.h>
@@ -11,52 +17,67 @@
 #include "alloc/helper.h"
 #include "alloc/rotation.h"
 #include "alloc/thread.h"
+#include "base/lock.h"
 #include "epoch/label.h"
 #include "epoch/large_list.h"
-#include "epoch/pool.h"
+#include "epoch/orphans.h"
 #include "epoch/remains.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
-#include "epoch/scope.h"
 #include "memory/segment.h"
+#include "os/os.h"
 
-static void fork_prepare(void) {
-  tsl_rotations_lock();
-  tsl_thread_lock();
-  tsl_remains_lock();
-  tsl_labels_lock();
-  tsl_large_list_lock();
-  tsl_sample_lock();
-  tsl_region_lock();
-  tsl_segments_lock();
-  tsl_mirror_lock();
+// TORN: in the child of a fork, and nobody has mended anything. MENDED: the handler has still to
+// run.
+enum mark { TORN, WHOLE, MENDED };
+
+static uint32_t no_mark = WHOLE;
+static uint32_t *mark = &no_mark;  // enum mark; not wiped where the system does not know how
+
+static void mend(void) {
+  tsl_thread_after_fork();
+  tsl_rotations_after_fork();
+  tsl_remains_after_fork();
+  tsl_labels_after_fork();
+  tsl_large_list_after_fork();
+  tsl_region_after_fork();
+  tsl_segments_after_fork();
+  tsl_report_after_fork();
+  tsl_sample_after_fork();
+  tsl_helper_after_fork();
+  tsl_orphans_after_fork(tsl_heap_current->home);
 }
 
-static void fork_parent(void) {
-  tsl_mirror_unlock();
-  tsl_segments_unlock();
-  tsl_region_unlock();
-  tsl_sample_unlock();
-  tsl_large_list_unlock();
-  tsl_labels_unlock();
-  tsl_remains_unlock();
-  tsl_thread_unlock();
-  tsl_rotations_unlock();
+// The handlers of other libraries may allocate before ours runs, and a child that was made by a
+// bare system call has none.
+static void notice(void) {
+  uint32_t torn = TORN;
+  if (tsl_load_relaxed(mark) == TORN && tsl_cas_relaxed(mark, &torn, MENDED)) mend();
 }
 
 static void fork_child(void) {
-  fork_parent();
-  tsl_report_after_fork();
-  tsl_sample_after_fork();
-  tsl_heap_after_fork(tsl_heap_current->home);
-  tsl_scope_after_fork();
-  tsl_helper_after_fork();
+  if (tsl_load_relaxed(mark) != MENDED) mend();
+  tsl_store_relaxed(mark, WHOLE);
+  tsl_orphans_adopt();
+}
+
+static void mark_make(void) {
+  if (mark != &no_mark) return;
+  uint32_t *made = tsl_os_fork_mark();
+  if (made == NULL) return;
+  *made = WHOLE;
+  mark = made;
+  tsl_lock_waits = notice;
 }
 
 static bool handled = true;  // until it is known otherwise: the first block may come before
 
 __attribute__((constructor)) static void fork_register(void) {
-  handled = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
+  mark_make();
+  handled = pthread_atfork(NULL, NULL, fork_child) == 0;
 }
 
-bool tsl_fork_is_handled(void) { return handled; }
+bool tsl_fork_is_handled(void) {
+  mark_make();
+  return handled;
+}

@@ -5,11 +5,11 @@
 #include "os/os.h"
 #include "tslab.h"
 
-// Of all rotations, so that a fork can hold it: none is in the middle of a turn in the child.
+// Of all rotations: the child of a fork must find it without knowing them.
 static struct tsl_lock rotation_lock;
 
-void tsl_rotations_lock(void) { tsl_lock_acquire(&rotation_lock); }
-void tsl_rotations_unlock(void) { tsl_lock_release(&rotation_lock); }
+// A rotation is whole between any two stores of a turn.
+void tsl_rotations_after_fork(void) { tsl_lock_take_over(&rotation_lock); }
 
 static bool is_due(const tslab_rotation *rotation) {
   if (rotation->current == TSLAB_DEFAULT) return true;
@@ -17,15 +17,18 @@ static bool is_due(const tslab_rotation *rotation) {
   return rotation->every_requests != 0 && rotation->requests >= rotation->every_requests;
 }
 
-// Opens the next epoch; the one to be closed is left in `*last`.
+// Opens the next epoch; the one to be closed is left in `*last`. A fork that took a thread between
+// the last two stores left the current epoch as the previous one, too: it has its turn still before
+// it.
 static tslab_epoch turn(tslab_rotation *rotation, tslab_epoch *last) {
   tslab_epoch next = tslab_epoch_open(rotation->label, rotation->options);
   if (next == TSLAB_NO_EPOCH) return TSLAB_NO_EPOCH;
-  *last = rotation->previous;
-  rotation->previous = rotation->current;
-  rotation->current = next;
+  if (rotation->previous != rotation->current) *last = rotation->previous;  // pairs: rotation
   rotation->requests = 0;
   rotation->due_ms = tsl_os_now_ms() + rotation->every_ms;
+  rotation->previous = rotation->current;
+  tsl_compiler_fence();  // pairs: rotation
+  rotation->current = next;
   return next;
 }
 

@@ -3,6 +3,5 @@
 
 #include "base/compiler.h"
 
-// For fork: no rotation turns between the two.
-TSL_HIDDEN void tsl_rotations_lock(void);
-TSL_HIDDEN void tsl_rotations_unlock(void);
+// In the child of a fork: takes over what a thread held that the child does not have.
+TSL_HIDDEN void tsl_rotations_after_fork(void);

@@ -72,5 +72,5 @@ void tsl_thread_leave(struct tsl_lease *lease) {
   tsl_heap_pool(lease->heap);
 }
 
-void tsl_thread_lock(void) { tsl_lock_acquire(&init_lock); }
-void tsl_thread_unlock(void) { tsl_lock_release(&init_lock); }
+// Who was initialising had not handed out anything: it is done again from the start.
+void tsl_thread_after_fork(void) { tsl_lock_take_over(&init_lock); }

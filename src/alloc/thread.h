@@ -23,6 +23,5 @@ TSL_ALWAYS_INLINE bool tsl_thread_ensure(struct tsl_lease *lease) {
   return tsl_likely(tsl_heap_current != &tsl_heap_empty) || tsl_thread_enter(lease);
 }
 
-// For fork: no thread initialises the library between the two.
-TSL_HIDDEN void tsl_thread_lock(void);
-TSL_HIDDEN void tsl_thread_unlock(void);
+// In the child of a fork: takes over what a thread held that the child does not have.
+TSL_HIDDEN void tsl_thread_after_fork(void);

@@ -6,6 +6,7 @@
 #include "epoch/epoch.h"
 #include "epoch/home_units.h"
 #include "epoch/mixed.h"
+#include "epoch/orphans.h"
 #include "epoch/pool.h"
 #include "epoch/quarantine.h"
 #include "epoch/remains.h"
@@ -291,7 +292,7 @@ TSL_NOINLINE static void heap_tell(struct tsl_heap *heap, unsigned class) {
   tsl_report_bin(heap, class);
 }
 
-// The slab's lists and the caches are touched between the two stores only: see tsl_heap_after_fork.
+// The slab's lists and the caches are touched between the two stores only: see epoch/orphans.h.
 TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab) {
   uint8_t inside = heap->home->inside;
   tsl_store_relaxed(&heap->home->inside, 1);
@@ -433,6 +434,7 @@ void tsl_heap_rest(struct tsl_heap *heap) {
 // What the thread did not need of its unit cache since the last tick goes to the others.
 static void heap_tick(struct tsl_heap *home) {
   home->ticks = TICK_REFILLS;
+  if (tsl_unlikely(tsl_orphans_wait)) tsl_orphans_adopt_late();
   tsl_heap_rest(home);
   tsl_home_units_trim(home, home->unit_count - home->unit_low);
   tsl_mixed_look(home, TSL_MIXED_FEW);

@@ -98,6 +98,10 @@ struct tsl_store {
 
 enum tsl_heap_sealing { TSL_HEAP_UNSEALED, TSL_HEAP_SEALING, TSL_HEAP_IS_SEALED };
 
+// What a fork may have made of a heap: nothing; its thread is gone, perhaps in the middle of a fast
+// path; or somebody is laying it down, who may be gone.
+enum tsl_heap_torn { TSL_HEAP_WHOLE, TSL_HEAP_PERHAPS_TORN, TSL_HEAP_TORN };
+
 enum tsl_heap_hold { TSL_HEAP_OWNED, TSL_HEAP_POOLED, TSL_HEAP_LOOKED_AT };
 
 struct tsl_heap {
@@ -156,7 +160,7 @@ struct tsl_heap {
   uint8_t inside;     // [owner, read after fork] home heap: the thread is in the middle of a change
   uint8_t telling;    // [owner] home heap: a limit's callback runs
   uint8_t unwinding;  // [owner] home heap: the unwinder looks for callers; it may allocate
-  uint8_t torn;       // [owner] a fork took the thread, perhaps in the middle of a fast path
+  uint8_t torn;       // [owner] one of enum tsl_heap_torn
 
   TSL_ON_LINE uint64_t ready;  // [remote] life << 32 | slabs with remote bits
   uint32_t returned;           // [remote] home heap: its heaps that others sealed

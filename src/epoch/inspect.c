@@ -4,7 +4,6 @@
 #include "epoch/label.h"
 #include "epoch/large_list.h"
 #include "epoch/mixed.h"
-#include "epoch/remains.h"
 #include "memory/large.h"
 #include "memory/record.h"
 #include "os/os.h"
@@ -144,17 +143,25 @@ static void visit_heaps(uint32_t slot, heap_visit *visit, void *context) {
   for (; number != 0; number = tsl_heap_at(number)->epoch_next) visit(tsl_heap_at(number), context);
 }
 
-// Hot free blocks look like live ones: they are laid down first. Nobody else is in the epoch.
+// Hot free blocks look like live ones: they are laid down first. Nobody else is in the epoch, but a
+// thread that is in none may fork.
 static void lay_down(struct tsl_heap *heap, void *unused) {
   (void)unused;
-  if (tsl_heap_has_store(heap)) tsl_heap_lay_down(heap);
+  if (!tsl_heap_has_store(heap)) return;
+  heap->torn = TSL_HEAP_TORN;
+  tsl_compiler_fence();  // pairs: heap-torn
+  tsl_heap_lay_down(heap);
+  tsl_compiler_fence();  // pairs: heap-torn
+  heap->torn = TSL_HEAP_WHOLE;
 }
 
 int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void *context) {
   struct block_visit each = {visit, context};
-  tsl_remains_lock();  // no fork comes between
+  struct tsl_heap *home = tsl_heap_current->home;
+  uint8_t inside = home->inside;
+  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, 1);
   visit_heaps(slot, lay_down, NULL);
-  tsl_remains_unlock();
+  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, inside);
   return visit_pieces(slot, visit_piece_blocks, &each);
 }
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/atomic.h"
-#include "base/lock.h"
 
 enum { PLACES = 2 * TSL_MOST_LABELS, WORDS = TSL_LABEL_BYTES / 8 };
 
@@ -16,7 +15,7 @@ struct label {
 static struct label labels[TSL_MOST_LABELS] = {{{0}}, {{0}}};
 static uint32_t count = 2;       // [lock:labels]
 static uint32_t places[PLACES];  // [lock:labels, read by any] numbers by hash; 0: empty
-static struct tsl_lock lock;
+struct tsl_lock tsl_labels_lock;
 
 // FNV-1a over words instead of bytes (Fowler, Noll, Vo), its high bits folded in.
 static uint32_t label_hash(const struct label *label) {
@@ -42,14 +41,14 @@ static uint32_t *find_place(const struct label *label) {
 }
 
 static uint32_t label_add(const struct label *label) {
-  tsl_lock_acquire(&lock);
+  tsl_lock_acquire(&tsl_labels_lock);
   uint32_t *place = find_place(label), number = *place;
   if (number == 0) number = count < TSL_MOST_LABELS ? count++ : TSL_LABEL_OTHER;
   if (number != TSL_LABEL_OTHER && *place == 0) {
     labels[number] = *label;
     tsl_store_release(place, number);  // pairs: label
   }
-  tsl_lock_release(&lock);
+  tsl_lock_release(&tsl_labels_lock);
   return number;
 }
 
@@ -65,5 +64,5 @@ const char *tsl_label_text(uint32_t label) {
   return label == TSL_LABEL_OTHER ? "other" : (const char *)labels[label].words;
 }
 
-void tsl_labels_lock(void) { tsl_lock_acquire(&lock); }
-void tsl_labels_unlock(void) { tsl_lock_release(&lock); }
+// A number whose label was not in its place yet is nobody's for ever.
+void tsl_labels_after_fork(void) { tsl_lock_take_over(&tsl_labels_lock); }

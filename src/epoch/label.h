@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/lock.h"
 
 enum {
   TSL_LABEL_BYTES = 64,       // with the 0 at the end
@@ -18,6 +19,8 @@ TSL_HIDDEN uint32_t tsl_label_intern(const char *text, size_t length);
 
 TSL_HIDDEN const char *tsl_label_text(uint32_t label);
 
-// For fork: no label is added between the two.
-TSL_HIDDEN void tsl_labels_lock(void);
-TSL_HIDDEN void tsl_labels_unlock(void);
+// Held while a label is added; finding one needs no lock.
+TSL_HIDDEN extern struct tsl_lock tsl_labels_lock;
+
+// In the child of a fork: takes over what a thread held that the child does not have.
+TSL_HIDDEN void tsl_labels_after_fork(void);

@@ -1,27 +1,40 @@
 #include "epoch/large_list.h"
 
 #include "base/bits.h"
-#include "base/lock.h"
 #include "epoch/epoch.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
 #include "memory/large.h"
 #include "memory/record.h"
 
-static struct tsl_lock lock;
+struct tsl_lock tsl_large_list_lock;
+static uint32_t changing;  // [lock:large] the epoch whose list or counts change; 0: none
+
+static void list_lock(uint32_t slot) {
+  tsl_lock_acquire(&tsl_large_list_lock);
+  changing = slot;
+  tsl_compiler_fence();  // pairs: large-fork
+}
+
+static void list_unlock(void) {
+  tsl_compiler_fence();  // pairs: large-fork
+  changing = 0;
+  tsl_lock_release(&tsl_large_list_lock);
+}
 
 static void list_link(uint32_t slot, tsl_unit unit) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_span *span = tsl_span_at(unit);
-  tsl_lock_acquire(&lock);
+  list_lock(slot);
   span->prev = 0;
   span->next = epoch->large;
   if (epoch->large != 0) tsl_span_at(epoch->large)->prev = unit;
+  tsl_compiler_fence();  // pairs: large-fork
   epoch->large = unit;
   tsl_store_relaxed(&epoch->large_blocks, epoch->large_blocks + 1);
   epoch->large_bytes += span->bytes;
   tsl_report_large(slot);
-  tsl_lock_release(&lock);
+  list_unlock();
 }
 
 static void list_unlink_locked(uint32_t slot, tsl_unit unit) {
@@ -35,17 +48,17 @@ static void list_unlink_locked(uint32_t slot, tsl_unit unit) {
 }
 
 static void list_unlink(uint32_t slot, tsl_unit unit) {
-  tsl_lock_acquire(&lock);
+  list_lock(slot);
   list_unlink_locked(slot, unit);
-  tsl_lock_release(&lock);
+  list_unlock();
 }
 
 // Takes the first block off the list; 0 when there is none.
 static tsl_unit list_pop(uint32_t slot) {
-  tsl_lock_acquire(&lock);
+  list_lock(slot);
   tsl_unit unit = tsl_epoch_at(slot)->large;
   if (unit != 0) list_unlink_locked(slot, unit);
-  tsl_lock_release(&lock);
+  list_unlock();
   return unit;
 }
 
@@ -102,10 +115,10 @@ static void *list_move(uint32_t slot, void *block, size_t bytes) {
 static bool list_resize(uint32_t slot, void *block, size_t bytes) {
   size_t before = tsl_large_bytes(block);
   if (!tsl_large_resize(block, bytes)) return false;
-  tsl_lock_acquire(&lock);
+  list_lock(slot);
   tsl_epoch_at(slot)->large_bytes += tsl_large_bytes(block) - before;
   tsl_report_large(slot);
-  tsl_lock_release(&lock);
+  list_unlock();
   return true;
 }
 
@@ -138,11 +151,11 @@ void *tsl_large_list_resize(void *block, size_t bytes) {
 
 void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  tsl_lock_acquire(&lock);
+  tsl_lock_acquire(&tsl_large_list_lock);
   survivors->objects += epoch->large_blocks;
   survivors->bytes += epoch->large_bytes;
   survivors->pages += epoch->large_bytes >> TSL_CELL_PAGE_LOG2;
-  tsl_lock_release(&lock);
+  tsl_lock_release(&tsl_large_list_lock);
 }
 
 void tsl_large_list_release(uint32_t slot) {
@@ -150,5 +163,22 @@ void tsl_large_list_release(uint32_t slot) {
     block_end(slot, (void *)tsl_unit_address(unit));
 }
 
-void tsl_large_list_lock(void) { tsl_lock_acquire(&lock); }
-void tsl_large_list_unlock(void) { tsl_lock_release(&lock); }
+// The way from each block to the next one is whole at every moment; the rest follows from it.
+static void list_mend(struct tsl_epoch *epoch) {
+  uint32_t blocks = 0;
+  size_t bytes = 0;
+  tsl_unit before = 0;
+  for (tsl_unit unit = epoch->large; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
+    tsl_span_at(unit)->prev = before;
+    bytes += tsl_span_at(unit)->bytes;
+    blocks++;
+  }
+  tsl_store_relaxed(&epoch->large_blocks, blocks);
+  epoch->large_bytes = bytes;
+}
+
+void tsl_large_list_after_fork(void) {
+  if (!tsl_lock_take_over(&tsl_large_list_lock)) return;
+  if (changing != 0) list_mend(tsl_epoch_at(changing));  // pairs: large-fork
+  changing = 0;
+}

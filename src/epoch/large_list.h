@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "base/lock.h"
 #include "epoch/seal.h"
 
 // Lists a block that was just allocated; its epoch is held (tsl_epoch_hold) and charged. Any
@@ -22,6 +23,8 @@ TSL_HIDDEN void tsl_large_list_count(uint32_t slot, struct tsl_survivors *surviv
 // Ends all large blocks of an epoch.
 TSL_HIDDEN void tsl_large_list_release(uint32_t slot);
 
-// For fork.
-TSL_HIDDEN void tsl_large_list_lock(void);
-TSL_HIDDEN void tsl_large_list_unlock(void);
+// Held while a list or its counts change.
+TSL_HIDDEN extern struct tsl_lock tsl_large_list_lock;
+
+// In the child of a fork: takes over what a thread held that the child does not have.
+TSL_HIDDEN void tsl_large_list_after_fork(void);

@@ -35,20 +35,27 @@ static void stock_give_up(struct tsl_heap *heap, unsigned class) {
   stock->rest = 0;
 }
 
+// H4: a slab with a free block is on its stock's list.
+static void slab_mend(struct tsl_heap *heap, struct tsl_slab *slab) {
+  tsl_slab_recount(slab);
+  slab->listed = false;
+  if (slab->summary != 0) tsl_stock_list(&heap->store->stocks[slab->class], slab);
+  heap->store->tallies[slab->class].out += slab->out;
+}
+
 // Between two stores of a fast path bins and slabs are whole but for their counts, while a stock
-// may name a block that is in use: its blocks are given up.
+// may name a block that is in use: its blocks are given up. Who lays a heap down changes the lists
+// of stocks as well: they follow from the slabs.
 void tsl_heap_mend(struct tsl_heap *heap) {
-  heap->torn = 0;
+  heap->torn = TSL_HEAP_WHOLE;
   if (!tsl_heap_has_store(heap)) return;  // pairs: heap-store
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    struct tsl_stock *stock = &heap->store->stocks[class];
     bin_mend(heap, class);
     until_mend(heap, class);
     stock_give_up(heap, class);
-    for (struct tsl_slab *slab = stock->slabs; slab != NULL; slab = slab->next)
-      tsl_slab_recount(slab);
+    heap->store->stocks[class].slabs = NULL;
     tsl_tally_forget_out(&heap->store->tallies[class], class);
   }
   for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
-    heap->store->tallies[tsl_slab_at(unit)->class].out += tsl_slab_at(unit)->out;
+    slab_mend(heap, tsl_slab_at(unit));
 }

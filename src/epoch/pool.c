@@ -22,7 +22,7 @@ static uint32_t *pool_link(uint32_t number) { return &tsl_heap_at(number)->pool_
 static bool heap_claim(struct tsl_heap *heap, uint32_t hold) {
   uint32_t pooled = TSL_HEAP_POOLED;
   if (!tsl_cas_acquire(&heap->hold, &pooled, hold)) return false;  // pairs: heap-hold
-  if (tsl_unlikely(heap->torn != 0)) tsl_heap_mend(heap);
+  if (tsl_unlikely(heap->torn != TSL_HEAP_WHOLE)) tsl_heap_mend(heap);
   return true;
 }
 
@@ -144,22 +144,4 @@ void tsl_heap_collect_all(void) {
   if (has_home) tsl_heap_collect(home);
 }
 
-void tsl_heap_after_fork(struct tsl_heap *mine) {
-  pool = (struct tsl_stack){0};
-  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
-    struct tsl_heap *heap = tsl_heap_at(number);
-    uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
-    if (initialised == 0 || heap->home == mine || heap->home->inside != 0) continue;
-    heap->torn = 1;
-    heap->telling = false;
-    heap->unwinding = false;
-    if (heap->home == heap) {
-      tsl_heap_pool(heap);
-      tsl_remote_forget(heap);
-    } else {
-      if (heap->depth != 0) tsl_heap_mend(heap);
-      heap->torn = 0;
-      heap->depth = 0;
-    }
-  }
-}
+void tsl_heap_forget_pool(void) { pool = (struct tsl_stack){0}; }

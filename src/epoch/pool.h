@@ -26,6 +26,5 @@ TSL_HIDDEN void tsl_heap_look_at_pool(void);
 // tsl_heap_collect for every heap that is in the pool, and for the calling thread's. Any thread.
 TSL_HIDDEN void tsl_heap_collect_all(void);
 
-// After fork, in the child: every heap but `mine` loses its thread; those inside a change are set
-// aside for ever.
-TSL_HIDDEN void tsl_heap_after_fork(struct tsl_heap *mine);
+// In the child of a fork: no heap is in the pool. Who was about to take one is not there any more.
+TSL_HIDDEN void tsl_heap_forget_pool(void);

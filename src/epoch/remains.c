@@ -15,6 +15,10 @@ enum { LOOKS = 32, CALLS = 8, MOST_MS = 4 };
 #define NEVER UINT64_MAX
 
 static struct tsl_lock lock;           // holds
+static tsl_cell_number held_cell;      // [lock:holds] gives pages back; 0: none
+static struct tsl_slab *held_slab;     // [lock:holds] the same; NULL: none
+static tsl_cell_number lost_cell;      // held by a thread that a fork took
+static struct tsl_slab *lost_slab;     // the same
 static uint64_t step_due_ms;           // [remote] whoever moves it on does the step
 static tsl_unit next_unit;             // [due] to look at; written by who does the step
 static uint64_t met_due_ms = NEVER;    // [remote] when the first is due that this round, or a seal
@@ -69,13 +73,43 @@ static unsigned cell_give_pages(tsl_cell_number number) {
   return tsl_cell_purge(number, tsl_sizeclasses[class].bytes);
 }
 
+// `*held` goes first: of a thread that a fork takes between the two a hold is left that nobody
+// ends; the other way round it would be ended twice.
+static void cell_let_go(tsl_cell_number *held) {
+  tsl_cell_number number = *held;
+  *held = 0;
+  tsl_compiler_fence();  // pairs: held
+  if (tsl_cell_put_remote(number)) tsl_mixed_drained(number);
+}
+
+static void slab_let_go(struct tsl_slab **held) {
+  struct tsl_slab *slab = *held;
+  *held = NULL;
+  tsl_compiler_fence();  // pairs: held
+  if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
+}
+
+void tsl_remains_after_fork(void) {
+  if (!tsl_lock_take_over(&lock)) return;
+  lost_cell = held_cell;  // pairs: held
+  lost_slab = held_slab;
+  held_cell = 0;
+  held_slab = NULL;
+}
+
+void tsl_remains_let_go(void) {
+  if (lost_cell != 0) cell_let_go(&lost_cell);
+  if (lost_slab != NULL) slab_let_go(&lost_slab);
+}
+
 static unsigned cell_look(tsl_cell_number number, uint64_t now_ms) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t out = tsl_cell_sealed_out(number);
   if (out == 0 || 2 * out > tsl_load_relaxed(&cell->blocks)) return 0;
   if (is_young(tsl_load_relaxed(&cell->epoch), now_ms) || !tsl_cell_hold(number)) return 0;
+  held_cell = number;
   unsigned calls = cell_give_pages(number);
-  if (tsl_cell_put_remote(number)) tsl_mixed_drained(number);
+  cell_let_go(&held_cell);
   return calls;
 }
 
@@ -92,8 +126,9 @@ static unsigned slab_look(tsl_unit unit, uint64_t now_ms) {
   if (tsl_load_relaxed(&slab->left) <= 0) return 0;
   uint32_t epoch = tsl_load_relaxed(&tsl_span_at(unit)->epoch);
   if (is_young(epoch, now_ms) || !tsl_slab_hold(slab)) return 0;
+  held_slab = slab;
   unsigned calls = slab_give_pages(slab);
-  if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
+  slab_let_go(&held_slab);
   return calls;
 }
 

@@ -22,6 +22,11 @@ TSL_HIDDEN void tsl_remains_expect(uint32_t epoch);
 // Whether something may be due that no round over the region has met yet.
 TSL_HIDDEN bool tsl_remains_wait(void);
 
-// Nothing is held between the two: for a release, and for fork.
+// Nothing is held between the two: for a release.
 TSL_HIDDEN void tsl_remains_lock(void);
 TSL_HIDDEN void tsl_remains_unlock(void);
+
+// In the child of a fork: takes over what a thread held that the child does not have, and lets it
+// go.
+TSL_HIDDEN void tsl_remains_after_fork(void);
+TSL_HIDDEN void tsl_remains_let_go(void);

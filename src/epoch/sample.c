@@ -387,6 +387,7 @@ void tsl_sample_follow(void) {
 
 // The tables of the parent's file are not the child's.
 void tsl_sample_after_fork(void) {
+  tsl_lock_take_over(&lock);
   if (weight_mean == 0) return;
   memset(known, 0, sizeof known);
   site_count = 0;
@@ -397,6 +398,3 @@ void tsl_sample_after_fork(void) {
   tsl_sample_mean = 0;  // until the child has a file
   tsl_callers_after_fork();
 }
-
-void tsl_sample_lock(void) { tsl_lock_acquire(&lock); }
-void tsl_sample_unlock(void) { tsl_lock_release(&lock); }

@@ -73,7 +73,3 @@ TSL_HIDDEN void tsl_sample_move(uint32_t sample, const void *block);
 
 // The child of a fork begins anew.
 TSL_HIDDEN void tsl_sample_after_fork(void);
-
-// For fork: no site is being added between the two.
-TSL_HIDDEN void tsl_sample_lock(void);
-TSL_HIDDEN void tsl_sample_unlock(void);

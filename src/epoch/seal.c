@@ -95,7 +95,7 @@ static void heap_prepare(struct tsl_heap *heap) {
   tsl_tally_end(heap);
 }
 
-// The thread's own structures change from here on: see tsl_heap_after_fork. Returns what to leave
+// The thread's own structures change from here on: see epoch/orphans.h. Returns what to leave
 // with.
 static uint8_t inside_enter(void) {
   struct tsl_heap *home = tsl_heap_current->home;

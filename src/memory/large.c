@@ -45,23 +45,23 @@ void tsl_large_free(void *block) {
   tsl_store_relaxed(tsl_map_entry(unit), 0);
   if (TSL_SECURE) tsl_os_purge(block, tsl_span_at(unit)->bytes);
   count_large(-1, -(ptrdiff_t)tsl_span_at(unit)->bytes);
-  tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);
+  tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);  // pairs: span-units
   tsl_purge_tick();
 }
 
+// The block never names units that are not its own: a fork may come between any two stores.
 bool tsl_large_resize(void *block, size_t bytes) {
   size_t unit = tsl_unit_of(block), wanted = units_for(bytes);
   struct tsl_span *span = tsl_span_at(unit);
+  size_t before = span->units;
   bool clean;
-  if (wanted > span->units) {
-    if (!tsl_units_take_at((tsl_unit)(unit + span->units), wanted - span->units, &clean))
-      return false;
-  } else if (wanted < span->units) {
-    tsl_units_give((tsl_unit)(unit + wanted), span->units - wanted);
-  }
+  if (wanted > before && !tsl_units_take_at((tsl_unit)(unit + before), wanted - before, &clean))
+    return false;
   count_large(0, (ptrdiff_t)(wanted << TSL_UNIT_LOG2) - (ptrdiff_t)span->bytes);
-  span->units = (uint32_t)wanted;
   span->bytes = wanted << TSL_UNIT_LOG2;
+  tsl_store_relaxed(&span->units, (uint32_t)wanted);
+  tsl_compiler_fence();  // pairs: span-units
+  if (wanted < before) tsl_units_give((tsl_unit)(unit + wanted), before - wanted);
   return true;
 }
 

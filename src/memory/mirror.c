@@ -104,6 +104,7 @@ static void write_head(const struct tsl_mirror_layout *layout) {
 static bool open_locked(const struct tsl_mirror_layout *layout) {
   uint64_t start = tsl_os_process_start();
   if (start == 0) return false;  // it could not be told from another process's
+  if (header != NULL) tsl_os_unreserve(header, mapped_bytes);  // the parent's, see below
   tsl_format(name, sizeof name, "tslab.%u.%zu", tsl_os_process(), (size_t)start);
   mapped_bytes = file_bytes(layout);
   header = tsl_os_share(name, mapped_bytes);
@@ -111,6 +112,7 @@ static bool open_locked(const struct tsl_mirror_layout *layout) {
   if (!tsl_os_share_more(name, 0, head_bytes(layout))) {
     tsl_os_unshare(name);
     tsl_os_unreserve(header, mapped_bytes);
+    header = NULL;
     return false;
   }
   write_head(layout);
@@ -183,11 +185,11 @@ void tsl_mirror_close(void) {
   tsl_lock_release(&lock);
 }
 
+// A signal handler that forks may have interrupted who writes a row: the rows stay where they are
+// until the child makes a file of its own.
 void tsl_mirror_after_fork(void) {
-  if (state == OPEN) tsl_os_unreserve(header, mapped_bytes);
+  tsl_lock_take_over(&lock);
+  if (header != NULL) tsl_os_share_no_more(header, mapped_bytes);
   tsl_store_relaxed(&state, NOT_TRIED);
   forget();
 }
-
-void tsl_mirror_lock(void) { tsl_lock_acquire(&lock); }
-void tsl_mirror_unlock(void) { tsl_lock_release(&lock); }

@@ -76,7 +76,3 @@ TSL_HIDDEN void tsl_mirror_close(void);
 
 // A child has no file of its own yet, and must not write to its parent's.
 TSL_HIDDEN void tsl_mirror_after_fork(void);
-
-// For fork: nobody makes or extends the file between the two.
-TSL_HIDDEN void tsl_mirror_lock(void);
-TSL_HIDDEN void tsl_mirror_unlock(void);

@@ -162,9 +162,9 @@ static bool region_grow_locked(size_t wanted_units) {
   if (!region_commit(end)) return false;
   if (wanted_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO)
     tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, true);
-  region_open(first, end);
   committed_units = end;
   tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
+  region_open(first, end);
   return true;
 }
 
@@ -232,5 +232,6 @@ void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *con
   }
 }
 
-void tsl_region_lock(void) { tsl_lock_acquire(&grow_lock); }
-void tsl_region_unlock(void) { tsl_lock_release(&grow_lock); }
+// Each number moves on after what it counts is there; units that were counted and not opened yet
+// are nobody's for ever.
+void tsl_region_after_fork(void) { tsl_lock_take_over(&grow_lock); }

@@ -76,9 +76,8 @@ TSL_HIDDEN uint32_t tsl_region_add_epoch(void);
 TSL_HIDDEN void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
                                      void *context);
 
-// For fork: nobody grows the region between the two.
-TSL_HIDDEN void tsl_region_lock(void);
-TSL_HIDDEN void tsl_region_unlock(void);
+// In the child of a fork: takes over what a thread held that the child does not have.
+TSL_HIDDEN void tsl_region_after_fork(void);
 
 TSL_ALWAYS_INLINE uint32_t *tsl_map_entry(size_t unit) {
   return (uint32_t *)tsl_region.base + unit;

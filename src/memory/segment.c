@@ -94,6 +94,9 @@ static void segment_set(struct tsl_segment *segment, unsigned longest, unsigned 
   tsl_invariant(tsl_segment_valid(segment));
 }
 
+// The next two write what a unit is in an order that never calls a dirty unit clean: a fork may
+// take their thread (segment_mend).
+
 // Marks free units used; returns how many of them were dirty. `within` is the length of the free
 // run they lie in.
 static unsigned segment_use(struct tsl_segment *segment, struct run run, unsigned within) {
@@ -102,6 +105,7 @@ static unsigned segment_use(struct tsl_segment *segment, struct run run, unsigne
     tsl_assert((~segment->free[part.word] & part.mask) == 0);
     dirty += tsl_bit_count(segment->dirty[part.word] & part.mask);
     segment->free[part.word] &= ~part.mask;
+    tsl_compiler_fence();  // pairs: segment-fork
     segment->dirty[part.word] &= ~part.mask;
   }
   bool shrunk = within == segment->longest;
@@ -114,8 +118,9 @@ static void segment_free(struct tsl_segment *segment, struct run run, bool dirty
     struct part part = {0, 0};
     run_cut(&rest, &part);
     tsl_assert((segment->free[part.word] & part.mask) == 0);
-    segment->free[part.word] |= part.mask;
     if (dirty) segment->dirty[part.word] |= part.mask;
+    tsl_compiler_fence();  // pairs: segment-fork
+    segment->free[part.word] |= part.mask;
   }
   unsigned merged =
       bits_find(segment->free, run.first, false) - bits_run_start(segment->free, run.first);
@@ -425,14 +430,20 @@ size_t tsl_units_free(void) {
   return free;
 }
 
-void tsl_segments_lock(void) {
-  for (size_t i = first_segment(); i < segments_open(); i++)
-    tsl_lock_acquire(&tsl_segment_at(i)->lock);
+// What `free` says is true; units on their way to it or from it are nobody's for ever.
+static void segment_mend(struct tsl_segment *segment) {
+  unsigned free_units = 0;
+  for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) {
+    segment->dirty[w] &= segment->free[w];  // pairs: segment-fork
+    free_units += tsl_bit_count(segment->free[w]);
+  }
+  segment_set(segment, segment_find_longest(segment), free_units);
 }
 
-void tsl_segments_unlock(void) {
-  for (size_t i = first_segment(); i < segments_open(); i++)
-    tsl_lock_release(&tsl_segment_at(i)->lock);
+void tsl_segments_after_fork(void) {
+  for (size_t i = first_segment(); i < segments_open(); i++) {
+    if (tsl_lock_take_over(&tsl_segment_at(i)->lock)) segment_mend(tsl_segment_at(i));
+  }
 }
 
 bool tsl_segment_valid(const struct tsl_segment *segment) {

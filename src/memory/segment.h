@@ -61,8 +61,7 @@ TSL_HIDDEN void tsl_units_dirty_before(size_t units);
 TSL_HIDDEN size_t tsl_units_open(void);
 TSL_HIDDEN size_t tsl_units_free(void);
 
-// For fork: nobody changes a segment between the two.
-TSL_HIDDEN void tsl_segments_lock(void);
-TSL_HIDDEN void tsl_segments_unlock(void);
+// In the child of a fork: takes over what a thread held that the child does not have.
+TSL_HIDDEN void tsl_segments_after_fork(void);
 
 TSL_HIDDEN bool tsl_segment_valid(const struct tsl_segment *segment);

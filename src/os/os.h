@@ -80,6 +80,10 @@ TSL_HIDDEN bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use u
 // Random bits, different in each process; not for cryptography.
 TSL_HIDDEN uint64_t tsl_os_random(void);
 
+// A word of memory that reads as zero in the child of a fork until the child writes it, and keeps
+// what is written otherwise. NULL when the system knows no such memory.
+TSL_HIDDEN uint32_t *tsl_os_fork_mark(void);
+
 // Lets another thread run.
 TSL_HIDDEN void tsl_os_yield(void);
 
@@ -101,6 +105,10 @@ TSL_HIDDEN void *tsl_os_share(const char *name, size_t bytes);
 
 // Puts memory behind a part of such a file. False when the system has none.
 TSL_HIDDEN bool tsl_os_share_more(const char *name, size_t offset, size_t bytes);
+
+// In the child of a fork: what lies there is no longer the parent's file but memory of its own, so
+// that a thread which the fork interrupted may go on writing to it.
+TSL_HIDDEN void tsl_os_share_no_more(void *address, size_t bytes);
 
 // The file's name goes; who has it mapped keeps it.
 TSL_HIDDEN void tsl_os_unshare(const char *name);

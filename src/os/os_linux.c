@@ -32,6 +32,10 @@
 #define MADV_GUARD_REMOVE 103
 #endif
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
 #ifndef MADV_COLD
 #define MADV_COLD 20
 #define MADV_PAGEOUT 21
@@ -190,6 +194,18 @@ uint64_t tsl_os_random(void) {
   return x ^ x >> 31;
 }
 
+uint32_t *tsl_os_fork_mark(void) {
+  size_t page = tsl_os_page_bytes();
+  uint32_t *mark = tsl_os_borrow(page);
+  int saved = errno;
+  if (mark != NULL && madvise(mark, page, MADV_WIPEONFORK) != 0) {
+    munmap(mark, page);
+    mark = NULL;
+  }
+  errno = saved;
+  return mark;
+}
+
 void tsl_os_yield(void) { sched_yield(); }
 
 const char *tsl_os_environment(const char *name) { return secure_getenv(name); }
@@ -313,6 +329,13 @@ bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   if (file >= 0) close_raw(file);
   errno = saved;
   return done;
+}
+
+void tsl_os_share_no_more(void *address, size_t bytes) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, saved = errno;
+  if (mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+    munmap(address, bytes);
+  errno = saved;
 }
 
 void tsl_os_unshare(const char *name) {

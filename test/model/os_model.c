@@ -66,4 +66,6 @@ bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   return (void)name, (void)offset, (void)bytes, false;
 }
 void tsl_os_unshare(const char *name) { (void)name; }
+void tsl_os_share_no_more(void *address, size_t bytes) { (void)address, (void)bytes; }
+uint32_t *tsl_os_fork_mark(void) { return NULL; }
 size_t tsl_os_resident(const void *address, size_t bytes) { return (void)address, (void)bytes, 0; }

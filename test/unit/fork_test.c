@@ -17,7 +17,7 @@ enum { CHILDREN_MAY_HAVE_THREADS = false };
 enum { CHILDREN_MAY_HAVE_THREADS = true };
 #endif
 
-static void *blocks[BLOCKS];
+static void *blocks[BLOCKS + 1];  // the last one is for special uses
 
 static void alloc_blocks(void) {
   for (unsigned i = 0; i < BLOCKS; i++) {
@@ -84,25 +84,65 @@ static void child_before_the_first_allocation(void) {
   use_and_check();
 }
 
-// Registered before the library's handler, so that it runs after that one has taken its locks.
-static int locks_seen;
+// Handlers that were registered before the library's: the last before a fork, the first in the
+// child.
+static void (*last_before)(void), (*first_in_child)(void);
+static unsigned handlers_ran;
 
-static void look_at_locks(void) {
-  if (tsl_region.units == 0) return;
-  locks_seen += tsl_lock_try(&tsl_segment_at(tsl_region.first_unit / TSL_SEGMENT_UNITS)->lock);
-  locks_seen += 100;
+static void run(void (*handler)(void)) {
+  if (handler != NULL) handler();
+  handlers_ran += handler != NULL;
 }
+static void run_before(void) { run(last_before); }
+static void run_in_child(void) { run(first_in_child); }
 
 __attribute__((constructor(101))) static void register_first(void) {
-  CHECK_EQ(pthread_atfork(look_at_locks, NULL, NULL), 0);
+  CHECK_EQ(pthread_atfork(run_before, NULL, run_in_child), 0);
 }
 
-static void nothing_changes_during_a_fork(void) {
+static void use_everything_anew(void) {
+  use_everything();
   alloc_blocks();
-  locks_seen = 0;
-  in_child(use_and_check);
-  CHECK_EQ(locks_seen, 100);
+}
+
+static void check_handlers(void) {
+  CHECK_EQ(handlers_ran, 2);
   use_and_check();
+}
+
+static void handlers_may_allocate(void) {
+  alloc_blocks();
+  last_before = first_in_child = use_everything_anew;
+  in_child(check_handlers);
+  CHECK_EQ(handlers_ran, 1);
+}
+
+// The child finds a lock that is held by a thread which it does not have; the first to come to it
+// may be a handler that runs before the library's.
+static uint32_t waiting, over;
+
+static void *hold_a_lock(void *unused) {
+  struct tsl_segment *segment = tsl_segment_at(tsl_region.first_unit / TSL_SEGMENT_UNITS);
+  tsl_lock_acquire(&segment->lock);
+  tsl_store_release(&waiting, 1);
+  while (tsl_load_relaxed(&over) == 0) usleep(1000);
+  tsl_lock_release(&segment->lock);
+  return unused;
+}
+
+static void free_a_large_block(void) { tsl_fast_free(blocks[BLOCKS]); }
+
+static void locks_of_lost_threads_are_taken_over(void) {
+  pthread_t thread;
+  alloc_blocks();
+  blocks[BLOCKS] = tsl_fast_malloc(100000);
+  CHECK_EQ(pthread_create(&thread, NULL, hold_a_lock, NULL), 0);
+  while (tsl_load_acquire(&waiting) == 0) usleep(1000);
+  in_child(free_a_large_block);
+  first_in_child = free_a_large_block;
+  in_child(use_and_check);
+  tsl_store_relaxed(&over, 1);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
 static unsigned thread_count(void) {
@@ -129,8 +169,6 @@ static void child_has_its_own_helper(void) {
 }
 
 // Heaps of the parent's other threads serve in the child.
-static uint32_t waiting, over;
-
 static void *alloc_and_wait(void *unused) {
   void *block = tsl_fast_malloc(3000);
   tsl_add_relaxed(&waiting, 1);
@@ -409,7 +447,8 @@ static void busy_threads_in_epochs(void) {
 int main(void) {
   RUN(child_has_the_blocks);
   RUN(child_before_the_first_allocation);
-  RUN(nothing_changes_during_a_fork);
+  RUN(handlers_may_allocate);
+  RUN(locks_of_lost_threads_are_taken_over);
   if (CHILDREN_MAY_HAVE_THREADS) RUN(child_has_its_own_helper);
   RUN(heaps_without_a_thread_are_pooled);
   RUN(rotations_turn_in_the_child);

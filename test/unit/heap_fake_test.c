@@ -486,60 +486,6 @@ static void broken_links_are_reported(void) {
   state_check();
 }
 
-static void fork_pools_what_has_no_thread(void) {
-  open_heaps();
-  struct tsl_heap *inside = tsl_heap_take(), *pooled = tsl_heap_take();
-  tsl_region_add_heap();  // as if its thread had come no further
-  inside->inside = 1;
-  tsl_heap_pool(pooled);
-  tsl_heap_after_fork(heap);
-  struct tsl_heap *first = tsl_heap_take(), *second = tsl_heap_take(), *third = tsl_heap_take();
-  CHECK(first != second && (first == other || first == pooled));
-  CHECK(second == other || second == pooled);
-  CHECK_EQ(third->number, 6);
-}
-
-// As if the fork had come between two stores of each fast path of the other thread.
-static void fork_mends_torn_heaps(void) {
-  unsigned class = tsl_sizeclass_of(64);
-  open_heaps();
-  tsl_heap_current = other;
-  alloc_many(64, 3000);
-  for (unsigned i = 0; i < 3000; i += 2) tsl_fast_free(blocks[i]);
-  tsl_heap_collect(other);
-  void *next = alloc(64);
-  struct tsl_place place = tsl_slab_place(class, next);
-  struct tsl_slab *listed = other->store->stocks[class].slabs;
-  CHECK(listed != NULL && place.index >= 0);
-  other->bins[class].room--;
-  other->store->stocks[class].next += 64;
-  listed->out++;
-  CHECK(!tsl_heap_valid(other));
-  tsl_heap_after_fork(heap);
-  CHECK(tsl_heap_take() == other);
-  CHECK(tsl_heap_valid(other));
-  for (int i = 0; i < 4000; i++) {
-    void *block = tsl_fast_malloc(64);
-    CHECK(block != NULL && block != next);
-    for (unsigned j = 1; j < 3000; j += 500) CHECK(block != blocks[j]);
-  }
-  state_check();
-}
-
-// As if it had come when the run's next block was handed out, but not yet counted.
-static void fork_gives_up_torn_stocks(void) {
-  open_heaps();
-  tsl_heap_current = other;
-  alloc_many(128, 10);
-  CHECK(other->store->stocks[tsl_sizeclass_of(128)].run > 1);
-  other->store->stocks[tsl_sizeclass_of(128)].next += 128;
-  tsl_heap_after_fork(heap);
-  CHECK(tsl_heap_take() == other);
-  alloc_many(128, 500);
-  for (unsigned i = 0; i < block_count; i++) *(unsigned *)blocks[i] = i;
-  for (unsigned i = 0; i < block_count; i++) CHECK_EQ(*(unsigned *)blocks[i], i);
-}
-
 // Nobody but its thread changes a heap that has one.
 static void owned_heaps_are_not_looked_at(void) {
   open_heaps();
@@ -662,9 +608,6 @@ int main(void) {
   RUN(double_frees_are_reported);
   RUN(interior_pointers_are_reported);
   RUN_UNLESS_SECURE(broken_links_are_reported);
-  RUN(fork_pools_what_has_no_thread);
-  RUN_UNLESS_SECURE(fork_mends_torn_heaps);
-  RUN_UNLESS_SECURE(fork_gives_up_torn_stocks);
   RUN(owned_heaps_are_not_looked_at);
   RUN(empty_heap_stays_empty);
   RUN(random_operations);

@@ -141,12 +141,12 @@ static void threads_agree(void) {
 }
 
 static void known_labels_need_no_lock(void) {
-  tsl_labels_lock();
-  tsl_labels_unlock();
+  tsl_lock_acquire(&tsl_labels_lock);
+  tsl_lock_release(&tsl_labels_lock);
   CHECK_EQ(intern("first"), 2);
-  tsl_labels_lock();
+  tsl_lock_acquire(&tsl_labels_lock);
   CHECK_EQ(intern("first"), 2);
-  tsl_labels_unlock();
+  tsl_lock_release(&tsl_labels_lock);
   CHECK_EQ(intern("second"), 3);
 }
 

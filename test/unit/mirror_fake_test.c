@@ -143,9 +143,14 @@ static void a_closed_mirror_leaves_no_name(void) {
 
 static void a_child_makes_its_own(void) {
   open_mirror();
+  uint64_t *row = tsl_mirror_row(LARGE, 0, ROW_BYTES);
+  *row = 7;
   tsl_mirror_after_fork();
-  CHECK(os_fake.shared == NULL);
+  CHECK_EQ(*row, 0);  // the parent's file is not there any more,
+  *row = 1;           // but who was just writing may end
+  CHECK(tsl_mirror_row(LARGE, 0, ROW_BYTES) == NULL);
   open_mirror();
+  CHECK_EQ(os_fake.calls[OS_FAKE_UNRESERVE], 1);
   CHECK(tsl_mirror_row(LARGE, 0, ROW_BYTES) != NULL);
 }
 

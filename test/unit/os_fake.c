@@ -334,6 +334,16 @@ bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   return done;
 }
 
+void tsl_os_share_no_more(void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  expect(address == os_fake.shared && bytes == os_fake.shared_bytes, "the file");
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+  expect(mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == address, "memory");
+  pthread_mutex_unlock(&lock);
+}
+
+uint32_t *tsl_os_fork_mark(void) { return &os_fake.fork_mark; }
+
 void tsl_os_unshare(const char *name) {
   pthread_mutex_lock(&lock);
   expect(strcmp(name, os_fake.shared_name) == 0, "the file's name");

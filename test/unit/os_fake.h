@@ -52,6 +52,7 @@ struct os_fake {
   char *shared;            // the one file, NULL while there is none
   size_t shared_bytes;     // of it
   char shared_name[64];    // empty once the name has gone
+  uint32_t fork_mark;      // 0: as in the child of a fork
 };
 
 enum { OS_FAKE_PAGE_BYTES = 4096 };

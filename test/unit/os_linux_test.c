@@ -449,6 +449,39 @@ static void other_peoples_files_stay(void) {
   close(kept);
 }
 
+// The child's memory, from the moment of the call on.
+static void a_file_is_shared_no_more(void) {
+  char *mine = tsl_os_share("tslab.test.7", 65536);
+  CHECK(mine != NULL && tsl_os_share_more("tslab.test.7", 0, 4096));
+  int file = open("/dev/shm/tslab.test.7", O_RDONLY);
+  const char *theirs = mmap(NULL, 65536, PROT_READ, MAP_SHARED, file, 0);
+  CHECK(theirs != MAP_FAILED);
+  mine[0] = 1;
+  tsl_os_share_no_more(mine, 65536);
+  CHECK_EQ(mine[0], 0);
+  mine[0] = 2;
+  mine[65535] = 2;  // behind what had memory
+  CHECK_EQ(theirs[0], 1);
+  tsl_os_unshare("tslab.test.7");
+}
+
+static void a_fork_wipes_the_mark(void) {
+  uint32_t *mark = tsl_os_fork_mark();
+  int status;
+  CHECK(mark != NULL);
+  CHECK_EQ(*mark, 0);
+  *mark = 7;
+  pid_t child = fork();
+  if (child == 0) {
+    bool is_wiped = *mark == 0;
+    *mark = 8;
+    _exit(is_wiped && *mark == 8 ? EXIT_SUCCESS : EXIT_FAILURE);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK_EQ(status, 0);
+  CHECK_EQ(*mark, 7);
+}
+
 static void *share_cancelled(void *past_it) {
   pthread_cancel(pthread_self());
   tsl_os_process_start();
@@ -501,6 +534,8 @@ int main(void) {
   RUN(too_large_a_file_is_refused);
   if (ADDRESSES_CAN_BE_LIMITED) RUN(too_large_a_share_of_the_addresses_is_refused);
   RUN(other_peoples_files_stay);
+  RUN(a_file_is_shared_no_more);
+  RUN(a_fork_wipes_the_mark);
   RUN(no_call_is_a_cancellation_point);
   return test_status();
 }

@@ -213,8 +213,19 @@ static void threads_share_a_rotation(void) {
   CHECK_GE(turns, THREADS * REQUESTS / 1000);
   CHECK_LE(tsl_region.last_epoch, 3 + THREADS * TSL_HEAP_SLOTS);
   tslab_rotation_end(&shared);
-  tsl_rotations_lock();
-  tsl_rotations_unlock();
+  epochs_check_all_free();
+}
+
+// As if a fork had taken the thread of a turn when the next epoch was not the current one yet.
+static void a_torn_turn_closes_nothing_early(void) {
+  tslab_rotation torn = {.label = "torn", .every_requests = 1};
+  tslab_epoch current = tslab_rotation_current(&torn);
+  torn.previous = current;
+  CHECK(tslab_rotation_current(&torn) != current);
+  void *block = tslab_epoch_malloc(current, BYTES);
+  CHECK(block != NULL);  // the one before stays open
+  tslab_free(block);
+  tslab_rotation_end(&torn);
   epochs_check_all_free();
 }
 
@@ -232,5 +243,6 @@ int main(void) {
   RUN(failures_say_why);
   RUN(survivors_of_every_turn_go_back);
   RUN(threads_share_a_rotation);
+  RUN(a_torn_turn_closes_nothing_early);
   return test_status();
 }

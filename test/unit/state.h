@@ -14,7 +14,7 @@ static inline void state_check_segments(void) {
   for (size_t i = tsl_region.first_unit / TSL_SEGMENT_UNITS; i < open; i++) {
     const struct tsl_segment *segment = tsl_segment_at(i);
     CHECK(tsl_segment_valid(segment));
-    CHECK_EQ(segment->lock.held, 0);
+    CHECK_EQ(segment->lock.holder, 0);
     for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) dirty += tsl_bit_count(segment->dirty[w]);
   }
   CHECK_EQ(dirty, tsl_units_dirty());

@@ -1,0 +1,298 @@
+// What a fork takes is a thread between any two instructions. Here one thread is stepped through an
+// operation, and at each step another thread forks: the child goes on without the first.
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+
+#include "alloc/fast.h"
+#include "base/options.h"
+#include "epoch/orphans.h"
+#include "epoch/remains.h"
+#include "epochs.h"
+#include "memory/segment.h"
+#include "pattern.h"
+#include "state.h"
+#include "threads.h"
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+enum { KEPT = 20, CHILD_SECONDS = 20, MOST_FORKS = 60 };
+
+static void *kept[KEPT];
+static size_t stride;  // instructions between two forks
+static size_t steps;   // [stepped thread] taken so far
+static uint32_t over;  // [remote] the operation has ended
+static sem_t may_fork, may_go_on;
+static tslab_epoch epoch;
+static void *survivors[KEPT];
+static tslab_rotation rotation = {.label = "turns", .every_requests = 1};
+
+// The processor traps behind each instruction while this flag is set; the kernel clears it for the
+// handler.
+static void step_on(void) {
+  __asm__ volatile(
+      "lea -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\tpopfq\n\t"
+      "lea 128(%%rsp), %%rsp" ::
+          : "memory", "cc");
+}
+static void step_off(void) {
+  __asm__ volatile(
+      "lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq\n\t"
+      "lea 128(%%rsp), %%rsp" ::
+          : "memory", "cc");
+}
+
+static void on_step(int signal) {
+  (void)signal;
+  if (++steps % stride != 0) return;
+  CHECK_EQ(sem_post(&may_fork), 0);
+  while (sem_wait(&may_go_on) != 0) CHECK_EQ(errno, EINTR);
+}
+
+static void check_segments(void) {
+  size_t end = tsl_divide_up(tsl_region.units, TSL_SEGMENT_UNITS);
+  for (size_t i = tsl_region.first_unit / TSL_SEGMENT_UNITS; i < end; i++) {
+    CHECK(tsl_segment_valid(tsl_segment_at(i)));
+    CHECK_EQ(tsl_segment_at(i)->lock.holder, 0);
+  }
+}
+
+static void check_kept(void) {
+  for (unsigned i = 0; i < KEPT; i++) CHECK(pattern_is(kept[i], i * 500, i, i * 500));
+}
+
+// Zero where it must be, and nobody else's.
+static void alloc_all_sizes(void) {
+  static const size_t sizes[] = {0, 16, 64, 64, 1000, 5000, 30000, 70000, 300000};
+  enum { SIZES = sizeof sizes / sizeof *sizes };
+  void *blocks[SIZES];
+  for (unsigned i = 0; i < SIZES; i++) {
+    blocks[i] = tsl_calloc(1, sizes[i]);
+    CHECK(blocks[i] != NULL && pattern_is_zero(blocks[i], sizes[i]));
+    pattern_write(blocks[i], sizes[i], i);
+  }
+  for (unsigned i = 0; i < SIZES; i++) {
+    CHECK(pattern_is(blocks[i], sizes[i], i, sizes[i]));
+    tsl_fast_free(blocks[i]);
+  }
+}
+
+static void live_an_epoch(void) {
+  tslab_epoch own = tslab_epoch_open("child", NULL);
+  tslab_scope scope;
+  epochs_enter(&scope, own);
+  void *block = tslab_malloc(100), *big = tslab_malloc(100000);
+  epochs_leave(&scope);
+  epochs_close(own, 2);
+  tslab_free(block);
+  tslab_free(big);
+  CHECK(epochs_is_over(own));
+}
+
+static int release_one(tslab_epoch found, void *unused) {
+  (void)unused;
+  int error = tslab_epoch_release(found);
+  CHECK(error == 0 || error == ESTALE || error == EBUSY);
+  return 0;
+}
+
+static void live_on(void) {
+  check_segments();
+  check_kept();
+  alloc_all_sizes();
+  CHECK(tslab_rotation_current(&rotation) != TSLAB_NO_EPOCH);
+  tslab_rotation_end(&rotation);
+  live_an_epoch();
+  CHECK_EQ(tslab_epochs_each(release_one, NULL), 0);
+  tsl_trim(0);
+  alloc_all_sizes();
+  check_segments();
+  CHECK(!tsl_orphans_wait);
+}
+
+static void fork_here(void) {
+  int status;
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    alarm(CHILD_SECONDS);
+    tsl_options.stats = 0;  // a file for each child would take most of the time
+    live_on();
+    _exit(EXIT_SUCCESS);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK_EQ(status, 0);
+}
+
+struct stepped {
+  void (*prepare)(void), (*operation)(void);
+};
+
+static void *step_through(void *argument) {
+  const struct stepped *stepped = argument;
+  for (int i = 0; i < 2;
+       i++) {  // the first time is longer, by much that is none of the operation's
+    if (stepped->prepare != NULL) stepped->prepare();
+    if (i == 0) stepped->operation();
+  }
+  step_on();
+  stepped->operation();
+  step_off();
+  tsl_store_release(&over, 1);
+  CHECK_EQ(sem_post(&may_fork), 0);
+  return NULL;
+}
+
+static void keep_some(void) {
+  for (unsigned i = 0; i < KEPT; i++) {
+    kept[i] = tsl_fast_malloc(i * 500);
+    CHECK(kept[i] != NULL);
+    pattern_write(kept[i], i * 500, i);
+  }
+}
+
+static void fork_at_each_step(const struct stepped *stepped) {
+  pthread_t thread;
+  struct sigaction action = {.sa_handler = on_step};
+  CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
+  keep_some();
+  CHECK(sem_init(&may_fork, 0, 0) == 0 && sem_init(&may_go_on, 0, 0) == 0);
+  CHECK_EQ(pthread_create(&thread, NULL, step_through, (void *)stepped), 0);
+  for (;;) {
+    CHECK_EQ(sem_wait(&may_fork), 0);
+    if (tsl_load_acquire(&over) != 0) break;
+    fork_here();
+    CHECK_EQ(sem_post(&may_go_on), 0);
+  }
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  check_kept();
+  CHECK_GE(steps, 10);
+}
+
+// Counts the operation's instructions in a process of its own.
+static size_t count_steps(const struct stepped *stepped) {
+  int ends[2];
+  size_t counted = 0;
+  CHECK_EQ(pipe(ends), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    stride = SIZE_MAX;
+    fork_at_each_step(stepped);
+    _exit(write(ends[1], &steps, sizeof steps) == sizeof steps ? EXIT_SUCCESS : EXIT_FAILURE);
+  }
+  CHECK(read(ends[0], &counted, sizeof counted) == sizeof counted);
+  CHECK(waitpid(child, NULL, 0) == child);
+  return counted;
+}
+
+// All steps of a long operation are for the soak: here some of them, evenly spread.
+static void run(const struct stepped *stepped) {
+  stride = getenv("FORK_AT_EACH_STEP") != NULL ? 1 : count_steps(stepped) / MOST_FORKS + 1;
+  fork_at_each_step(stepped);
+}
+
+static void small_blocks(void) {
+  static const size_t sizes[] = {16, 64, 1000, 5000, 30000};
+  void *blocks[5];
+  for (unsigned i = 0; i < 5; i++) blocks[i] = tsl_fast_malloc(sizes[i]);
+  for (unsigned i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+}
+static void in_small_blocks(void) { run(&(struct stepped){NULL, small_blocks}); }
+
+static void large_blocks(void) {
+  void *first = tsl_fast_malloc(100000), *second = tsl_fast_malloc((size_t)40 << 20);
+  CHECK(first != NULL && second != NULL);
+  tsl_fast_free(first);
+  tsl_fast_free(tsl_realloc(second, (size_t)45 << 20));
+}
+static void in_large_blocks(void) { run(&(struct stepped){NULL, large_blocks}); }
+
+static void trim(void) { tsl_trim(0); }
+static void leave_dirty_units(void) {
+  alloc_all_sizes();
+  large_blocks();
+}
+static void in_trim(void) { run(&(struct stepped){leave_dirty_units, trim}); }
+
+static void open_epoch(void) { epoch = epochs_open(); }
+static void large_in_epoch(void) {
+  void *first = tslab_epoch_malloc(epoch, 150000), *second = tslab_epoch_malloc(epoch, 200000);
+  tslab_free(tslab_realloc(first, 70000));
+  tslab_free(second);
+  epochs_close(epoch, 0);
+}
+static void in_large_blocks_of_epochs(void) { run(&(struct stepped){open_epoch, large_in_epoch}); }
+
+static void fill_epoch(size_t first_cell_bytes) {
+  tslab_scope scope;
+  epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  epochs_enter(&scope, epoch);
+  for (unsigned i = 0; i < KEPT; i++) survivors[i] = tslab_malloc(i * 60);
+  for (unsigned i = 0; i < KEPT; i += 2) tslab_free(survivors[i]);
+  epochs_leave(&scope);
+}
+static void fill_cells(void) { fill_epoch(0); }
+static void fill_slabs(void) { fill_epoch(TSLAB_NO_CELLS); }
+
+static void close_and_free(void) {
+  epochs_close(epoch, KEPT / 2);
+  for (unsigned i = 1; i < KEPT; i += 2) tslab_free(survivors[i]);
+  CHECK(epochs_is_over(epoch));
+}
+static void release(void) { CHECK_EQ(tslab_epoch_release(epoch), 0); }
+
+static void in_a_close_of_cells(void) { run(&(struct stepped){fill_cells, close_and_free}); }
+static void in_a_close_of_slabs(void) { run(&(struct stepped){fill_slabs, close_and_free}); }
+static void in_a_release_of_cells(void) { run(&(struct stepped){fill_cells, release}); }
+static void in_a_release_of_slabs(void) { run(&(struct stepped){fill_slabs, release}); }
+static void in_filling_cells(void) { run(&(struct stepped){NULL, fill_cells}); }
+static void in_filling_slabs(void) { run(&(struct stepped){NULL, fill_slabs}); }
+
+static void turn_rotation(void) { CHECK(tslab_rotation_advance(&rotation) != TSLAB_NO_EPOCH); }
+static void in_a_turn(void) { run(&(struct stepped){turn_rotation, turn_rotation}); }
+
+static int visit(void *block, size_t bytes, void *unused) {
+  (void)block, (void)bytes, (void)unused;
+  return 0;
+}
+static void look_at_blocks(void) { CHECK_EQ(tslab_epoch_blocks_each(epoch, visit, NULL), 0); }
+static void in_a_look_at_blocks(void) { run(&(struct stepped){fill_slabs, look_at_blocks}); }
+
+// Dead pages of what outlived its epoch go back.
+static void close_sparse(void) {
+  tsl_options.purge_delay_ms = 0;
+  fill_slabs();
+  epochs_close(epoch, KEPT / 2);
+  for (unsigned i = 1; i < KEPT - 2; i += 2) tslab_free(survivors[i]);
+}
+static void give_remains_back(void) {
+  for (unsigned i = 0; i < 3; i++) {
+    usleep(5000);
+    tsl_remains_step();
+  }
+}
+static void in_giving_remains_back(void) {
+  run(&(struct stepped){close_sparse, give_remains_back});
+}
+
+int main(void) {
+  RUN(in_small_blocks);
+  RUN(in_large_blocks);
+  RUN(in_trim);
+  RUN(in_large_blocks_of_epochs);
+  RUN(in_filling_cells);
+  RUN(in_filling_slabs);
+  RUN(in_a_close_of_cells);
+  RUN(in_a_close_of_slabs);
+  RUN(in_a_release_of_cells);
+  RUN(in_a_release_of_slabs);
+  RUN(in_a_turn);
+  RUN(in_a_look_at_blocks);
+  RUN(in_giving_remains_back);
+  return test_status();
+}
+#else
+int main(void) {
+  check_print("forks at each step: only on x86-64 and without sanitizers\n");
+  return 77;
+}
+#endif

@@ -1,0 +1,140 @@
+#include "epoch/orphans.h"
+
+#include "base/lock.h"
+#include "blocks.h"
+#include "epoch/remains.h"
+#include "memory/purge.h"
+#include "state.h"
+
+static struct tsl_heap *heap, *other;
+
+static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
+
+// As if the thread of `heap` had forked.
+static void adopt_orphans(void) {
+  tsl_heap_current = heap;
+  tsl_orphans_after_fork(heap);
+  tsl_orphans_adopt();
+}
+
+static void what_has_no_thread_is_pooled(void) {
+  open_heaps();
+  struct tsl_heap *inside = tsl_heap_take(), *pooled = tsl_heap_take();
+  tsl_region_add_heap();  // as if its thread had come no further
+  inside->inside = 1;
+  tsl_heap_pool(pooled);
+  adopt_orphans();
+  struct tsl_heap *first = tsl_heap_take(), *second = tsl_heap_take(), *third = tsl_heap_take();
+  CHECK(first != second && (first == other || first == pooled));
+  CHECK(second == other || second == pooled);
+  CHECK_EQ(third->number, 6);
+}
+
+// As if the fork had come between two stores of each fast path of the other thread.
+static void torn_heaps_are_mended(void) {
+  unsigned class = tsl_sizeclass_of(64);
+  open_heaps();
+  tsl_heap_current = other;
+  alloc_many(64, 3000);
+  for (unsigned i = 0; i < 3000; i += 2) tsl_fast_free(blocks[i]);
+  tsl_heap_collect(other);
+  void *next = alloc(64);
+  struct tsl_place place = tsl_slab_place(class, next);
+  struct tsl_slab *listed = other->store->stocks[class].slabs;
+  CHECK(listed != NULL && place.index >= 0);
+  other->bins[class].room--;
+  other->store->stocks[class].next += 64;
+  listed->out++;
+  CHECK(!tsl_heap_valid(other));
+  adopt_orphans();
+  CHECK(tsl_heap_take() == other);
+  CHECK(tsl_heap_valid(other));
+  for (int i = 0; i < 4000; i++) {
+    void *block = tsl_fast_malloc(64);
+    CHECK(block != NULL && block != next);
+    for (unsigned j = 1; j < 3000; j += 500) CHECK(block != blocks[j]);
+  }
+  state_check();
+}
+
+// As if it had come when the run's next block was handed out, but not yet counted.
+static void torn_stocks_are_given_up(void) {
+  open_heaps();
+  tsl_heap_current = other;
+  alloc_many(128, 10);
+  CHECK(other->store->stocks[tsl_sizeclass_of(128)].run > 1);
+  other->store->stocks[tsl_sizeclass_of(128)].next += 128;
+  adopt_orphans();
+  CHECK(tsl_heap_take() == other);
+  alloc_many(128, 500);
+  for (unsigned i = 0; i < block_count; i++) *(unsigned *)blocks[i] = i;
+  for (unsigned i = 0; i < block_count; i++) CHECK_EQ(*(unsigned *)blocks[i], i);
+}
+
+// As if another thread had come half way in looking at all blocks of a part, in which nobody is.
+static void parts_that_were_laid_down_are_mended(void) {
+  tslab_epoch id;
+  open_heaps();
+  struct tsl_heap *part = blocks_open_part(heap, TSLAB_NO_CELLS, &id);
+  unsigned class = tsl_sizeclass_of(64);
+  alloc_many(64, 100);
+  tsl_fast_free(blocks[--block_count]);
+  struct tsl_stock *stock = &part->store->stocks[class];
+  struct tsl_slab *slab = tsl_slab_place(class, blocks[0]).slab;
+  if (slab->listed) tsl_stock_unlist(stock, slab);
+  slab->listed = true;  // but it is on no list
+  part->torn = TSL_HEAP_TORN;
+  CHECK(!tsl_heap_valid(part) || stock->slabs == NULL);
+  adopt_orphans();
+  CHECK_EQ(part->torn, TSL_HEAP_WHOLE);
+  CHECK(tsl_heap_valid(part));
+  CHECK(stock->slabs == slab);
+  CHECK_EQ(part->home->number, heap->number);
+}
+
+// A signal handler forked in the middle of a change: its thread's next tick adopts them.
+static void who_was_interrupted_adopts_later(void) {
+  open_heaps();
+  heap->inside = 1;
+  adopt_orphans();
+  CHECK(tsl_orphans_wait);
+  CHECK_EQ(other->hold, TSL_HEAP_OWNED);
+  heap->inside = 0;
+  tsl_locks_held = 1;
+  tsl_orphans_adopt();
+  CHECK(tsl_orphans_wait);
+  tsl_locks_held = 0;
+  for (int i = 0; i < 100 && tsl_orphans_wait; i++) alloc_many(30000, 4);
+  CHECK(!tsl_orphans_wait);
+  CHECK(tsl_heap_take() == other);
+}
+
+// The thread's own heap is not touched: it may be between two stores of a fast path.
+static void what_ends_goes_by_the_remote_way(void) {
+  tslab_epoch id;
+  open_heaps();
+  tsl_heap_current = other;
+  struct tsl_heap *part = blocks_open_part(other, 0, &id);
+  alloc_many(64, 1);
+  part->depth = 1;
+  tsl_heap_current = heap;
+  alloc_many(64, 10);
+  struct tsl_bin before[TSL_BINS];
+  memcpy(before, heap->bins, sizeof before);
+  CHECK_EQ(tsl_epoch_end(id, TSL_EPOCH_RELEASED), 0);
+  tsl_store_relaxed(&tsl_epoch_at(tsl_epoch_slot(id))->heaps, TSL_EPOCH_ENDED);
+  adopt_orphans();
+  CHECK_EQ(part->sealing, TSL_HEAP_IS_SEALED);
+  CHECK(memcmp(before, heap->bins, sizeof before) == 0);
+  CHECK(tsl_heap_current == heap);
+}
+
+int main(void) {
+  RUN(what_has_no_thread_is_pooled);
+  RUN_UNLESS_SECURE(torn_heaps_are_mended);
+  RUN_UNLESS_SECURE(torn_stocks_are_given_up);
+  RUN_UNLESS_SECURE(parts_that_were_laid_down_are_mended);
+  RUN(who_was_interrupted_adopts_later);
+  RUN(what_ends_goes_by_the_remote_way);
+  return test_status();
+}
