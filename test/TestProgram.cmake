@@ -7,7 +7,7 @@ function(test_program name)
     C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS ON
     CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS ON)
   target_compile_definitions(${name} PRIVATE
-    _GNU_SOURCE TSL_SECURE=$<BOOL:${TSLAB_SECURE}>)
+    _GNU_SOURCE TSL_SECURE=$<BOOL:${TSLAB_SECURE}> "TEST_EMULATOR=${test_emulator}")
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/include")
   # Misuse and impossible sizes are what these programs are about.
   target_compile_options(${name} PRIVATE -fno-builtin -Wno-free-nonheap-object
@@ -25,6 +25,7 @@ function(test_entry name label seconds)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES
     LABELS ${label} TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+  test_emulated(${name})
 endfunction()
 
 # TSLAB_TEST_PRELOAD names another allocator to hold to the same tests.
@@ -35,5 +36,6 @@ set(TSLAB_TEST_PRELOAD "$<TARGET_FILE:tslab_preload>"
 # preloaded.
 function(test_entry_preloaded name label seconds)
   test_entry(${name} ${label} ${seconds} ${ARGN})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=${TSLAB_TEST_PRELOAD}")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT
+    "${test_preload_variable}=${TSLAB_TEST_PRELOAD}")
 endfunction()

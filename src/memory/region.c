@@ -85,6 +85,10 @@ static uintptr_t granules_of(size_t unit) {
   return (uintptr_t)tsl_granule_at(tsl_unit_address(unit));
 }
 
+static uintptr_t granules_start(void) {
+  return tsl_round_down(granules_of(tsl_region.first_unit), tsl_os_page_bytes());
+}
+
 static uintptr_t segments_start(void) {
   return first_element(tsl_region.segments, tsl_region.first_unit / TSL_SEGMENT_UNITS,
                        sizeof(struct tsl_segment));
@@ -95,7 +99,7 @@ static void arrays_init(void) {
   map_end = first_element(tsl_region.base, first, sizeof(uint32_t));
   records_end = first_element(tsl_region.records, first, TSL_RECORD_BYTES);
   cells_end = first_element(tsl_region.cells, first, TSL_CELLS_BYTES);
-  granules_end = granules_of(first);
+  granules_end = granules_start();
   segments_end = segments_start();
   heaps_end = tsl_region.heaps;
   stores_end = tsl_region.stores;
@@ -219,7 +223,7 @@ void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *con
       {first_element(tsl_region.base, first, sizeof(uint32_t)), map_end},
       {first_element(tsl_region.records, first, TSL_RECORD_BYTES), records_end},
       {first_element(tsl_region.cells, first, TSL_CELLS_BYTES), cells_end},
-      {granules_of(first), granules_end},
+      {granules_start(), granules_end},
       {segments_start(), segments_end},
       {tsl_region.heaps, heaps_end},
       {tsl_region.stores, stores_end},

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -18,13 +19,25 @@ enum {
 // What is known to be readable of the calling thread's stack.
 static TSL_TLS struct { uintptr_t low, end; } known;
 
-// Asks the system to read a byte of each page.
+// Asks the system for a change of the signal mask that is none, read from the page: it refuses the
+// address or else the change.
+static bool page_is_readable(uintptr_t page) {
+  enum { NO_CHANGE = -1, MASK_BYTES = 8 };
+  return syscall(SYS_rt_sigprocmask, NO_CHANGE, page, NULL, MASK_BYTES) == 0 || errno != EFAULT;
+}
+
+// Asks the system to read a byte of each page; one by one where processes may not read memory.
 static bool pages_are_readable(uintptr_t start, size_t pages) {
   char bytes[PAGES_AT_ONCE];
   struct iovec each[PAGES_AT_ONCE], all = {bytes, pages};
   for (size_t i = 0; i < pages; i++)
     each[i] = (struct iovec){(void *)(start + i * tsl_os_page_bytes()), 1};
-  return process_vm_readv(getpid(), &all, 1, each, pages, 0) == (ssize_t)pages;
+  ssize_t found = process_vm_readv(getpid(), &all, 1, each, pages, 0);
+  if (found >= 0 || errno == EFAULT) return found == (ssize_t)pages;
+  for (size_t i = 0; i < pages; i++) {
+    if (!page_is_readable((uintptr_t)each[i].iov_base)) return false;
+  }
+  return true;
 }
 
 static bool is_readable(uintptr_t start, uintptr_t end) {
@@ -39,11 +52,9 @@ static bool is_readable(uintptr_t start, uintptr_t end) {
 // The C library lays a thread's own block right above its stack; the system lays its random bytes
 // above the first thread's.
 static uintptr_t likely_end(uintptr_t frame) {
-  uintptr_t ends[] = {(uintptr_t)__builtin_thread_pointer(), getauxval(AT_RANDOM)};
-  for (unsigned i = 0; i < 2; i++) {
-    if (ends[i] > frame && ends[i] - frame < MOST_STACK_BYTES) return ends[i];
-  }
-  return 0;
+  uintptr_t thread = (uintptr_t)__builtin_thread_pointer(), random = getauxval(AT_RANDOM);
+  uintptr_t nearer = thread - frame < random - frame ? thread : random;
+  return nearer - frame < MOST_STACK_BYTES ? nearer : 0;
 }
 
 // 0 on stacks that the program made itself. All between the frame and the end can be read.
@@ -57,6 +68,18 @@ static uintptr_t stack_end(uintptr_t frame) {
   known.low = low;
   known.end = end;
   return end;
+}
+
+// A return address without the signature that processors with pointer authentication put into its
+// upper bits.
+static uintptr_t call_of(uintptr_t word) {
+#if defined(__aarch64__)
+  register uintptr_t address __asm__("x30") = word;
+  __asm__("hint #7" : "+r"(address));  // xpaclri; older processors do nothing
+  return address;
+#else
+  return word;
+#endif
 }
 
 static bool is_frame(uintptr_t frame, uintptr_t below, uintptr_t end) {
@@ -73,7 +96,7 @@ __attribute__((no_sanitize("address"))) unsigned tsl_callers_walk(const void *fr
   while (end != 0 && depth < most && is_frame(at, below, end)) {
     const uintptr_t *words = (const uintptr_t *)at;
     if (words[1] < (uintptr_t)tsl_os_page_bytes()) break;
-    calls[depth++] = words[1];
+    calls[depth++] = call_of(words[1]);
     below = at;
     at = words[0];
   }

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../child.h"
 #include "epochs.h"
 
 enum { OBJECTS = 5, STATUS = 3, FAILED = 23 };
@@ -15,6 +16,8 @@ static int be_leaky(bool leaks) {
   return STATUS;
 }
 
+static const char *program;
+
 // Runs this program anew; returns its exit status. What it said is in the two texts.
 static int run(const char *option, const char *leaks, char *said, char *printed, size_t bytes) {
   FILE *errors = tmpfile(), *output = tmpfile();
@@ -25,8 +28,7 @@ static int run(const char *option, const char *leaks, char *said, char *printed,
     dup2(fileno(errors), STDERR_FILENO);
     dup2(fileno(output), STDOUT_FILENO);
     setenv("TSLAB_LEAKS_AT_EXIT", option, 1);
-    execl("/proc/self/exe", "leaks_at_exit", leaks, (char *)NULL);
-    _exit(127);
+    child_become(program, leaks);
   }
   int status;
   CHECK_EQ(waitpid(child, &status, 0), child);
@@ -51,6 +53,7 @@ static void check(const char *option, const char *leaks, int status, const char 
 
 int main(int count, char **arguments) {
   if (count > 1) return be_leaky(strcmp(arguments[1], "leaks") == 0);
+  program = arguments[0];
   check("ignore", "leaks", STATUS, NULL);
   check("report", "leaks", STATUS, "leak: \"");
   check("fail", "leaks", FAILED, ": 5 objects, ");

@@ -40,9 +40,16 @@ static void both_ways_see_the_same(void) {
 #define TWICE(call) \
   for (volatile unsigned i_ = 0; i_ < 2; i_++) call
 
+// Only x86-64 has return addresses where they can be found again.
+#if defined(__x86_64__)
+enum { IS_RECALLED = 1 };
+#else
+enum { IS_RECALLED = 0 };
+#endif
+
 static void check_recalled(void) {
-  CHECK_EQ(recalled_depth, unwound_depth);
-  CHECK(memcmp(recalled, unwound, unwound_depth * sizeof *unwound) == 0);
+  CHECK_EQ(recalled_depth, IS_RECALLED ? unwound_depth : 0);
+  CHECK(memcmp(recalled, unwound, recalled_depth * sizeof *unwound) == 0);
 }
 
 static void what_was_unwound_is_recalled(void) {

@@ -52,7 +52,7 @@ static void the_file_describes_itself(void) {
   CHECK_EQ(head()->file_bytes, os_fake.shared_bytes);
   CHECK_EQ(head()->pid, 4711);
   CHECK_EQ(head()->start_ticks, 1000);
-  CHECK_EQ(head()->page_bytes, 4096);
+  CHECK_EQ(head()->page_bytes, os_fake_page_bytes());
   CHECK_EQ(head()->made_ms, 77);
   CHECK(strcmp(os_fake.shared_name, "tslab.4711.1000") == 0);
   CHECK_EQ(head()->tables, 2);

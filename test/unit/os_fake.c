@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "base/check.h"
 #include "os/os.h"
 
-enum { MOST_VARIABLES = 8, MOST_PAGES = OS_FAKE_MOST_BYTES / OS_FAKE_PAGE_BYTES };
+enum { MOST_VARIABLES = 8, MOST_PAGES = OS_FAKE_MOST_BYTES / OS_FAKE_LEAST_PAGE_BYTES };
 
 enum page { PAGE_RESERVED, PAGE_READABLE, PAGE_COMMITTED };
 
@@ -69,9 +70,9 @@ static struct page_range page_range(const void *address, size_t bytes) {
   size_t offset = (size_t)((const char *)address - arena);
   expect(arena != NULL && bytes != 0 && offset < arena_bytes && bytes <= arena_bytes - offset,
          "the range lies in the reservation");
-  expect(offset % OS_FAKE_PAGE_BYTES == 0, "the range begins at a page");
-  return (struct page_range){offset / OS_FAKE_PAGE_BYTES,
-                             tsl_divide_up(offset + bytes, OS_FAKE_PAGE_BYTES)};
+  expect(offset % os_fake_page_bytes() == 0, "the range begins at a page");
+  return (struct page_range){offset / os_fake_page_bytes(),
+                             tsl_divide_up(offset + bytes, os_fake_page_bytes())};
 }
 
 static bool pages_are(struct page_range range, enum page least, enum page most) {
@@ -83,8 +84,8 @@ static bool pages_are(struct page_range range, enum page least, enum page most) 
 
 static void pages_protect(struct page_range range, enum page state) {
   int access = state == PAGE_COMMITTED ? PROT_READ | PROT_WRITE : PROT_READ;
-  size_t bytes = (range.end - range.first) * OS_FAKE_PAGE_BYTES;
-  expect(mprotect(arena + range.first * OS_FAKE_PAGE_BYTES, bytes, access) == 0, "memory");
+  size_t bytes = (range.end - range.first) * os_fake_page_bytes();
+  expect(mprotect(arena + range.first * os_fake_page_bytes(), bytes, access) == 0, "memory");
   memset(pages + range.first, (int)state, range.end - range.first);
 }
 
@@ -103,7 +104,18 @@ bool os_fake_is_readable(const void *address, size_t bytes) {
   return range_is(address, bytes, PAGE_READABLE);
 }
 
-size_t tsl_os_page_bytes(void) { return OS_FAKE_PAGE_BYTES; }
+size_t os_fake_page_bytes(void) {
+  static size_t bytes;  // [remote] 0: nobody asked yet
+  size_t found = tsl_load_relaxed(&bytes);
+  if (found != 0) return found;
+  const char *text = getenv("OS_FAKE_PAGE_BYTES");
+  found = text == NULL ? OS_FAKE_LEAST_PAGE_BYTES : strtoul(text, NULL, 10);
+  expect(tsl_is_power_of_two(found) && found >= OS_FAKE_LEAST_PAGE_BYTES, "OS_FAKE_PAGE_BYTES");
+  tsl_store_relaxed(&bytes, found);
+  return found;
+}
+
+size_t tsl_os_page_bytes(void) { return os_fake_page_bytes(); }
 
 size_t tsl_os_reserve_limit_bytes(void) { return os_fake.limit_bytes; }
 
@@ -153,9 +165,9 @@ void tsl_os_unreserve(void *address, size_t bytes) {
 
 static void *borrow_locked(size_t bytes) {
   expect(os_fake.borrowed == NULL, "one borrowing at a time");
-  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "borrow: whole pages");
+  expect(bytes % os_fake_page_bytes() == 0, "borrow: whole pages");
   if (refuses(OS_FAKE_BORROW)) return NULL;
-  os_fake.borrowed = map_aligned(bytes, OS_FAKE_PAGE_BYTES);
+  os_fake.borrowed = map_aligned(bytes, os_fake_page_bytes());
   os_fake.borrowed_bytes = bytes;
   expect(mprotect(os_fake.borrowed, bytes, PROT_READ | PROT_WRITE) == 0, "memory");
   return os_fake.borrowed;
@@ -171,7 +183,7 @@ void *tsl_os_borrow(size_t bytes) {
 bool tsl_os_commit(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct page_range range = page_range(address, bytes);
-  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "commit: whole pages");
+  expect(bytes % os_fake_page_bytes() == 0, "commit: whole pages");
   expect(pages_are(range, PAGE_RESERVED, PAGE_READABLE), "commit: not committed before");
   bool done = !refuses(OS_FAKE_COMMIT);
   if (done) pages_protect(range, PAGE_COMMITTED);
@@ -192,7 +204,7 @@ bool tsl_os_make_readable(void *address, size_t bytes) {
 
 bool tsl_os_purge(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
-  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "purge: whole pages");
+  expect(bytes % os_fake_page_bytes() == 0, "purge: whole pages");
   expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED), "purge: committed");
   bool done = !refuses(OS_FAKE_PURGE);
   if (done) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "purge: zero pages");
@@ -203,7 +215,7 @@ bool tsl_os_purge(void *address, size_t bytes) {
 
 bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   pthread_mutex_lock(&lock);
-  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "guard: whole pages");
+  expect(bytes % os_fake_page_bytes() == 0, "guard: whole pages");
   expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED), "guard: committed");
   bool done = !refuses(OS_FAKE_GUARD);
   int access = guarded ? PROT_NONE : PROT_READ | PROT_WRITE;
@@ -214,8 +226,8 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
 
 static enum tsl_os_moved move_refused(struct page_range target) {
   if (!os_fake.places_get_lost) return TSL_OS_NOT_MOVED;
-  size_t bytes = (target.end - target.first) * OS_FAKE_PAGE_BYTES;
-  char *lost = arena + target.first * OS_FAKE_PAGE_BYTES;
+  size_t bytes = (target.end - target.first) * os_fake_page_bytes();
+  char *lost = arena + target.first * os_fake_page_bytes();
   expect(mprotect(lost, bytes, PROT_NONE) == 0, "memory");
   memset(pages + target.first, PAGE_RESERVED, target.end - target.first);
   os_fake.committed_bytes -= bytes;
@@ -225,7 +237,7 @@ static enum tsl_os_moved move_refused(struct page_range target) {
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct page_range source = page_range(from, bytes), target = page_range(to, bytes);
-  expect(bytes % OS_FAKE_PAGE_BYTES == 0, "move: whole pages");
+  expect(bytes % os_fake_page_bytes() == 0, "move: whole pages");
   expect(pages_are(source, PAGE_COMMITTED, PAGE_COMMITTED), "move: committed source");
   expect(pages_are(target, PAGE_COMMITTED, PAGE_COMMITTED), "move: committed target");
   expect(source.end <= target.first || target.end <= source.first, "move: no overlap");
@@ -311,7 +323,7 @@ uint32_t tsl_os_thread(void) { return 4712; }
 static void *share_locked(const char *name, size_t bytes) {
   expect(os_fake.shared == NULL, "one file at a time");
   if (refuses(OS_FAKE_SHARE)) return NULL;
-  os_fake.shared = map_aligned(bytes, OS_FAKE_PAGE_BYTES);
+  os_fake.shared = map_aligned(bytes, os_fake_page_bytes());
   os_fake.shared_bytes = bytes;
   snprintf(os_fake.shared_name, sizeof os_fake.shared_name, "%s", name);
   return os_fake.shared;
@@ -355,12 +367,12 @@ void tsl_os_unshare(const char *name) {
 size_t tsl_os_resident(const void *address, size_t bytes) {
   unsigned char resident[256];
   size_t total = 0;
-  for (size_t at = 0; at < bytes; at += OS_FAKE_PAGE_BYTES * sizeof resident) {
-    size_t left = bytes - at, most = OS_FAKE_PAGE_BYTES * sizeof resident;
+  for (size_t at = 0; at < bytes; at += OS_FAKE_LEAST_PAGE_BYTES * sizeof resident) {
+    size_t left = bytes - at, most = OS_FAKE_LEAST_PAGE_BYTES * sizeof resident;
     size_t step = left < most ? left : most;
     expect(mincore((char *)address + at, step, resident) == 0, "resident: of mapped pages");
-    for (size_t i = 0; i < tsl_divide_up(step, OS_FAKE_PAGE_BYTES); i++)
-      total += (resident[i] & 1u) * OS_FAKE_PAGE_BYTES;
+    for (size_t i = 0; i < tsl_divide_up(step, OS_FAKE_LEAST_PAGE_BYTES); i++)
+      total += (resident[i] & 1u) * OS_FAKE_LEAST_PAGE_BYTES;
   }
   return total;
 }

@@ -55,7 +55,9 @@ struct os_fake {
   uint32_t fork_mark;      // 0: as in the child of a fork
 };
 
-enum { OS_FAKE_PAGE_BYTES = 4096 };
+// The size of its pages: the least, or what the environment says in a variable OS_FAKE_PAGE_BYTES.
+enum { OS_FAKE_LEAST_PAGE_BYTES = 4096 };
+size_t os_fake_page_bytes(void);
 #define OS_FAKE_MOST_BYTES ((size_t)1 << 31)
 
 extern struct os_fake os_fake;

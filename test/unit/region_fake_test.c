@@ -149,7 +149,7 @@ static void huge_page_advice(void) {
 
 // What is known of the units that can be taken.
 static void check_elements(uintptr_t array, size_t units, size_t bytes) {
-  uintptr_t first = tsl_round_down(array + tsl_region.first_unit * bytes, OS_FAKE_PAGE_BYTES);
+  uintptr_t first = tsl_round_down(array + tsl_region.first_unit * bytes, os_fake_page_bytes());
   CHECK(os_fake_is_committed((void *)first, array + units * bytes - first));
 }
 

@@ -93,7 +93,7 @@ static void dead_pages_of_slabs_go_back(void) {
   free_but(128);
   close_epoch();
   steps(2 * DELAY_MS);
-  CHECK_EQ(os_fake.purged_bytes, 4 * (TSL_UNIT_BYTES - OS_FAKE_PAGE_BYTES));
+  CHECK_EQ(os_fake.purged_bytes, 4 * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
   check_kept(512);
   end_rest();
 }
@@ -109,7 +109,7 @@ static void blocks_across_pages_keep_both(void) {
   }
   close_epoch();
   steps(2 * DELAY_MS);
-  CHECK_EQ(os_fake.purged_bytes, CELL_BYTES - 2 * OS_FAKE_PAGE_BYTES);
+  CHECK_EQ(os_fake.purged_bytes, CELL_BYTES - 2 * OS_FAKE_LEAST_PAGE_BYTES);
   check_kept(3072);
   end_rest();
 }
@@ -182,7 +182,7 @@ static void open_epochs_keep_their_pages(void) {
 }
 
 // A survivor in the second page of each of 100 cells, so that each has two runs of dead pages.
-enum { MANY = 100, RUNS = 2, DEAD_BYTES = CELL_BYTES - OS_FAKE_PAGE_BYTES };
+enum { MANY = 100, RUNS = 2, DEAD_BYTES = CELL_BYTES - OS_FAKE_LEAST_PAGE_BYTES };
 
 static void close_many(void) {
   open_all(CELL_BYTES);
@@ -234,7 +234,7 @@ static void cells_of_a_unit_are_told_apart(void) {
     close_epoch();
   }
   steps(2 * DELAY_MS);
-  CHECK_EQ(os_fake.purged_bytes, EPOCHS / 2 * (BYTES - OS_FAKE_PAGE_BYTES));
+  CHECK_EQ(os_fake.purged_bytes, EPOCHS / 2 * (BYTES - OS_FAKE_LEAST_PAGE_BYTES));
   for (unsigned i = 0; i < EPOCHS; i++) CHECK_EQ(*(unsigned char *)kept[i], 0xa5);
   check_kept(64);
 }
@@ -247,7 +247,7 @@ static void slabs_of_several_units_are_one(void) {
   steps(2 * DELAY_MS);
   size_t held = tsl_epoch_at(slot)->held_bytes;
   CHECK_LE(2 * TSL_UNIT_BYTES, held);
-  CHECK_LE(held - 6 * OS_FAKE_PAGE_BYTES, os_fake.purged_bytes);
+  CHECK_LE(held - 6 * OS_FAKE_LEAST_PAGE_BYTES, os_fake.purged_bytes);
   check_kept(20000);
   end_rest();
 }

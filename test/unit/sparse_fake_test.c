@@ -51,7 +51,7 @@ static void dead_pages_go_back(void) {
   free_but(128);
   CHECK_EQ(os_fake.purged_bytes, 0);
   steps(2 * DELAY_MS);
-  CHECK_EQ(os_fake.purged_bytes, SLABS * (TSL_UNIT_BYTES - OS_FAKE_PAGE_BYTES));
+  CHECK_EQ(os_fake.purged_bytes, SLABS * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
   check_kept(128);
 }
 
