@@ -50,6 +50,11 @@ TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);
 enum tsl_os_moved { TSL_OS_MOVED, TSL_OS_NOT_MOVED, TSL_OS_PLACE_LOST };
 TSL_HIDDEN enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes);
 
+// Maps committed pages anew: they read as zero and have neither name nor advice. With those of its
+// neighbours the place is one mapping with them again, which moved pages are not. False when the
+// system refuses: the place is the system's from now on and must never be used again.
+TSL_HIDDEN bool tsl_os_renew(void *address, size_t bytes);
+
 // Bytes of pages of a mapped range that have memory. 0 when the system does not say.
 TSL_HIDDEN size_t tsl_os_resident(const void *address, size_t bytes);
 

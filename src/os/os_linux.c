@@ -130,9 +130,11 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return done;
 }
 
-static bool map_committed(void *address, size_t bytes) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-  return mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == address;
+bool tsl_os_renew(void *address, size_t bytes) {
+  int saved = errno, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  bool done = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == address;
+  errno = saved;
+  return done;
 }
 
 // A refusal may come when `to` is unmapped already: before Linux 6.17 that is what becomes of a
@@ -140,7 +142,7 @@ static bool map_committed(void *address, size_t bytes) {
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   int saved = errno;
   void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
-  bool whole = moved == to || map_committed(to, bytes);
+  bool whole = moved == to || tsl_os_renew(to, bytes);
   errno = saved;
   return moved == to ? TSL_OS_MOVED : whole ? TSL_OS_NOT_MOVED : TSL_OS_PLACE_LOST;
 }
