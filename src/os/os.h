@@ -96,6 +96,13 @@ TSL_HIDDEN const char *tsl_os_environment(const char *name);
 TSL_HIDDEN uint32_t tsl_os_process(void);
 TSL_HIDDEN uint64_t tsl_os_process_start(void);
 
+// Reads a file from its beginning, `bytes` bytes at most, and puts a 0 behind them. Their number; 0
+// when it cannot be read.
+TSL_HIDDEN size_t tsl_os_read_file(const char *path, char *text, size_t bytes);
+
+// Becomes another program. Returns only when the system refuses.
+TSL_HIDDEN void tsl_os_execute(const char *path, char *const *arguments, char *const *environment);
+
 // The calling thread, as the system numbers it.
 TSL_HIDDEN uint32_t tsl_os_thread(void);
 

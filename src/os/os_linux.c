@@ -233,15 +233,29 @@ static int open_raw(const char *path, int flags) {
 }
 static void close_raw(int file) { syscall(SYS_close, file); }
 
+size_t tsl_os_read_file(const char *path, char *text, size_t bytes) {
+  int saved = errno, file = open_raw(path, O_RDONLY);
+  size_t length = 0;
+  for (long got = file < 0 ? 0 : 1; got > 0 && length < bytes; length += (size_t)got) {
+    got = syscall(SYS_read, file, text + length, bytes - length);
+    if (got < 0) got = 0;
+  }
+  if (file >= 0) close_raw(file);
+  text[length] = '\0';
+  errno = saved;
+  return length;
+}
+
 uint64_t tsl_os_process_start(void) {
   char stat[1024];
-  int saved = errno, file = open_raw("/proc/self/stat", O_RDONLY);
-  long length = file < 0 ? 0 : syscall(SYS_read, file, stat, sizeof stat - 1);
-  if (file >= 0) close_raw(file);
-  stat[length < 0 ? 0 : length] = 0;
-  uint64_t start = start_in(stat);
+  tsl_os_read_file("/proc/self/stat", stat, sizeof stat - 1);
+  return start_in(stat);
+}
+
+void tsl_os_execute(const char *path, char *const *arguments, char *const *environment) {
+  int saved = errno;
+  execve(path, arguments, environment);
   errno = saved;
-  return start;
 }
 
 enum { SHARED_PATH_BYTES = 128, INTERRUPTIONS = 16, ADDRESS_SHARE = 16 };
