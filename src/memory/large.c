@@ -15,7 +15,7 @@
 
 // Each move may leave the block in one mapping more. A piece costs two at most of the 65,530 that a
 // process may have (decision 015). A block of many pieces is copied, and has none then.
-enum { MOST_PIECES = 4096, MOST_PIECES_OF_BLOCK = 64 };
+enum { MOST_PIECES = 2048, MOST_PIECES_OF_BLOCK = 64 };
 
 // A block that moves gets an eighth of its units as room behind it. Growth by small steps then
 // moves it so seldom that even copying takes time in proportion to its final size.

@@ -53,7 +53,8 @@ def build(compiler: str, sanitizer: str, folder: Path) -> Path | None:
     """The program, or None when the compiler lacks the sanitizer or it does not work here."""
     source, program = folder / "program.c", folder / f"program_{sanitizer}"
     source.write_text(SOURCE)
-    command = [compiler, f"-fsanitize={sanitizer}", "-g", "-pthread", "-o", program, source]
+    options = [f"-fsanitize={sanitizer}", "-g", "-pthread"]
+    command: list[str | Path] = [compiler, *options, "-o", program, source]
     if shutil.which(compiler) is None:
         return None
     built = subprocess.run(command, capture_output=True, check=False)

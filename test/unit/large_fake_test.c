@@ -282,7 +282,7 @@ static void moves_never_come_to_an_end(void) {
 
 // What was moved, and lives, has a limit; freeing makes room below it.
 static void pieces_are_bounded(void) {
-  enum { CROWD = 4096 / 64, LAST = CROWD - 1 };
+  enum { CROWD = 2048 / 64, LAST = CROWD - 1 };
   static char *crowd[CROWD];
   unsigned copies = 0, more = 0;
   open_region();
