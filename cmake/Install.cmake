@@ -34,6 +34,18 @@ foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
     set(pc_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
   endif()
 endforeach()
-configure_file("${CMAKE_CURRENT_LIST_DIR}/tslab.pc.in" "${PROJECT_BINARY_DIR}/tslab.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/tslab.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
-  COMPONENT development)
+# As tslab::tslab, tslab::preload and tslab::static; why: src/CMakeLists.txt.
+set(pc_libs_tslab "-ltslab")
+set(pc_libs_tslab-preload "-Wl,--push-state,--no-as-needed -ltslab-preload -Wl,--pop-state")
+set(pc_libs_tslab-static "-Wl,--undefined=malloc -l:libtslab.a -pthread")
+set(pc_what_tslab "tslab_* beside another malloc")
+set(pc_what_tslab-preload "malloc and tslab_*")
+set(pc_what_tslab-static "malloc and tslab_*, linked statically")
+foreach(pc_name IN ITEMS tslab tslab-preload tslab-static)
+  set(pc_libs "${pc_libs_${pc_name}}")
+  set(pc_what "${pc_what_${pc_name}}")
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/tslab.pc.in" "${PROJECT_BINARY_DIR}/${pc_name}.pc"
+    @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+endforeach()

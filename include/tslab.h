@@ -83,6 +83,11 @@ TSLAB_API size_t tslab_good_size(size_t bytes) TSLAB_NOEXCEPT;
  * Returns 1 when there was some, 0 otherwise. */
 TSLAB_API int tslab_trim(size_t keep_bytes) TSLAB_NOEXCEPT;
 
+/* Whether the program's malloc is tslab's, so that scopes hold what malloc, new and any library
+ * allocate. With libtslab.so alone it is not: the first scope that is entered then says so on
+ * stderr, unless option `on_error` is `ignore`. */
+TSLAB_API bool tslab_captures_malloc(void) TSLAB_NOEXCEPT;
+
 /* The version of the library that runs, which may be newer than TSLAB_VERSION. */
 TSLAB_API const char *tslab_version(void) TSLAB_NOEXCEPT;
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "alloc/exit.h"
+#include "alloc/face.h"
 #include "alloc/fork.h"
 #include "base/check.h"
 #include "base/lock.h"
@@ -31,7 +32,9 @@ static void thread_exit(void *heap) {
 static bool library_init_locked(void) {
   static bool prepared;
   if (!prepared) {
+    tsl_face_begin();
     tsl_options_init(tsl_os_environment);
+    tsl_face_look_for_first();
     prepared = pthread_key_create(&exit_key, thread_exit) == 0 && tsl_fork_is_handled() &&
                tsl_exit_is_handled();
   }

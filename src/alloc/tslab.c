@@ -2,6 +2,7 @@
 #include "tslab.h"
 
 #include "alloc/entry.h"
+#include "alloc/face.h"
 #include "base/options.h"
 
 TSL_FAST void *tslab_malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
@@ -31,7 +32,11 @@ size_t tslab_good_size(size_t bytes) { return tsl_good_size(bytes); }
 
 int tslab_trim(size_t keep_bytes) { return tsl_trim(keep_bytes); }
 
-const char *tslab_version(void) { return TSLAB_VERSION; }
+bool tslab_captures_malloc(void) { return tsl_face_captures(); }
+
+const char tsl_face_version[] = TSLAB_VERSION;
+
+const char *tslab_version(void) { return tsl_face_version; }
 
 int tslab_option_get(const char *name, char *value, size_t size) {
   return tsl_option_get(name, value, size);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "alloc/entry.h"
+#include "alloc/face.h"
 #include "alloc/thread.h"
 #include "epoch/close.h"
 #include "epoch/inspect.h"
@@ -74,6 +75,7 @@ int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *), void *argument) {
 TSL_NOINLINE static int enter_slow(tslab_scope *scope, tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  if (lease.heap == NULL && epoch != TSLAB_DEFAULT) tsl_face_expect_capture();
   if (lease.heap == NULL) return tsl_scope_enter_slow(scope, epoch);
   tsl_thread_leave(&lease);
   return EPERM;

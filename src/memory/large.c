@@ -1,5 +1,7 @@
 #include "memory/large.h"
 
+#include <string.h>
+
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "memory/mirror.h"
@@ -8,11 +10,18 @@
 #include "memory/segment.h"
 #include "os/os.h"
 
-// Moving pages pays from here on; each move may split a mapping, of which the system allows 65,530.
+// Moving pages pays from here on.
 #define MOVE_BYTES ((size_t)1 << 21)
-enum { MOST_MOVES = 1000 };
 
-static uint32_t moves;  // [remote]
+// Each move may leave the block in one mapping more. A piece costs two at most of the 65,530 that a
+// process may have (decision 015). A block of many pieces is copied, and has none then.
+enum { MOST_PIECES = 2048, MOST_PIECES_OF_BLOCK = 64 };
+
+// A block that moves gets an eighth of its units as room behind it. Growth by small steps then
+// moves it so seldom that even copying takes time in proportion to its final size.
+enum { ROOM_SHARE_LOG2 = 3 };
+
+static uint32_t pieces;  // [remote] of all blocks
 
 static size_t units_for(size_t bytes) {
   return bytes == 0 ? 1 : tsl_divide_up(bytes, TSL_UNIT_BYTES);
@@ -32,6 +41,7 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
   span->units = (uint32_t)units;
   span->bytes = units << TSL_UNIT_LOG2;
   span->sample = 0;
+  span->pieces = 0;
   tsl_store_relaxed(&span->epoch, 0);
   tsl_store_relaxed(tsl_map_entry(first), entry);
   count_large(1, (ptrdiff_t)span->bytes);
@@ -40,46 +50,98 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
 
 size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block))->bytes; }
 
+// Where pages were moved to, the place is made one with its neighbours before others have it. What
+// the system refuses to make so is never used again.
+static void span_give(const struct tsl_span *span, size_t first, size_t units) {
+  if (span->pieces == 0 || tsl_region_renew((tsl_unit)first, units))
+    tsl_units_give((tsl_unit)first, units);
+}
+
 void tsl_large_free(void *block) {
   size_t unit = tsl_unit_of(block);
+  const struct tsl_span *span = tsl_span_at(unit);
   tsl_store_relaxed(tsl_map_entry(unit), 0);
-  if (TSL_SECURE) tsl_os_purge(block, tsl_span_at(unit)->bytes);
-  count_large(-1, -(ptrdiff_t)tsl_span_at(unit)->bytes);
-  tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);  // pairs: span-units
+  if (TSL_SECURE) tsl_os_purge(block, span->bytes);
+  count_large(-1, -(ptrdiff_t)span->bytes);
+  tsl_sub_relaxed(&pieces, span->pieces);
+  span_give(span, unit, span->units);  // pairs: span-units
   tsl_purge_tick();
 }
 
-// The block never names units that are not its own: a fork may come between any two stores.
-bool tsl_large_resize(void *block, size_t bytes) {
-  size_t unit = tsl_unit_of(block), wanted = units_for(bytes);
-  struct tsl_span *span = tsl_span_at(unit);
+// The units behind the block that become its own, or go back, with the room behind it. The block
+// never names units that are not its own: a fork may come between any two stores.
+static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
   size_t before = span->units;
   bool clean;
   if (wanted > before && !tsl_units_take_at((tsl_unit)(unit + before), wanted - before, &clean))
     return false;
-  count_large(0, (ptrdiff_t)(wanted << TSL_UNIT_LOG2) - (ptrdiff_t)span->bytes);
-  span->bytes = wanted << TSL_UNIT_LOG2;
   tsl_store_relaxed(&span->units, (uint32_t)wanted);
   tsl_compiler_fence();  // pairs: span-units
-  if (wanted < before) tsl_units_give((tsl_unit)(unit + wanted), before - wanted);
+  if (wanted < before) span_give(span, unit + wanted, before - wanted);
   return true;
 }
 
-void *tsl_large_move(void *block, size_t bytes) {
-  size_t unit = tsl_unit_of(block), old_bytes = tsl_large_bytes(block);
+bool tsl_large_resize(void *block, size_t bytes) {
+  size_t unit = tsl_unit_of(block), wanted = units_for(bytes);
+  struct tsl_span *span = tsl_span_at(unit);
+  size_t before = span->bytes, after = wanted << TSL_UNIT_LOG2;
+  bool fits = after >= before && wanted <= span->units;
+  if (after < before) span->bytes = after;
+  tsl_compiler_fence();  // pairs: span-units
+  if (!fits && !span_set_units(span, unit, wanted)) return false;
+  count_large(0, (ptrdiff_t)after - (ptrdiff_t)before);
+  span->bytes = after;
+  return true;
+}
+
+// What lies behind the block's bytes has no memory while it is room.
+static void *alloc_with_room(size_t bytes, uint32_t entry) {
+  size_t wanted = units_for(bytes) << TSL_UNIT_LOG2;
+  size_t room = wanted >> ROOM_SHARE_LOG2 & ~(TSL_UNIT_BYTES - 1);
   bool clean;
-  if (old_bytes < MOVE_BYTES || bytes <= old_bytes || tsl_load_relaxed(&moves) >= MOST_MOVES)
-    return NULL;
-  void *moved = tsl_large_alloc(bytes, 1, tsl_load_relaxed(tsl_map_entry(unit)), &clean);
+  char *block = tsl_large_alloc(wanted + room, 1, entry, &clean);
+  if (block == NULL) return tsl_large_alloc(bytes, 1, entry, &clean);
+  if (room == 0) return block;
+  if (!clean) tsl_os_discard(block + wanted, room);
+  tsl_span_at(tsl_unit_of(block))->bytes = wanted;
+  count_large(0, -(ptrdiff_t)room);
+  return block;
+}
+
+static bool may_move_pages(const struct tsl_span *span) {
+  return span->bytes >= MOVE_BYTES && span->pieces < MOST_PIECES_OF_BLOCK &&
+         tsl_load_relaxed(&pieces) < MOST_PIECES;
+}
+
+// The new place has pieces even when the system refused: it may be a new mapping nevertheless.
+static enum tsl_os_moved pages_move(const struct tsl_span *from, struct tsl_span *to, void *block,
+                                    void *moved) {
+  to->pieces = from->pieces + 1;
+  tsl_add_relaxed(&pieces, to->pieces);
+  return tsl_os_move(block, moved, from->bytes);
+}
+
+// What a place was that is the system's now.
+static void span_lose(struct tsl_span *span, size_t unit) {
+  tsl_store_relaxed(tsl_map_entry(unit), 0);
+  count_large(-1, -(ptrdiff_t)span->bytes);
+  tsl_sub_relaxed(&pieces, span->pieces);
+}
+
+void *tsl_large_move(void *block, size_t bytes) {
+  size_t unit = tsl_unit_of(block);
+  const struct tsl_span *span = tsl_span_at(unit);
+  if (bytes <= span->bytes) return NULL;
+  void *moved = alloc_with_room(bytes, tsl_load_relaxed(tsl_map_entry(unit)));
   if (moved == NULL) return NULL;
-  enum tsl_os_moved result = tsl_os_move(block, moved, old_bytes);
-  if (result == TSL_OS_NOT_MOVED) tsl_large_free(moved);
+  struct tsl_span *to = tsl_span_at(tsl_unit_of(moved));
+  enum tsl_os_moved result = TSL_OS_NOT_MOVED;
+  if (may_move_pages(span)) result = pages_move(span, to, block, moved);
   if (result == TSL_OS_PLACE_LOST) {
-    tsl_store_relaxed(tsl_map_entry(tsl_unit_of(moved)), 0);
-    count_large(-1, -(ptrdiff_t)tsl_large_bytes(moved));
+    span_lose(to, tsl_unit_of(moved));
+    return NULL;
   }
-  if (result != TSL_OS_MOVED) return NULL;
-  tsl_add_relaxed(&moves, 1);
+  if (result == TSL_OS_NOT_MOVED) memcpy(moved, block, span->bytes);
   tsl_large_free(block);
   return moved;
 }

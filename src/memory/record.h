@@ -18,6 +18,7 @@ struct tsl_span {
   tsl_unit next;        // [owner of the list] neighbours on the list of a heap's slabs,
   tsl_unit prev;        // [owner of the list] or of an epoch's large blocks
   uint32_t sample;      // [owner of the block] of a large block; 0: none
+  uint32_t pieces;      // [owner of the block] of a large block: how often its pages were moved
 } TSL_ON_LINE;
 
 _Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES,

@@ -29,6 +29,9 @@ static uintptr_t heaps_end;     // [lock:grow]
 static uintptr_t stores_end;    // [lock:grow]
 static uintptr_t epochs_end;    // [lock:grow]
 static size_t committed_units;  // [lock:grow] heap units committed, counted from base
+static bool huge_everywhere;    // [const]
+
+static const char region_name[] = "tslab";  // in /proc/PID/maps
 
 // The least power of two that is not below n.
 static size_t power_of_two_from(size_t n) { return (size_t)2 << tsl_highest_bit(n - 1); }
@@ -126,8 +129,9 @@ bool tsl_region_init(void) {
     tsl_os_unreserve(base, bytes);
     return false;
   }
-  tsl_os_name(base, bytes, "tslab");
-  tsl_os_advise_huge(base, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
+  huge_everywhere = tsl_option(thp) == TSL_THP_ALWAYS;
+  tsl_os_name(base, bytes, region_name);
+  tsl_os_advise_huge(base, bytes, huge_everywhere);
   return true;
 }
 
@@ -144,6 +148,36 @@ static bool region_commit(size_t units) {
   }
   void *start = (void *)tsl_unit_address(committed_units);
   return tsl_os_commit(start, (units - committed_units) << TSL_UNIT_LOG2);
+}
+
+// Where the step of growth that a unit lies in begins.
+static size_t step_of(size_t unit) { return tsl_round_down(unit, TSL_GROWTH_UNITS); }
+
+static uint32_t huge_bit(size_t unit) {
+  return (uint32_t)1 << unit % TSL_SEGMENT_UNITS / TSL_GROWTH_UNITS;
+}
+
+static void region_advise(size_t first, size_t end, bool huge) {
+  tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, huge);
+}
+
+static void region_make_huge(size_t first, size_t end) {
+  region_advise(first, end, true);
+  for (size_t step = step_of(first); step < end; step += TSL_GROWTH_UNITS)
+    tsl_or_relaxed(&tsl_segment_at(step / TSL_SEGMENT_UNITS)->huge, huge_bit(step));
+}
+
+bool tsl_region_renew(tsl_unit first, size_t units) {
+  void *start = (void *)tsl_unit_address(first);
+  size_t end = first + units;
+  if (!tsl_os_renew(start, units << TSL_UNIT_LOG2)) return false;
+  tsl_os_name(start, units << TSL_UNIT_LOG2, region_name);
+  for (size_t at = first, next; at < end; at = next) {
+    next = at_most(step_of(at) + TSL_GROWTH_UNITS, end);
+    uint32_t huge = tsl_load_relaxed(&tsl_segment_at(at / TSL_SEGMENT_UNITS)->huge);
+    region_advise(at, next, huge_everywhere || (huge & huge_bit(at)) != 0);
+  }
+  return true;
 }
 
 // The newly committed units [first, end) become free, segment by segment.
@@ -164,8 +198,7 @@ static bool region_grow_locked(size_t wanted_units) {
   end = tsl_round_up(end, TSL_GROWTH_UNITS);
   if (end > tsl_region.limit_units) end = tsl_region.limit_units;
   if (!region_commit(end)) return false;
-  if (wanted_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO)
-    tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, true);
+  if (wanted_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO) region_make_huge(first, end);
   committed_units = end;
   tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
   region_open(first, end);

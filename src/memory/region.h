@@ -65,6 +65,10 @@ TSL_HIDDEN bool tsl_region_init(void);
 // refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(size_t wanted_units);
 
+// Makes open units zero and one mapping with their neighbours again, after pages were moved to them
+// (tsl_os_renew). False when the system refuses; then they must never be used again. Any thread.
+TSL_HIDDEN bool tsl_region_renew(tsl_unit first, size_t units);
+
 // A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or
 // the system refuses. Any thread.
 TSL_HIDDEN uint32_t tsl_region_add_heap(void);

@@ -23,6 +23,7 @@ struct tsl_segment {
   struct tsl_lock lock;               // [remote]
   uint16_t longest;                   // [lock:segment, read by any]
   uint16_t free_units;                // [lock:segment, read by any]
+  uint32_t huge;                      // [lock:grow, read by any] see tsl_region_renew
 } TSL_ON_LINE;
 
 TSL_ALWAYS_INLINE struct tsl_segment *tsl_segment_at(size_t index) {

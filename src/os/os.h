@@ -50,6 +50,11 @@ TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);
 enum tsl_os_moved { TSL_OS_MOVED, TSL_OS_NOT_MOVED, TSL_OS_PLACE_LOST };
 TSL_HIDDEN enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes);
 
+// Maps committed pages anew: they read as zero and have neither name nor advice. With those of its
+// neighbours the place is one mapping with them again, which moved pages are not. False when the
+// system refuses: the place is the system's from now on and must never be used again.
+TSL_HIDDEN bool tsl_os_renew(void *address, size_t bytes);
+
 // Bytes of pages of a mapped range that have memory. 0 when the system does not say.
 TSL_HIDDEN size_t tsl_os_resident(const void *address, size_t bytes);
 
@@ -94,6 +99,13 @@ TSL_HIDDEN const char *tsl_os_environment(const char *name);
 // The calling process, and when it began: field 22 of /proc/self/stat, 0 when that cannot be read.
 TSL_HIDDEN uint32_t tsl_os_process(void);
 TSL_HIDDEN uint64_t tsl_os_process_start(void);
+
+// Reads a file from its beginning, `bytes` bytes at most, and puts a 0 behind them. Their number; 0
+// when it cannot be read.
+TSL_HIDDEN size_t tsl_os_read_file(const char *path, char *text, size_t bytes);
+
+// Becomes another program. Returns only when the system refuses.
+TSL_HIDDEN void tsl_os_execute(const char *path, char *const *arguments, char *const *environment);
 
 // The calling thread, as the system numbers it.
 TSL_HIDDEN uint32_t tsl_os_thread(void);

@@ -134,9 +134,11 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return done;
 }
 
-static bool map_committed(void *address, size_t bytes) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-  return mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == address;
+bool tsl_os_renew(void *address, size_t bytes) {
+  int saved = errno, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  bool done = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == address;
+  errno = saved;
+  return done;
 }
 
 // A refusal may come when `to` is unmapped already: before Linux 6.17 that is what becomes of a
@@ -144,7 +146,7 @@ static bool map_committed(void *address, size_t bytes) {
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   int saved = errno;
   void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
-  bool whole = moved == to || map_committed(to, bytes);
+  bool whole = moved == to || tsl_os_renew(to, bytes);
   errno = saved;
   return moved == to ? TSL_OS_MOVED : whole ? TSL_OS_NOT_MOVED : TSL_OS_PLACE_LOST;
 }
@@ -247,15 +249,29 @@ static int open_raw(const char *path, int flags) {
 }
 static void close_raw(int file) { syscall(SYS_close, file); }
 
+size_t tsl_os_read_file(const char *path, char *text, size_t bytes) {
+  int saved = errno, file = open_raw(path, O_RDONLY);
+  size_t length = 0;
+  for (long got = file < 0 ? 0 : 1; got > 0 && length < bytes; length += (size_t)got) {
+    got = syscall(SYS_read, file, text + length, bytes - length);
+    if (got < 0) got = 0;
+  }
+  if (file >= 0) close_raw(file);
+  text[length] = '\0';
+  errno = saved;
+  return length;
+}
+
 uint64_t tsl_os_process_start(void) {
   char stat[1024];
-  int saved = errno, file = open_raw("/proc/self/stat", O_RDONLY);
-  long length = file < 0 ? 0 : syscall(SYS_read, file, stat, sizeof stat - 1);
-  if (file >= 0) close_raw(file);
-  stat[length < 0 ? 0 : length] = 0;
-  uint64_t start = start_in(stat);
+  tsl_os_read_file("/proc/self/stat", stat, sizeof stat - 1);
+  return start_in(stat);
+}
+
+void tsl_os_execute(const char *path, char *const *arguments, char *const *environment) {
+  int saved = errno;
+  execve(path, arguments, environment);
   errno = saved;
-  return start;
 }
 
 enum { SHARED_PATH_BYTES = 128, INTERRUPTIONS = 16, ADDRESS_SHARE = 16 };

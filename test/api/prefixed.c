@@ -74,6 +74,7 @@ static const char *library_of(void *function) {
 
 // Linking the library must not change what malloc means.
 static void alone_test(void) {
+  CHECK(!tslab_captures_malloc());
   const char *library = library_of(dlsym(RTLD_DEFAULT, "malloc"));
   CHECK_THAT(strstr(library, "tslab") == NULL, "malloc comes from %s", library);
   void *ours = tslab_malloc(100), *theirs = malloc(100);
@@ -82,6 +83,7 @@ static void alone_test(void) {
 }
 
 static void preloaded_test(void) {
+  CHECK(tslab_captures_malloc());
   const char *library = library_of(dlsym(RTLD_DEFAULT, "tslab_malloc"));
   CHECK_THAT(strstr(library, "tslab-preload") != NULL, "tslab_malloc comes from %s", library);
   for (size_t size = 0; size <= 64 * MIB; size = size * 2 + 1) {

@@ -5,18 +5,70 @@ libdir=$1 version=$2 cc=$3 cxx=${4-}
 stranger=$(dirname "$0")/stranger
 
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
-found=$(pkg-config --modversion tslab)
-if [ "$found" != "$version" ]; then
-  echo "tslab.pc says version $found, the project is $version" >&2
-  exit 1
-fi
 
-# shellcheck disable=SC2046 # one word an option
-"$cc" -o pkg_c "$stranger/stranger.c" $(pkg-config --cflags --libs tslab)
-LD_LIBRARY_PATH="$libdir" ./pkg_c
+# build COMPILER PROGRAM SOURCE PACKAGE [OPTION...]
+build() {
+  compiler=$1 program=$2 source=$3 package=$4
+  shift 4
+  # shellcheck disable=SC2046 # one word an option
+  "$compiler" "$@" -fno-builtin -o "$program" "$stranger/$source" \
+    $(pkg-config --cflags --libs "$package")
+}
 
+# run PROGRAM [ARGUMENT...]
+run() {
+  program=$1
+  shift
+  LD_LIBRARY_PATH="$libdir" "./$program" "$@"
+}
+
+# captured PROGRAM: its malloc is tslab's.
+captured() {
+  said=$(LD_LIBRARY_PATH="$libdir" TSLAB_CONF=confirm:1 "./$1" 2>&1)
+  if ! echo "$said" | grep -q 'tslab: confirm:true'; then
+    echo "$1 has another malloc" >&2
+    exit 1
+  fi
+}
+
+for package in tslab tslab-preload tslab-static; do
+  found=$(pkg-config --modversion "$package")
+  if [ "$found" != "$version" ]; then
+    echo "$package.pc says version $found, the project is $version" >&2
+    exit 1
+  fi
+  build "$cc" pkg_c stranger.c "$package"
+  run pkg_c
+  if [ -n "$cxx" ]; then
+    build "$cxx" pkg_cxx stranger.cpp "$package" -std=c++17
+    run pkg_cxx
+  fi
+done
+
+build "$cc" pkg_scope scope.c tslab
+run pkg_scope alone
+for package in tslab-preload tslab-static; do
+  build "$cc" pkg_scope scope.c "$package"
+  run pkg_scope captures
+  build "$cc" pkg_strdup only_strdup.c "$package" -Wl,--as-needed
+  captured pkg_strdup
+  if [ -n "$cxx" ]; then
+    build "$cxx" pkg_new only_new.cpp "$package" -Wl,--as-needed
+    captured pkg_new
+  fi
+done
+build "$cc" pkg_strdup only_strdup.c tslab-static -static
+captured pkg_strdup
+# shellcheck disable=SC2046
+"$cc" -static -fno-builtin -o pkg_strdup "$stranger/only_strdup.c" \
+  $(pkg-config --static --libs tslab)
+captured pkg_strdup
+
+# By hand: whoever names a function of tslab's, or operator new, has the archive's malloc, too.
+"$cc" -fno-builtin -o hand_scope "$stranger/scope.c" -I"$libdir/../include" \
+  "$libdir/libtslab.a" -pthread
+run hand_scope captures
 if [ -n "$cxx" ]; then
-  # shellcheck disable=SC2046
-  "$cxx" -std=c++17 -o pkg_cxx "$stranger/stranger.cpp" $(pkg-config --cflags --libs tslab)
-  LD_LIBRARY_PATH="$libdir" ./pkg_cxx
+  "$cxx" -o hand_new "$stranger/only_new.cpp" "$libdir/libtslab.a" -pthread
+  captured hand_new
 fi

@@ -38,6 +38,7 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   return (void)from, (void)to, (void)bytes, TSL_OS_NOT_MOVED;
 }
+bool tsl_os_renew(void *address, size_t bytes) { return (void)address, (void)bytes, false; }
 void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {
   (void)address, (void)bytes, (void)wanted;
 }

@@ -224,13 +224,17 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return done;
 }
 
+// From now on it is the system's.
+static void place_lose(struct page_range place) {
+  size_t bytes = (place.end - place.first) * os_fake_page_bytes();
+  expect(mprotect(arena + place.first * os_fake_page_bytes(), bytes, PROT_NONE) == 0, "memory");
+  memset(pages + place.first, PAGE_RESERVED, place.end - place.first);
+  os_fake.committed_bytes -= bytes;
+}
+
 static enum tsl_os_moved move_refused(struct page_range target) {
   if (!os_fake.places_get_lost) return TSL_OS_NOT_MOVED;
-  size_t bytes = (target.end - target.first) * os_fake_page_bytes();
-  char *lost = arena + target.first * os_fake_page_bytes();
-  expect(mprotect(lost, bytes, PROT_NONE) == 0, "memory");
-  memset(pages + target.first, PAGE_RESERVED, target.end - target.first);
-  os_fake.committed_bytes -= bytes;
+  place_lose(target);
   return TSL_OS_PLACE_LOST;
 }
 
@@ -247,6 +251,18 @@ enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   enum tsl_os_moved result = done ? TSL_OS_MOVED : move_refused(target);
   pthread_mutex_unlock(&lock);
   return result;
+}
+
+bool tsl_os_renew(void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct page_range range = page_range(address, bytes);
+  expect(bytes % os_fake_page_bytes() == 0, "renew: whole pages");
+  expect(pages_are(range, PAGE_COMMITTED, PAGE_COMMITTED), "renew: committed");
+  bool done = !call_fails(OS_FAKE_RENEW);
+  if (done) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "renew: zero pages");
+  if (!done) place_lose(range);
+  pthread_mutex_unlock(&lock);
+  return done;
 }
 
 void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {

@@ -18,6 +18,7 @@ enum os_fake_call {
   OS_FAKE_SHARE,
   OS_FAKE_SHARE_MORE,
   OS_FAKE_BORROW,
+  OS_FAKE_RENEW,  // refused under its own name only: the place is lost then
   // those above may be refused; as a number of calls or a failure it means any of them
   OS_FAKE_FALLIBLE,
   OS_FAKE_UNRESERVE,

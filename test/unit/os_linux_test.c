@@ -179,6 +179,34 @@ static void refused_move_leaves_both_places(void) {
   check_filled(to, BYTES, 0);
 }
 
+static size_t mappings(const char *start, size_t bytes) {
+  char line[512];
+  size_t count = 0;
+  uintptr_t from, to;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  while (fgets(line, sizeof line, maps) != NULL) {
+    if (sscanf(line, "%zx-%zx", &from, &to) != 2) continue;
+    count += from < (uintptr_t)start + bytes && to > (uintptr_t)start;
+  }
+  fclose(maps);
+  return count;
+}
+
+// A moved page keeps the place in the sequence of pages where it was first touched.
+static void renewed_place_is_one_mapping(void) {
+  char *start = reserve_committed();
+  size_t part = BYTES / 4, whole = mappings(start, BYTES);
+  memset(start, 1, BYTES);
+  if (tsl_os_move(start, start + 2 * part, part) != TSL_OS_MOVED) return;
+  CHECK_GE(mappings(start, BYTES), whole + 2);
+  errno = EDOM;
+  CHECK(tsl_os_renew(start + 2 * part, part));
+  CHECK_EQ(errno, EDOM);
+  CHECK_EQ(mappings(start, BYTES), whole);
+  check_filled(start + 2 * part, part, 0);
+  check_filled(start + 3 * part, part, 1);
+}
+
 static void errno_survives_refusals(void) {
   char *start = reserve();
   tsl_os_unreserve(start, BYTES);
@@ -514,6 +542,7 @@ int main(void) {
   RUN(guard_is_set_and_taken_away);
   RUN(moved_content);
   RUN(refused_move_leaves_both_places);
+  RUN(renewed_place_is_one_mapping);
   RUN(errno_survives_refusals);
   RUN(advice_changes_no_content);
   RUN(limit_follows_the_process);

@@ -1,0 +1,26 @@
+#include "alloc/face.h"
+
+#include "base/atomic.h"
+#include "base/check.h"
+#include "base/options.h"
+#include "tslab.h"
+
+// The call goes to the copy that the loader found first.
+void tsl_face_look_for_first(void) {
+  const char *first = tslab_version();
+  if (first == tsl_face_version) return;
+  tsl_options.stats = 0;
+  if (tsl_option(on_error) == TSL_ON_ERROR_IGNORE) return;
+  tsl_warn(
+      "two copies of the library are in use, of versions %s and %s, and cannot free each "
+      "other's blocks; let all parts of the program have the first",
+      first, tsl_face_version);
+}
+
+void tsl_face_expect_capture(void) {
+  static uint32_t said;  // [remote]
+  if (tsl_face_captures() || tsl_option(on_error) == TSL_ON_ERROR_IGNORE) return;
+  if (tsl_exchange_relaxed(&said, 1) != 0) return;
+  tsl_warn("scopes hold tslab_* allocations only, because malloc is not tslab's here; %s",
+           tsl_face_remedy);
+}
