@@ -16,6 +16,7 @@
 #include "epoch/pool.h"
 #include "epoch/remote.h"
 #include "epoch/sample.h"
+#include "memory/detention.h"
 #include "memory/large.h"
 #include "memory/mirror.h"
 #include "memory/unit_cache.h"
@@ -28,6 +29,7 @@ static void *out_of_memory(void) {
 
 TSL_COLD void tsl_memory_regain(void) {
   tsl_heap_collect_all();
+  tsl_detention_end();
   tsl_unit_cache_drain(SIZE_MAX);
 }
 
@@ -69,7 +71,8 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block 
 // Programs that allocate many blocks before they free any live on this, and young epochs on cells.
 void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap) {
   if (tsl_unlikely(heap->mixed)) TSL_RETURN_CUT(heap, place);
-  if (tsl_unlikely(!tsl_bin_ends(TSL_BIN(heap, place)))) return malloc_after_damage(heap, place);
+  if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, place))))
+    return malloc_after_damage(heap, place);
   struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * place);
   if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
   if (stock->rest != 0 && tsl_stock_run(stock)) return tsl_stock_pop(stock);

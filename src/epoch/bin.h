@@ -67,9 +67,10 @@ TSL_ALWAYS_INLINE uint32_t tsl_bin_until(const struct tsl_bin *bin) { return bin
 
 // Whether a bin is empty, or has no more than its last block, which stays there until the stock has
 // none. Otherwise its head is the next block, or was written to.
-TSL_ALWAYS_INLINE bool tsl_bin_ends(const struct tsl_bin *bin) {
+TSL_ALWAYS_INLINE bool tsl_bin_ends(const struct tsl_heap *heap, const struct tsl_bin *bin) {
   const struct tsl_free_block *end = &tsl_bin_end, *head = bin->head;
-  return head == end || (head->link ^ (uintptr_t)head) == (uintptr_t)end;
+  bool is_last = (head->link ^ (uintptr_t)head) == (uintptr_t)end;
+  return head == end || (is_last && head->mark == (uintptr_t)heap);
 }
 
 // The number of blocks on a bin. A moment's value.

@@ -164,6 +164,25 @@ static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
   if (heap->store->sparse_next == unit) heap->store->sparse_next = span->next;
 }
 
+// A free of a block that was never handed out.
+static void bin_check_head(struct tsl_heap *heap, unsigned class) {
+  tsl_bin_check(heap, class);
+  const void *block = heap->bins[class].head;
+  if (block == &tsl_bin_end || tsl_map_lookup(block) >> TSL_CODE_BITS != heap->number) return;
+  struct tsl_place place = tsl_slab_place(class, block);
+  bool is_out = place.index >= 0 && !tsl_slab_has(place) &&
+                !tsl_stock_has(&heap->store->stocks[class], block);
+  if (is_out) return;
+  tsl_bin_pop(heap, class);
+  tsl_misuse_interior(block);
+}
+
+// A heap that grows looks whether its free blocks are whole: what a program did to one of a class
+// that it does not ask for any more is found as well.
+static void bins_check(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) bin_check_head(heap, class);
+}
+
 static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   if (!tsl_epoch_charge(heap->epoch, sizeclass->slab_bytes)) {
@@ -175,6 +194,7 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
     tsl_epoch_discharge(heap->epoch, sizeclass->slab_bytes);
     return NULL;
   }
+  bins_check(heap);
   struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
   slabs_add(heap, first);
   map_fill(first, sizeclass->units, heap->tag | class * 2);
@@ -548,7 +568,7 @@ bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void 
 void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
   struct tsl_stock *stock = &heap->store->stocks[class];
-  void *block = tsl_bin_ends(bin) ? NULL : tsl_bin_pop(heap, class);
+  void *block = tsl_bin_ends(heap, bin) ? NULL : tsl_bin_pop(heap, class);
   if (block != NULL) {
     bin->room--;
     if (--bin->until == UINT32_MAX) return heap_counted(heap, class, block);

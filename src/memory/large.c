@@ -2,6 +2,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "memory/detention.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
 #include "memory/record.h"
@@ -40,13 +41,27 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
 
 size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block))->bytes; }
 
-void tsl_large_free(void *block) {
-  size_t unit = tsl_unit_of(block);
+static void large_forget(size_t unit) {
   tsl_store_relaxed(tsl_map_entry(unit), 0);
-  if (TSL_SECURE) tsl_os_purge(block, tsl_span_at(unit)->bytes);
   count_large(-1, -(ptrdiff_t)tsl_span_at(unit)->bytes);
+}
+
+// A block whose contents nobody can have seen, or that lie elsewhere now.
+static void large_end(void *block) {
+  size_t unit = tsl_unit_of(block);
+  large_forget(unit);
   tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);
   tsl_purge_tick();
+}
+
+void tsl_large_free(void *block) {
+  size_t unit = tsl_unit_of(block), units = tsl_span_at(unit)->units;
+  if (tsl_detention_take((tsl_unit)unit, units)) {
+    large_forget(unit);
+    return;
+  }
+  if (TSL_SECURE) tsl_os_purge(block, tsl_span_at(unit)->bytes);
+  large_end(block);
 }
 
 bool tsl_large_resize(void *block, size_t bytes) {
@@ -73,13 +88,13 @@ void *tsl_large_move(void *block, size_t bytes) {
   void *moved = tsl_large_alloc(bytes, 1, tsl_load_relaxed(tsl_map_entry(unit)), &clean);
   if (moved == NULL) return NULL;
   enum tsl_os_moved result = tsl_os_move(block, moved, old_bytes);
-  if (result == TSL_OS_NOT_MOVED) tsl_large_free(moved);
+  if (result == TSL_OS_NOT_MOVED) large_end(moved);
   if (result == TSL_OS_PLACE_LOST) {
     tsl_store_relaxed(tsl_map_entry(tsl_unit_of(moved)), 0);
     count_large(-1, -(ptrdiff_t)tsl_large_bytes(moved));
   }
   if (result != TSL_OS_MOVED) return NULL;
   tsl_add_relaxed(&moves, 1);
-  tsl_large_free(block);
+  large_end(block);
   return moved;
 }
