@@ -327,6 +327,16 @@ TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *blo
 
 static unsigned block_class(const void *block) { return tsl_entry_code(tsl_map_lookup(block)) / 2; }
 
+// What the program wrote to a block that waited is told, and goes no further.
+static void heap_end_quarantine(struct tsl_heap *heap, void *block) {
+  size_t bytes = tsl_sizeclasses[block_class(block)].bytes;
+  if (tsl_unlikely(!tsl_quarantine_is_whole(block, bytes))) {
+    tsl_misuse_written(block);
+    tsl_secure_wipe(block, bytes);
+  }
+  heap_put(heap, block_class(block), block);
+}
+
 // The block waits in the quarantine; the one that has waited longest becomes free.
 static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
@@ -336,7 +346,7 @@ static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) 
     return tsl_misuse_twice(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
   void *oldest = tsl_quarantine_swap(heap, block);
-  if (oldest != NULL) heap_put(heap, block_class(oldest), oldest);
+  if (oldest != NULL) heap_end_quarantine(heap, oldest);
   tsl_report_bin(heap, class);
 }
 
@@ -527,6 +537,7 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32
   struct tsl_stock *stock = &heap->store->stocks[class];
   uint8_t inside = heap->home->inside;
   tsl_bin_check(heap, class);
+  if (TSL_SECURE) tsl_quarantine_look(heap);
   tsl_store_relaxed(&heap->home->inside, 1);
   bool filled = heap_refill_stock(heap, class);
   if (filled && sampled > 1) stock_cut(heap, class, sampled - 1);
@@ -632,8 +643,7 @@ static void heap_close_empty(struct tsl_heap *heap) {
 }
 
 void tsl_heap_rest_all(struct tsl_heap *heap) {
-  for (void *block; (block = tsl_quarantine_take(heap)) != NULL;)
-    heap_put(heap, block_class(block), block);
+  for (void *block; (block = tsl_quarantine_take(heap)) != NULL;) heap_end_quarantine(heap, block);
   tsl_remote_send_all(heap);
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     bin_drain(heap, class, UINT32_MAX);

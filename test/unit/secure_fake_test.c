@@ -77,6 +77,26 @@ static void freed_blocks_wait(void) {
   }
 }
 
+static void write_first(void) {
+  memset(blocks[5], 0x41, 8);
+  (void)tsl_fast_malloc(BYTES);
+}
+
+static void write_last(void) {
+  memset((char *)blocks[6] + BYTES - 8, 0x41, 8);
+  for (int i = 10; i < 10 + TSL_QUARANTINE_BLOCKS; i++) tsl_fast_free(blocks[i]);
+}
+
+// The first bytes by the next allocation, the others when the block leaves the quarantine.
+static void writes_to_freed_blocks_are_reported(void) {
+  take_blocks();
+  tsl_fast_free(blocks[5]);
+  CHECK(reports(write_first, "was written to"));
+  tsl_fast_free(blocks[6]);
+  CHECK(reports(write_last, "was written to"));
+  state_check();
+}
+
 static void order_is_random(void) {
   take_blocks();
   int ascending = 0;
@@ -100,6 +120,7 @@ int main(void) {
   RUN(wrong_sizes_are_reported);
   RUN(freed_blocks_are_wiped);
   RUN(freed_blocks_wait);
+  RUN(writes_to_freed_blocks_are_reported);
   RUN(order_is_random);
   RUN(every_slab_ends_in_a_guard);
   return test_status();
