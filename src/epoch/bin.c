@@ -129,6 +129,23 @@ bool tsl_bin_has(const struct tsl_heap *heap, unsigned class, const void *block)
   return false;
 }
 
+// A free of a block that was never handed out.
+static void bin_check_head(struct tsl_heap *heap, unsigned class) {
+  tsl_bin_check(heap, class);
+  const void *block = heap->bins[class].head;
+  if (block == &tsl_bin_end || tsl_map_lookup(block) >> TSL_CODE_BITS != heap->number) return;
+  struct tsl_place place = tsl_slab_place(class, block);
+  bool is_out = place.index >= 0 && !tsl_slab_has(place) &&
+                !tsl_stock_has(&heap->store->stocks[class], block);
+  if (is_out) return;
+  tsl_bin_pop(heap, class);
+  tsl_misuse_interior(block);
+}
+
+void tsl_bin_check_all(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) bin_check_head(heap, class);
+}
+
 // The fork may have come when the head had lost its mark, by one more than that when the counters
 // were due, and was not yet taken.
 void tsl_bin_mend(struct tsl_heap *heap, unsigned class) {

@@ -91,6 +91,10 @@ TSL_HIDDEN bool tsl_bin_has(const struct tsl_heap *heap, unsigned class, const v
 // that follows when its link is lost. Afterwards the head is whole or the bin empty.
 TSL_HIDDEN void tsl_bin_check(struct tsl_heap *heap, unsigned class);
 
+// The same for each bin, and reports a head that was never handed out. Who opens a slab calls it:
+// what a program did to a block of a size that it does not ask for any more is found as well.
+TSL_HIDDEN void tsl_bin_check_all(struct tsl_heap *heap);
+
 // Makes a bin whole that a fork took from its thread: it holds what can be followed, or nothing.
 TSL_HIDDEN void tsl_bin_mend(struct tsl_heap *heap, unsigned class);
 

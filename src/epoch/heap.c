@@ -164,25 +164,6 @@ static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
   if (heap->store->sparse_next == unit) heap->store->sparse_next = span->next;
 }
 
-// A free of a block that was never handed out.
-static void bin_check_head(struct tsl_heap *heap, unsigned class) {
-  tsl_bin_check(heap, class);
-  const void *block = heap->bins[class].head;
-  if (block == &tsl_bin_end || tsl_map_lookup(block) >> TSL_CODE_BITS != heap->number) return;
-  struct tsl_place place = tsl_slab_place(class, block);
-  bool is_out = place.index >= 0 && !tsl_slab_has(place) &&
-                !tsl_stock_has(&heap->store->stocks[class], block);
-  if (is_out) return;
-  tsl_bin_pop(heap, class);
-  tsl_misuse_interior(block);
-}
-
-// A heap that grows looks whether its free blocks are whole: what a program did to one of a class
-// that it does not ask for any more is found as well.
-static void bins_check(struct tsl_heap *heap) {
-  for (unsigned class = 0; class < TSL_BINS; class += 1) bin_check_head(heap, class);
-}
-
 static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   if (!tsl_epoch_charge(heap->epoch, sizeclass->slab_bytes)) {
@@ -194,7 +175,7 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
     tsl_epoch_discharge(heap->epoch, sizeclass->slab_bytes);
     return NULL;
   }
-  bins_check(heap);
+  tsl_bin_check_all(heap);
   struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
   slabs_add(heap, first);
   map_fill(first, sizeclass->units, heap->tag | class * 2);
@@ -424,6 +405,17 @@ static void tally_refill(struct tsl_tally *tally, unsigned blocks) {
   tally->refilled += blocks;
 }
 
+// The secure build takes one block at a time. One that waits in the quarantine was freed by another
+// thread as well: it stays there, out of its slab.
+static bool is_quarantined(struct tsl_heap *heap, unsigned class, struct tsl_handful handful) {
+  size_t offset = (size_t)tsl_lowest_bit(handful.blocks) * tsl_sizeclasses[class].bytes;
+  const void *block = (const void *)(handful.base + offset);
+  if (!tsl_quarantine_has(heap, block)) return false;
+  heap_tally(heap, class)->out++;
+  tsl_misuse_both(block);
+  return true;
+}
+
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
   tsl_heap_look_at_ready(heap, COLLECT_BUDGET);
@@ -432,10 +424,11 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   if (tsl_stock_blocks(stock) != 0)
     stock_drain(heap, class);  // a limit's callback may have allocated here
   struct tsl_handful handful = tsl_slab_take(slab);
+  if (slab->summary == 0) tsl_stock_unlist(stock, slab);
+  if (TSL_SECURE && is_quarantined(heap, class, handful)) return heap_refill_stock(heap, class);
   stock->next = handful.base;
   stock->rest = handful.blocks;
   tally_refill(heap_tally(heap, class), tsl_bit_count(handful.blocks));
-  if (slab->summary == 0) tsl_stock_unlist(stock, slab);
   return true;
 }
 

@@ -195,6 +195,27 @@ static void damaged_heads_are_found(void) {
   }
 }
 
+// A heap that opens a slab for one size looks at the last block that was freed of each other one.
+static void growth_looks_at_all_bins(void) {
+  leave_few(64);
+  tsl_fast_free(blocks[0]);
+  memset(blocks[0], 0x41, 8);
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  (void)tsl_fast_malloc(500);
+  CHECK(strstr(capture_end(), "was written to; 64 bytes") != NULL);
+}
+
+static void growth_finds_what_was_never_handed_out(void) {
+  leave_few(16);
+  tsl_fast_free((char *)blocks[0] + 4096);
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  (void)tsl_fast_malloc(500);
+  CHECK(strstr(capture_end(), "not the beginning of a block; 16 bytes") != NULL);
+  state_check();
+}
+
 static void misaligned_addresses_are_reported(void) {
   leave_few(64);
   for (int offset = 1; offset < 16; offset++)
@@ -230,6 +251,8 @@ int main(void) {
   RUN(random_contents_accuse_nobody);
   RUN_UNLESS_SECURE(damage_costs_one_block);
   RUN_UNLESS_SECURE(damaged_heads_are_found);
+  RUN_UNLESS_SECURE(growth_looks_at_all_bins);
+  RUN_UNLESS_SECURE(growth_finds_what_was_never_handed_out);
   RUN(misaligned_addresses_are_reported);
   RUN_UNLESS_SECURE(lengths_are_true);
   return test_status();
