@@ -41,27 +41,30 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
 
 size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block))->bytes; }
 
+// From here on the units may be anybody's as soon as they are given away.
 static void large_forget(size_t unit) {
   tsl_store_relaxed(tsl_map_entry(unit), 0);
   count_large(-1, -(ptrdiff_t)tsl_span_at(unit)->bytes);
+}
+
+static void units_end(size_t unit, size_t units) {
+  tsl_units_give((tsl_unit)unit, units);
+  tsl_purge_tick();
 }
 
 // A block whose contents nobody can have seen, or that lie elsewhere now.
 static void large_end(void *block) {
   size_t unit = tsl_unit_of(block);
   large_forget(unit);
-  tsl_units_give((tsl_unit)unit, tsl_span_at(unit)->units);
-  tsl_purge_tick();
+  units_end(unit, tsl_span_at(unit)->units);
 }
 
 void tsl_large_free(void *block) {
   size_t unit = tsl_unit_of(block), units = tsl_span_at(unit)->units;
-  if (tsl_detention_take((tsl_unit)unit, units)) {
-    large_forget(unit);
-    return;
-  }
-  if (TSL_SECURE) tsl_os_purge(block, tsl_span_at(unit)->bytes);
-  large_end(block);
+  large_forget(unit);
+  if (tsl_detention_take((tsl_unit)unit, units)) return;
+  if (TSL_SECURE) tsl_os_purge(block, units << TSL_UNIT_LOG2);
+  units_end(unit, units);
 }
 
 bool tsl_large_resize(void *block, size_t bytes) {
