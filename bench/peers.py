@@ -71,6 +71,10 @@ def all_allocators(build: Path) -> list[Allocator]:
     ]
 
 
+def ours_secure(build: Path) -> Allocator:
+    return Allocator("tslab-secure", build / "secure" / "lib" / "libtslab-preload.so")
+
+
 def ours_observed(build: Path) -> list[Allocator]:
     """Ours with all that tells of it, with statistics alone, and with nothing."""
     library = build / "lib" / "libtslab-preload.so"

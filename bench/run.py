@@ -1,5 +1,5 @@
 """Measures our allocator beside its peers: `run.py core`, `epochs`, `suite`, `external DIR`; and
-beside itself: `observed`."""
+beside itself: `observed`. Counts the mistakes that they catch: `misuse DIR`."""
 
 import csv
 import json
@@ -16,11 +16,12 @@ from typing import Any
 import against
 import click
 import external
+import misuse
 import written
 from asleep import Batch, how_many_at_once
 from environment import commit_of, environment
 from measure import Run, RunError, measure
-from peers import OURS, Allocator
+from peers import OURS, Allocator, all_allocators, ours_secure
 from record import Plan, Record, RecordError
 from rich.progress import Progress, TaskID
 from scrape import watched
@@ -353,6 +354,32 @@ def run_external(folder: Path, **options: Any) -> None:
     except external.ExternalError as error:
         raise click.UsageError(str(error)) from error
     run_table(wish_of(**options), "external", works)
+
+
+@main.command("misuse")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--build", default=ROOT / "build", metavar="DIR",
+    type=click.Path(exists=True, path_type=Path, resolve_path=True),
+)  # fmt: skip
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+def run_misuse(folder: Path, build: Path, output: Path | None) -> None:
+    """Which mistakes the programs at DIR get away with; bench/misuse.py has the rule."""
+    known = [ours_secure(build), *all_allocators(build)]
+    allocators = [allocator for allocator in known if allocator.exists()]
+    table = (output or build / "bench-part") / "misuse.csv"
+    try:
+        counts, built, refused = misuse.measure_folder(folder, allocators, table)
+    except misuse.MisuseError as error:
+        raise click.UsageError(str(error)) from error
+    for name, count in sorted(counts.items(), key=lambda pair: -pair[1]):
+        console.print(f"{name:<20} caught {count:>4} of {built}")
+    for allocator in known:
+        if allocator not in allocators:
+            console.print(f"missing: {allocator.name} ({allocator.library})", style="yellow")
+    for name in refused:
+        console.print(f"not built: {name}", style="yellow")
+    console.print(f"every outcome: {table}")
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@
 
 // What the fast paths leave over: sizes above TSL_TINY_LIMIT, and bins that are empty.
 TSL_HIDDEN void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap);
-TSL_HIDDEN void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place);
-// NULL, or an address outside the region.
+TSL_HIDDEN void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap);
+// The bin's head, whose mark and count are taken: the count was due, or the mark another one.
+TSL_HIDDEN void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block *block);
+// NULL, an address outside the region, or one that no block begins at.
 TSL_HIDDEN void tsl_free_outside(void *block);
 // `entry` is the map entry of the block's unit, with the current heap's tag taken away.
 TSL_HIDDEN void tsl_free_slow(void *block, uint32_t entry);
-// The block is the one that was freed last: `room` is one too small.
-TSL_HIDDEN void tsl_free_twice(struct tsl_heap *heap, void *block, size_t code);
-
 // Whole units. `*clean` (may be NULL) tells whether the block reads as zero.
 TSL_HIDDEN void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean);
 TSL_HIDDEN void *tsl_calloc_large(size_t bytes);

@@ -11,42 +11,41 @@
 // register does.
 #define TSL_BIN(heap, place) ((struct tsl_bin *)((char *)(heap) + (place)))
 
-// H2: the comparison finds the end of the bin, an empty bin, and a link that an overflow has
-// changed; all three go on behind this. `hot` is returned, or `counted` when the bin's counters are
-// due; the block is `block_`. A function that does nothing else needs no frame.
-#define TSL_RETURN_POPPED_AS(heap, place, hot, counted)                              \
-  do {                                                                               \
-    uintptr_t *block_ = TSL_BIN(heap, place)->head;                                  \
-    TSL_RETURNED(block_);                                                            \
-    uintptr_t link_ = *block_;                                                       \
-    if (tsl_unlikely(link_ >= (heap)->contained)) break;                             \
-    link_ ^= (uintptr_t)block_;                                                      \
-    TSL_OPAQUE(place);                                                               \
-    TSL_BIN(heap, place)->head = (void *)link_;                                      \
-    TSL_OPAQUE(place);                                                               \
-    TSL_INCREMENT(TSL_BIN(heap, place)->room);                                       \
-    TSL_OPAQUE(place);                                                               \
-    if (tsl_likely(!TSL_DECREMENT_IS_ZERO(TSL_BIN(heap, place)->until))) return hot; \
-    return counted;                                                                  \
+// B1, B2: the comparison finds the end of the bin, an empty bin, and a link that an overflow has
+// changed, which go on behind this. `hot` is returned, or `odd` when the bin's counters are due or
+// the block's mark was another one; the block is `block_`. A function that does nothing else needs
+// no frame.
+#define TSL_RETURN_POPPED_AS(heap, place, hot, odd)                                        \
+  do {                                                                                     \
+    struct tsl_free_block *block_ = TSL_BIN(heap, place)->head;                            \
+    TSL_RETURNED(block_);                                                                  \
+    uintptr_t link_ = block_->link;                                                        \
+    if (tsl_unlikely(link_ >= (heap)->contained)) break;                                   \
+    TSL_OPAQUE(place);                                                                     \
+    if (tsl_unlikely(TSL_COUNT_AND_TAKE(TSL_BIN(heap, place)->until, block_->mark, heap))) \
+      return odd;                                                                          \
+    link_ ^= (uintptr_t)block_;                                                            \
+    TSL_OPAQUE(place);                                                                     \
+    TSL_BIN(heap, place)->head = (struct tsl_free_block *)link_;                           \
+    return hot;                                                                            \
   } while (0)
 #define TSL_RETURN_POPPED(heap, place) \
-  TSL_RETURN_POPPED_AS(                \
-      heap, place, block_,             \
-      tsl_heap_recount(heap, (unsigned)((place) / sizeof(struct tsl_bin)), block_))
+  TSL_RETURN_POPPED_AS(heap, place, block_, tsl_malloc_odd(heap, place, block_))
 
 TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   struct tsl_heap *heap = tsl_heap_current;
   if (tsl_unlikely(bytes > TSL_TINY_LIMIT)) return tsl_malloc_slow(bytes, heap);
   size_t place = tsl_tiny_places[bytes];
   TSL_RETURN_POPPED(heap, place);
-  return tsl_malloc_beyond_bin(heap, place);
+  return tsl_malloc_beyond_bin(place, heap);
 }
 
 // NULL and every address that is not ours lie outside the region, or on a map entry that is no
-// heap's.
+// heap's. So does a misaligned one, whose lowest bits are the highest of the quotient.
 TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t base = tsl_region.base;
-  size_t unit = ((uintptr_t)block - base) >> TSL_UNIT_LOG2;
+  size_t unit = tsl_rotate_right((uintptr_t)block - base, TSL_GRANULE_LOG2) >>
+                (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2);
   if (tsl_unlikely(unit >= tsl_region.limit_units)) return tsl_free_outside(block);
   uint32_t entry = tsl_load_relaxed((uint32_t *)base + unit);
   struct tsl_heap *heap = tsl_heap_current;
@@ -57,10 +56,12 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
     return tsl_heap_put_full(heap, block, code);
   }
   TSL_OPAQUE(code);
-  uintptr_t link = (uintptr_t)TSL_BIN(heap, code * 8)->head;
-  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, (uintptr_t)block)))
-    return tsl_free_twice(heap, block, code);
-  *(uintptr_t *)block = link;  // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
+  struct tsl_free_block *freed = block;
+  if (tsl_unlikely(tsl_mark_is_of(heap, block))) return tsl_heap_put_marked(heap, block, code);
+  uintptr_t link = (uintptr_t)TSL_BIN(heap, code * 8)->head ^ (uintptr_t)block;
+  freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
+  tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other
+  freed->mark = (uintptr_t)heap;
   TSL_OPAQUE(code);
   tsl_compiler_fence();  // pairs: bin-head
   TSL_BIN(heap, code * 8)->head = block;

@@ -11,10 +11,12 @@
 #include "base/check.h"
 #include "epoch/epoch.h"
 #include "epoch/large_list.h"
+#include "epoch/misuse.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
 #include "epoch/remote.h"
 #include "epoch/sample.h"
+#include "memory/detention.h"
 #include "memory/large.h"
 #include "memory/mirror.h"
 #include "memory/unit_cache.h"
@@ -27,6 +29,7 @@ static void *out_of_memory(void) {
 
 TSL_COLD void tsl_memory_regain(void) {
   tsl_heap_collect_all();
+  tsl_detention_end();
   tsl_unit_cache_drain(SIZE_MAX);
 }
 
@@ -50,9 +53,26 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
   return tsl_likely(block != NULL) ? block : out_of_memory();
 }
 
+TSL_NOINLINE static void *malloc_after_damage(struct tsl_heap *heap, size_t place) {
+  unsigned class = (unsigned)(place / sizeof(struct tsl_bin));
+  tsl_bin_check(heap, class);
+  return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
+}
+
+void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block *block) {
+  struct tsl_bin *bin = TSL_BIN(heap, place);
+  bool is_due = bin->until == UINT32_MAX;
+  block->mark += (uintptr_t)heap + is_due;
+  bin->until++;
+  if (block->mark != (uintptr_t)heap) return malloc_after_damage(heap, place);
+  return tsl_heap_pop(heap, (unsigned)(place / sizeof(struct tsl_bin)));
+}
+
 // Programs that allocate many blocks before they free any live on this, and young epochs on cells.
-void *tsl_malloc_beyond_bin(struct tsl_heap *heap, size_t place) {
+void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap) {
   if (tsl_unlikely(heap->mixed)) TSL_RETURN_CUT(heap, place);
+  if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, place))))
+    return malloc_after_damage(heap, place);
   struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * place);
   if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
   if (stock->rest != 0 && tsl_stock_run(stock)) return tsl_stock_pop(stock);
@@ -63,7 +83,7 @@ void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
   if (bytes > TSL_SMALL_LIMIT) return tsl_malloc_large(bytes, 1, NULL);
   size_t place = tsl_sizeclass_of_medium(bytes) * sizeof(struct tsl_bin);
   TSL_RETURN_POPPED(heap, place);
-  return tsl_malloc_beyond_bin(heap, place);
+  return tsl_malloc_beyond_bin(place, heap);
 }
 
 // The epoch waits for each of its large blocks.
@@ -112,14 +132,9 @@ void *tsl_calloc_large(size_t bytes) {
   return memset(block, 0, bytes);
 }
 
-void tsl_free_twice(struct tsl_heap *heap, void *block, size_t code) {
-  heap->bins[code / 2].room++;
-  tsl_slab_report_twice(block);
-}
-
 static void free_large(void *block) {
   if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) {
-    tsl_slab_report_interior(block);
+    tsl_misuse_interior(block);
     return;
   }
   tsl_large_list_free(block);
@@ -127,7 +142,9 @@ static void free_large(void *block) {
 
 void tsl_free_outside(void *block) {
   if (block == NULL) return;
-  tsl_misuse("free(%p): not a block of this allocator", block);
+  bool is_misaligned = ((uintptr_t)block & (TSL_BLOCK_ALIGNMENT - 1)) != 0;
+  if (is_misaligned && tsl_map_lookup(block) != 0) return tsl_misuse_interior(block);
+  tsl_misuse_foreign("free", block);
 }
 
 // A thread that only frees needs a heap for nothing else than to gather.

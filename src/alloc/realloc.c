@@ -7,6 +7,7 @@
 #include "alloc/fast.h"
 #include "base/check.h"
 #include "epoch/large_list.h"
+#include "epoch/misuse.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
 #include "memory/large.h"
@@ -19,7 +20,7 @@ size_t tsl_usable(const void *block) {
   if (code == TSL_CODE_LARGE) return tsl_large_bytes(block);
   if (tsl_code_is_cell(code)) class = tsl_mixed_class(block);
   if (entry != 0 && class < TSL_CLASSES) return tsl_sizeclasses[class].bytes;
-  tsl_misuse("usable_size(%p): not a block of this allocator", block);
+  tsl_misuse_foreign("usable_size", block);
   return 0;
 }
 
@@ -35,7 +36,7 @@ bool tsl_fits_in_place(size_t usable, size_t bytes) {
 void tsl_check_size(const void *block, size_t bytes) {
   size_t usable = tsl_usable(block);
   if (block == NULL || tsl_fits_in_place(usable, bytes)) return;
-  tsl_misuse("free(%p): its size is given as %zu, but it has %zu bytes", block, bytes, usable);
+  tsl_misuse_size(block, bytes, usable);
 }
 
 static void *realloc_copy(void *block, size_t usable, size_t bytes) {
@@ -58,10 +59,10 @@ void *tsl_realloc(void *block, size_t bytes) {
   return realloc_copy(block, usable, bytes);
 }
 
-TSL_NOINLINE static void *calloc_counted(struct tsl_heap *heap, size_t place, void *block,
-                                         size_t bytes) {
-  unsigned class = (unsigned)(place / sizeof(struct tsl_bin));
-  return memset(tsl_heap_recount(heap, class, block), 0, bytes);
+TSL_NOINLINE static void *calloc_odd(struct tsl_heap *heap, size_t place,
+                                     struct tsl_free_block *block, size_t bytes) {
+  void *other = tsl_malloc_odd(heap, place, block);
+  return other == NULL ? NULL : memset(other, 0, bytes);
 }
 
 TSL_NOINLINE static void *calloc_slow(size_t bytes) {
@@ -80,7 +81,7 @@ void *tsl_calloc(size_t count, size_t bytes) {
   if (tsl_unlikely(total > TSL_TINY_LIMIT)) return calloc_slow(total);
   size_t place = tsl_tiny_places[total];
   TSL_RETURN_POPPED_AS(heap, place, memset(block_, 0, total),
-                       calloc_counted(heap, place, block_, total));
+                       calloc_odd(heap, place, block_, total));
   return calloc_slow(total);
 }
 

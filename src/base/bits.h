@@ -14,6 +14,11 @@ static inline size_t tsl_round_up(size_t n, size_t alignment) {
 static inline size_t tsl_round_down(size_t n, size_t alignment) { return n & ~(alignment - 1); }
 static inline size_t tsl_divide_up(size_t n, size_t divisor) { return (n + divisor - 1) / divisor; }
 
+// `bits` from 1 to 63.
+static inline uint64_t tsl_rotate_right(uint64_t word, unsigned bits) {
+  return word >> bits | word << (64 - bits);
+}
+
 // The words must not be zero.
 static inline unsigned tsl_lowest_bit(uint64_t word) { return (unsigned)__builtin_ctzll(word); }
 static inline unsigned tsl_highest_bit(uint64_t word) {

@@ -50,18 +50,23 @@
     tsl_flag_;                                                            \
   })
 #define TSL_INCREMENT(field) __asm__("addl $1, %0" : "+m"(field) : : "cc")
+// Counts `until` down and takes `value`, and one more when `until` was zero, from `field`: whether
+// that leaves anything. Two events are one branch.
+#define TSL_COUNT_AND_TAKE(until, field, value)             \
+  __extension__({                                           \
+    int tsl_flag_;                                          \
+    __asm__("subl $1, %1\n\tsbbq %3, %2"                    \
+            : "=@ccnz"(tsl_flag_), "+m"(until), "+m"(field) \
+            : "r"(value));                                  \
+    tsl_flag_;                                              \
+  })
 #define TSL_DECREMENT_IS_ZERO(field) TSL_FLAG_("z", "subl", field)
 #define TSL_DECREMENT_IS_NEGATIVE(field) TSL_FLAG_("s", "subl", field)
-#define TSL_XOR_IS_ZERO(value, other)                                      \
-  __extension__({                                                          \
-    int tsl_flag_;                                                         \
-    __asm__("xorq %2, %0" : "+r"(value), "=@ccz"(tsl_flag_) : "r"(other)); \
-    tsl_flag_;                                                             \
-  })
 #else
 #define TSL_RETURNED(value) TSL_OPAQUE(value)
 #define TSL_INCREMENT(field) ((field)++)
 #define TSL_DECREMENT_IS_ZERO(field) (--(field) == 0)
 #define TSL_DECREMENT_IS_NEGATIVE(field) (--(field) < 0)
-#define TSL_XOR_IS_ZERO(value, other) (((value) ^= (other)) == 0)
+#define TSL_COUNT_AND_TAKE(until, field, value) \
+  ((until)--, ((field) -= (uintptr_t)(value) + ((until) == UINT32_MAX)) != 0)
 #endif

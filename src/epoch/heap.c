@@ -5,6 +5,7 @@
 #include "base/probe.h"
 #include "epoch/epoch.h"
 #include "epoch/home_units.h"
+#include "epoch/misuse.h"
 #include "epoch/mixed.h"
 #include "epoch/orphans.h"
 #include "epoch/pool.h"
@@ -26,11 +27,7 @@ enum {
   LEAST_PACE = 16,
   REST_LOOKS = 8,    // classes that one such look considers
   REST_BLOCKS = 64,  // and blocks that it gives back
-  TINY_BIN_BYTES = 65536,
-  MEDIUM_BIN_BYTES = 262144,
 };
-
-TSL_RELRO uintptr_t tsl_bin_end = UINTPTR_MAX;
 
 TSL_RELRO struct tsl_store tsl_store_empty = {
     .stocks =
@@ -56,24 +53,13 @@ TSL_RELRO struct tsl_heap tsl_heap_empty = {
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_heap_empty;
 
-static unsigned clamp(unsigned n, unsigned least, unsigned most) {
-  return n < least ? least : n > most ? most : n;
-}
-
-// Small blocks are many at a time, and large ones are dear to keep.
-unsigned tsl_heap_bin_limit(unsigned class) {
-  unsigned bytes = tsl_sizeclasses[class].bytes;
-  if (TSL_SECURE) return 0;
-  if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
-  return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 8, 64);
-}
-
 // The heap has it when it is whole: a fork may come between.
 static void store_open(struct tsl_heap *heap, uint32_t number) {
   uintptr_t address = tsl_region.stores + (uintptr_t)number * TSL_STORE_BYTES;
   struct tsl_store *store = (struct tsl_store *)address;
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    store->allocations[class] = heap->bins[class].until;
+    store->allocations[class] = tsl_bin_until(&heap->bins[class]);
+    store->seen[class] = heap->bins[class].until;
     store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
     store->tallies[class] = tsl_tally_new(class);
   }
@@ -94,7 +80,7 @@ static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *h
   heap->ticks = TICK_REFILLS;
   heap->store = &tsl_store_empty;
   for (unsigned class = 0; class < TSL_BINS; class += 1)
-    heap->bins[class] = (struct tsl_bin){&tsl_bin_end, SELDOM, (int32_t)tsl_heap_bin_limit(class)};
+    heap->bins[class] = tsl_bin_new(class, SELDOM);
   if (home == heap) store_open(heap, number);
   tsl_store_release(&heap->number, number);  // pairs: heap-init
 }
@@ -111,8 +97,10 @@ static void heap_count(struct tsl_heap *heap, unsigned class) {
   uint32_t *until = &heap->bins[class].until;
   uint32_t next = heap->home->awake ? heap->home->pace : SELDOM;
   if (tsl_sample_is_on()) next = tsl_sample_until(heap, class, next);
-  heap->store->allocations[class] += (uint64_t)next - *until;
-  *until = next;
+  uint32_t before = tsl_bin_until(&heap->bins[class]);
+  heap->store->allocations[class] += (uint64_t)next - before;
+  heap->store->seen[class] += next - before;
+  *until += next - before;
 }
 
 static void heap_count_all(struct tsl_heap *heap) {
@@ -188,6 +176,7 @@ static struct tsl_slab *heap_open_slab(struct tsl_heap *heap, unsigned class) {
     tsl_epoch_discharge(heap->epoch, sizeclass->slab_bytes);
     return NULL;
   }
+  tsl_bin_check_all(heap);
   struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
   slabs_add(heap, first);
   map_fill(first, sizeclass->units, heap->tag | class * 2);
@@ -233,7 +222,8 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
 static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   struct tsl_tally *tally = heap_tally(heap, slab->class);
   uint32_t before = slab->out;
-  tsl_slab_collect(slab);
+  const void *twice = tsl_slab_collect(slab);
+  if (tsl_unlikely(twice != NULL)) tsl_misuse_both(twice);
   tally->taken += before - slab->out;
   tally->out -= before - slab->out;
 }
@@ -263,27 +253,10 @@ void tsl_heap_close_ready(struct tsl_heap *heap) {
   }
 }
 
-// A bin whose first link leads neither inside the region nor to its end was written to by somebody
-// else. Its blocks are given up.
-static void bin_check(struct tsl_heap *heap, unsigned class) {
-  struct tsl_bin *bin = &heap->bins[class];
-  uintptr_t *block = bin->head;
-  if (block == &tsl_bin_end || *block < heap->contained) return;
-  if ((*block ^ (uintptr_t)block) == (uintptr_t)&tsl_bin_end) return;
-  tsl_misuse("heap corruption: the free block %p of %u bytes was written to", (void *)block,
-             tsl_sizeclasses[class].bytes);
-  bin->head = &tsl_bin_end;
-  bin->room = (int32_t)tsl_heap_bin_limit(class);
-}
-
 // The last block of a bin stays there for the fast path's sake, until nothing else is left.
 static void *bin_take_last(struct tsl_heap *heap, unsigned class) {
-  struct tsl_bin *bin = &heap->bins[class];
-  uintptr_t *block = bin->head;
-  if (block == &tsl_bin_end) return NULL;
-  bin->head = &tsl_bin_end;
-  bin->room++;
-  heap->store->allocations[class]++;
+  void *block = tsl_bin_pop(heap, class);
+  if (block != NULL) heap->store->allocations[class]++;
   return block;
 }
 
@@ -312,38 +285,50 @@ TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_pla
   if (done) heap_tally(heap, class)->out--;
   if (done) heap_settle_slab(heap, place.slab);
   tsl_store_relaxed(&heap->home->inside, inside);
-  if (!done) return tsl_slab_report_twice(block);
+  if (!done) return tsl_misuse_twice(block);
   tsl_report_bin(heap, class);
 }
 
-TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (tsl_unlikely(place.index < 0)) return tsl_slab_report_interior(block);
+TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class, struct tsl_place place,
+                                   void *block) {
   if (tsl_unlikely(place.slab->summary == 0)) return heap_put_unlisted(heap, place, block);
   if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index)))
-    return tsl_slab_report_twice(block);
+    return tsl_misuse_twice(block);
   bool is_due = TSL_DECREMENT_IS_ZERO(heap_tally(heap, class)->untold);
   if (tsl_unlikely(place.slab->out == 0)) return heap_settle(heap, place.slab);
   if (tsl_unlikely(is_due)) heap_tell(heap, class);
 }
 
+// A block that the program had gets a mark; one that it never had is not touched.
+TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
+  if (!TSL_SECURE) *(uintptr_t *)block = tsl_mark_sent(heap, heap->home->number);
+  heap_put_at(heap, class, place, block);
+}
+
 static unsigned block_class(const void *block) { return tsl_entry_code(tsl_map_lookup(block)) / 2; }
 
-// Whether a block of the heap is free, or on its way there.
-static bool heap_holds(const struct tsl_heap *heap, struct tsl_place place, const void *block) {
-  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
-  uint64_t free = place.slab->free[word] | tsl_load_relaxed(&place.slab->remote[word]);
-  return (free >> bit & 1) != 0 || tsl_quarantine_has(heap, block);
+// What the program wrote to a block that waited is told, and goes no further.
+static void heap_end_quarantine(struct tsl_heap *heap, void *block) {
+  size_t bytes = tsl_sizeclasses[block_class(block)].bytes;
+  if (tsl_unlikely(!tsl_quarantine_is_whole(block, bytes))) {
+    tsl_misuse_written(block);
+    tsl_secure_wipe(block, bytes);
+  }
+  heap_put(heap, block_class(block), block);
 }
 
 // The block waits in the quarantine; the one that has waited longest becomes free.
 static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return tsl_slab_report_interior(block);
-  if (heap_holds(heap, place, block)) return tsl_slab_report_twice(block);
+  if (place.index < 0) return tsl_misuse_interior(block);
+  if (tsl_slab_has(place) || tsl_stock_has(&heap->store->stocks[class], block) ||
+      tsl_quarantine_has(heap, block))
+    return tsl_misuse_twice(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
   void *oldest = tsl_quarantine_swap(heap, block);
-  if (oldest != NULL) heap_put(heap, block_class(oldest), oldest);
+  if (oldest != NULL) heap_end_quarantine(heap, oldest);
   tsl_report_bin(heap, class);
 }
 
@@ -352,21 +337,42 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   heap_put(heap, class, block);
 }
 
+bool tsl_heap_has_free(struct tsl_heap *heap, unsigned class, const void *block) {
+  if (*(const uintptr_t *)block == (uintptr_t)heap && tsl_bin_has(heap, class, block)) return true;
+  return tsl_stock_has(&heap->store->stocks[class], block) ||
+         tsl_remote_has_free(heap->number, class, block);
+}
+
+// A block whose mark says that it may be free.
+TSL_NOINLINE static bool is_marked_free(struct tsl_heap *heap, unsigned class, const void *block) {
+  bool is_interior = tsl_slab_place(class, block).index < 0;
+  bool is_free = !is_interior && tsl_heap_has_free(heap, class, block);
+  if (is_interior) tsl_misuse_interior(block);
+  if (is_free) tsl_misuse_twice(block);
+  return is_interior || is_free;
+}
+
+TSL_ALWAYS_INLINE void heap_put_hot(struct tsl_heap *heap, unsigned class, void *block) {
+  if (tsl_unlikely(!tsl_bin_push(heap, class, block))) heap_put(heap, class, block);
+}
+
 void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code) {
-  TSL_INCREMENT(((struct tsl_bin *)((char *)heap + code * 8))->room);
-  if (TSL_SECURE) return heap_quarantine(heap, (unsigned)(code / 2), block);
-  heap_put(heap, (unsigned)(code / 2), block);
+  unsigned class = (unsigned)(code / 2);
+  heap->bins[class].room++;
+  if (TSL_SECURE) return heap_quarantine(heap, class, block);
+  if (tsl_unlikely(tsl_mark_is_of(heap, block)) && is_marked_free(heap, class, block)) return;
+  heap_put_hot(heap, class, block);
+}
+
+TSL_NOINLINE void tsl_heap_put_marked(struct tsl_heap *heap, void *block, size_t code) {
+  tsl_heap_put_full(heap, block, code);
 }
 
 // Puts up to `most` hot blocks of a class back into their slabs.
 static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
-  struct tsl_bin *bin = &heap->bins[class];
   for (; most != 0; most--) {
-    bin_check(heap, class);
-    uintptr_t *block = bin->head;
-    if (block == &tsl_bin_end) return;
-    bin->head = (void *)(*block ^ (uintptr_t)block);
-    bin->room++;
+    void *block = tsl_bin_pop(heap, class);
+    if (block == NULL) return;
     uint32_t owner = tsl_map_lookup(block) >> TSL_CODE_BITS;
     if (tsl_likely(owner == heap->number)) {
       heap_tally(heap, class)->rested++;
@@ -390,7 +396,7 @@ static void stock_drain(struct tsl_heap *heap, unsigned class) {
     void *block = tsl_stock_pop(stock);
     heap->store->allocations[class]--;
     heap_tally(heap, class)->rested++;
-    heap_put(heap, class, block);
+    heap_put_at(heap, class, tsl_slab_place(class, block), block);
   }
 }
 
@@ -398,6 +404,17 @@ static void tally_refill(struct tsl_tally *tally, unsigned blocks) {
   tally->out += blocks;
   tally->refills++;
   tally->refilled += blocks;
+}
+
+// The secure build takes one block at a time. One that waits in the quarantine was freed by another
+// thread as well: it stays there, out of its slab.
+static bool is_quarantined(struct tsl_heap *heap, unsigned class, struct tsl_handful handful) {
+  size_t offset = (size_t)tsl_lowest_bit(handful.blocks) * tsl_sizeclasses[class].bytes;
+  const void *block = (const void *)(handful.base + offset);
+  if (!tsl_quarantine_has(heap, block)) return false;
+  heap_tally(heap, class)->out++;
+  tsl_misuse_both(block);
+  return true;
 }
 
 static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
@@ -408,17 +425,18 @@ static bool heap_refill_stock(struct tsl_heap *heap, unsigned class) {
   if (tsl_stock_blocks(stock) != 0)
     stock_drain(heap, class);  // a limit's callback may have allocated here
   struct tsl_handful handful = tsl_slab_take(slab);
+  if (slab->summary == 0) tsl_stock_unlist(stock, slab);
+  if (TSL_SECURE && is_quarantined(heap, class, handful)) return heap_refill_stock(heap, class);
   stock->next = handful.base;
   stock->rest = handful.blocks;
   tally_refill(heap_tally(heap, class), tsl_bit_count(handful.blocks));
-  if (slab->summary == 0) tsl_stock_unlist(stock, slab);
   return true;
 }
 
 void tsl_heap_rest(struct tsl_heap *heap) {
   for (unsigned looks = 0; looks < REST_LOOKS; looks++) {
     unsigned class = heap->store->rest_next++ % TSL_BINS;
-    uint32_t total = (uint32_t)(heap->store->allocations[class] - heap->bins[class].until);
+    uint32_t total = (uint32_t)heap->store->allocations[class] - tsl_bin_until(&heap->bins[class]);
     bool idle = total == heap->store->rest_total[class];
     heap->store->rest_total[class] = total;
     if (class < TSL_GATHERS) tsl_remote_send(heap, class);
@@ -475,7 +493,8 @@ static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t time
   return sampled;
 }
 
-void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block) {
+// The allocation of the block was the one that looks at the counters.
+static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
   bool is_sampled = (heap->store->sampled_hot >> class % 64 & 1) != 0 && class < TSL_CLASSES;
   uint32_t times = tsl_sample_times(heap);
   heap_recount(heap, class);
@@ -512,7 +531,8 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32
   if (!tsl_heap_has_store(heap)) store_open(heap, heap->number);
   struct tsl_stock *stock = &heap->store->stocks[class];
   uint8_t inside = heap->home->inside;
-  bin_check(heap, class);
+  tsl_bin_check(heap, class);
+  if (TSL_SECURE) tsl_quarantine_look(heap);
   tsl_store_relaxed(&heap->home->inside, 1);
   bool filled = heap_refill_stock(heap, class);
   if (filled && sampled > 1) stock_cut(heap, class, sampled - 1);
@@ -535,30 +555,29 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
 }
 
 void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
-  struct tsl_bin *bin = &heap->bins[class];
-  if (bin->head == block) return tsl_slab_report_twice(block);
-  if (bin->room == 0) return tsl_heap_put(heap, class, block);
-  bin->room--;
-  *(uintptr_t *)block = (uintptr_t)block ^ (uintptr_t)bin->head;
-  tsl_compiler_fence();  // pairs: bin-head
-  bin->head = block;
+  if (TSL_SECURE) return heap_quarantine(heap, class, block);
+  if (tsl_unlikely(tsl_mark_is_of(heap, block)) && is_marked_free(heap, class, block)) return;
+  heap_put_hot(heap, class, block);
 }
 
 bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void *block) {
-  if (class < TSL_GATHERS || !tsl_heap_is_home(owner) || home->bins[class].room <= 0) return false;
+  if (TSL_SECURE || class < TSL_GATHERS || !tsl_heap_is_home(owner)) return false;
   if (tsl_slab_place(class, block).index < 0) return false;
-  tsl_heap_push(home, class, block);
+  bool is_here = tsl_mark_is_of(home, block) && tsl_bin_has(home, class, block);
+  bool is_marked = tsl_mark_is_of(tsl_heap_at(owner), block);
+  bool is_free = is_here || (is_marked && tsl_remote_has_free(owner, class, block));
+  if (!is_free) return tsl_bin_push(home, class, block);
+  tsl_misuse_twice(block);
   return true;
 }
 
 void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
   struct tsl_stock *stock = &heap->store->stocks[class];
-  uintptr_t *block = bin->head;
-  if (*block < heap->contained) {
-    bin->head = (void *)(*block ^ (uintptr_t)block);
-    bin->room++;
-    if (TSL_DECREMENT_IS_ZERO(bin->until)) heap_recount(heap, class);
+  void *block = tsl_bin_ends(heap, bin) ? NULL : tsl_bin_pop(heap, class);
+  if (block != NULL) {
+    bin->room--;
+    if (--bin->until == UINT32_MAX) return heap_counted(heap, class, block);
     return block;
   }
   if (stock->run != 0 || (stock->rest != 0 && tsl_stock_run(stock))) return tsl_stock_pop(stock);
@@ -576,21 +595,18 @@ void tsl_heap_put_any(uint32_t entry, void *block) {
 // The slab counts its block, and does not go back even if it is empty.
 static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return tsl_slab_report_interior(block);
-  if (!tsl_slab_put(place.slab, (unsigned)place.index)) return tsl_slab_report_twice(block);
+  if (place.index < 0) return tsl_misuse_interior(block);
+  if (!tsl_slab_put(place.slab, (unsigned)place.index)) return tsl_misuse_twice(block);
   heap_tally(heap, class)->out--;
   if (!place.slab->listed) tsl_stock_list(&heap->store->stocks[class], place.slab);
 }
 
 static void bin_lay_down(struct tsl_heap *heap, unsigned class) {
-  struct tsl_bin *bin = &heap->bins[class];
-  for (bin_check(heap, class); bin->head != &tsl_bin_end; bin_check(heap, class)) {
-    uintptr_t *block = bin->head;
-    bin->head = (void *)(*block ^ (uintptr_t)block);
+  for (void *block; (block = tsl_bin_pop(heap, class)) != NULL;) {
+    *(uintptr_t *)block = tsl_mark_sent(heap, heap->home->number);
     heap_tally(heap, class)->rested++;
     lay_down(heap, class, block);
   }
-  bin->room = (int32_t)tsl_heap_bin_limit(class);
 }
 
 static void stock_lay_down(struct tsl_heap *heap, unsigned class) {
@@ -622,8 +638,7 @@ static void heap_close_empty(struct tsl_heap *heap) {
 }
 
 void tsl_heap_rest_all(struct tsl_heap *heap) {
-  for (void *block; (block = tsl_quarantine_take(heap)) != NULL;)
-    heap_put(heap, block_class(block), block);
+  for (void *block; (block = tsl_quarantine_take(heap)) != NULL;) heap_end_quarantine(heap, block);
   tsl_remote_send_all(heap);
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     bin_drain(heap, class, UINT32_MAX);
@@ -633,12 +648,10 @@ void tsl_heap_rest_all(struct tsl_heap *heap) {
 
 size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
   const struct tsl_stock *stock = &heap->store->stocks[class];
-  int32_t room = tsl_load_relaxed(&heap->bins[class].room);
   uint32_t run = tsl_load_relaxed(&stock->run);
   uint64_t rest = tsl_load_relaxed(&stock->rest);
   size_t quarantined = tsl_quarantine_blocks(heap, class);
-  return (size_t)((int32_t)tsl_heap_bin_limit(class) - room) + run + tsl_bit_count(rest) +
-         quarantined;
+  return tsl_bin_length(heap, class) + run + tsl_bit_count(rest) + quarantined;
 }
 
 void tsl_heap_collect(struct tsl_heap *heap) {
@@ -651,18 +664,6 @@ void tsl_heap_collect(struct tsl_heap *heap) {
   tsl_store_relaxed(&heap->home->inside, 0);
   tsl_report_heap(heap);
   tsl_invariant(tsl_heap_valid(heap));
-}
-
-static bool bin_valid(const struct tsl_heap *heap, unsigned class) {
-  const struct tsl_bin *bin = &heap->bins[class];
-  int32_t length = 0;
-  for (const uintptr_t *block = bin->head; block != &tsl_bin_end; length++) {
-    uint32_t entry = tsl_map_lookup(block), owner = entry >> TSL_CODE_BITS;
-    if (tsl_entry_code(entry) != class * 2) return false;
-    if (owner != heap->number && (class < TSL_CLASS_OF_1280 || heap->epoch != 0)) return false;
-    block = (const uintptr_t *)(*block ^ (uintptr_t)block);
-  }
-  return length + bin->room == (int32_t)tsl_heap_bin_limit(class);
 }
 
 static bool slabs_valid(const struct tsl_heap *heap) {
@@ -679,7 +680,7 @@ static bool slabs_valid(const struct tsl_heap *heap) {
 
 bool tsl_heap_valid(const struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    if (!bin_valid(heap, class) || !tsl_stock_valid(&heap->store->stocks[class], class))
+    if (!tsl_bin_valid(heap, class) || !tsl_stock_valid(&heap->store->stocks[class], class))
       return false;
   }
   return slabs_valid(heap);

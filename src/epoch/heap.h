@@ -7,10 +7,10 @@
 //
 //  H1  everything but [remote] fields belongs to the home heap's thread; a pooled home heap belongs
 //      to whoever claimed it, a heap that is being sealed to whoever claimed that
-//  H2  a bin's links are self XOR next; the last one leads to tsl_bin_end, outside the region, so
-//      that one comparison finds the end, the empty bin and a link that would leave the region
-//  H3  length of a bin == its limit - room; above TSL_TINY_LIMIT a home heap's bin may hold blocks
-//      of other home heaps' slabs, which go back there when they leave it
+//  H2  each block that is not live is in one place: on a bin, in a stock, in a gather, in a bit of
+//      its slab. Who frees a block that carries a mark (bin.h) looks for it in all of them
+//  H3  above TSL_TINY_LIMIT a home heap's bin may hold blocks of other home heaps' slabs, which go
+//      back there when they leave it
 //  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in
 //      `free`; every slab is on its heap's list
 //  H5  heaps are never unmapped. A number is one home heap for ever; a heap of an epoch gets
@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/stack.h"
+#include "epoch/bin.h"
 #include "epoch/tally.h"
 #include "slab/cell.h"
 #include "slab/secure.h"
@@ -53,18 +54,14 @@ TSL_ALWAYS_INLINE bool tsl_code_is_cell(unsigned code) {
 
 enum { TSL_HEAP_UNITS = 64, TSL_HEAP_SLOTS = 8, TSL_HEAP_PARTS = 8 };
 
-struct tsl_bin {
-  void *head;      // [owner] the block freed last
-  uint32_t until;  // [owner] allocations until the next look at the counters
-  int32_t room;    // [owner] frees until the bin is full
-};
-
 // Freed blocks of one word of another home heap's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
   uintptr_t start;  // [owner] of the word's first block; 0: no word
   uint64_t opened;  // [owner] bit i: the block i places behind was to be waited for,
   uint64_t out;     // [owner] and still is; the others wait
   uint32_t owner;   // [owner] whose slab it is
+  uint32_t round;   // [owner] odd while the gather begins with another word
+  uintptr_t mark;   // [owner] of its blocks
 };
 
 enum { TSL_GATHERS = TSL_CLASS_OF_1280 };
@@ -74,6 +71,7 @@ struct tsl_store {
   // First, so that a bin's place times 2 is its stock's.
   struct tsl_stock stocks[TSL_BINS];
   uint64_t allocations[TSL_BINS];  // [owner] those before `until` was set, plus that number
+  uint32_t seen[TSL_BINS];         // [owner] `until` when the bin's `room` was true
   uint32_t rest_total[TSL_BINS];   // [owner] allocations of each class when it was last looked at
   tsl_unit sparse_next;            // [owner] the slab to look at next; 0: the first
   bool slabs_wait;                 // [owner] this round over the slabs met one that may be due soon
@@ -168,11 +166,6 @@ struct tsl_heap {
 
 _Static_assert(sizeof(struct tsl_heap) <= TSL_HEAP_BYTES, "a heap fits its place");
 _Static_assert(sizeof(struct tsl_store) <= TSL_STORE_BYTES, "a store fits its place");
-_Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES, "a code times 8 is a bin's place");
-
-// Where every bin's last link leads; reads as a link that is too large.
-TSL_HIDDEN extern uintptr_t tsl_bin_end;
-
 // The heap of threads that have none: all bins empty, no room, no tag that any entry has. Never
 // written.
 TSL_HIDDEN extern struct tsl_heap tsl_heap_empty;
@@ -209,8 +202,14 @@ TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 // Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
-// The same for a block whose bin was found full by taking one from its `room`.
+// The same for a block whose bin seemed full when one was taken from its `room`.
 TSL_HIDDEN void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code);
+
+// The same for a block whose mark says that it may be free.
+TSL_HIDDEN void tsl_heap_put_marked(struct tsl_heap *heap, void *block, size_t code);
+
+// Whether a block that carries a mark of its heap is free. Owner only.
+TSL_HIDDEN bool tsl_heap_has_free(struct tsl_heap *heap, unsigned class, const void *block);
 
 // Puts a block of another home heap on this one's bin: one of many cache lines, so that nobody has
 // to share lines with a stranger. False when it has to go home instead. Owner only.
@@ -220,7 +219,7 @@ TSL_HIDDEN bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned c
 // out. Owner only.
 TSL_HIDDEN void *tsl_heap_pop(struct tsl_heap *heap, unsigned class);
 
-// Puts a block on the heap's bin, or one of the heap's own back in its slab. Owner only.
+// Puts a live block on the heap's bin, or one of the heap's own back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block);
 
 // Puts back what lies in a slab of any heap, by the class of its map entry. Any thread.
@@ -236,9 +235,6 @@ TSL_HIDDEN void tsl_heap_rest(struct tsl_heap *heap);
 
 // Puts all hot blocks and stocks back in their slabs, and settles those. Owner only.
 TSL_HIDDEN void tsl_heap_rest_all(struct tsl_heap *heap);
-
-// Blocks of a class that a bin holds at most.
-TSL_HIDDEN unsigned tsl_heap_bin_limit(unsigned class);
 
 // Blocks of a class that are out of their slabs, but free: on the bin or in the stock. A moment's
 // value.
@@ -260,8 +256,5 @@ TSL_HIDDEN void tsl_heap_follow_samples(struct tsl_heap *home);
 
 // Draws the points anew that lie before a heap's hot blocks and stocks. Owner only.
 TSL_HIDDEN void tsl_heap_redraw(struct tsl_heap *heap);
-
-// Called when `until` has reached zero; returns `block`, so that it can be a tail call.
-TSL_HIDDEN void *tsl_heap_recount(struct tsl_heap *heap, unsigned class, void *block);
 
 TSL_HIDDEN bool tsl_heap_valid(const struct tsl_heap *heap);

@@ -3,32 +3,18 @@
 #include "epoch/heap.h"
 #include "memory/record.h"
 
-// The blocks of a bin that a fork took from its thread; a link that somebody else wrote to ends it.
-static void bin_mend(struct tsl_heap *heap, unsigned class) {
-  struct tsl_bin *bin = &heap->bins[class];
-  bin->room = (int32_t)tsl_heap_bin_limit(class);
-  uintptr_t *block = bin->head;
-  for (; block != &tsl_bin_end && bin->room != 0; bin->room--) {
-    uintptr_t next = *block ^ (uintptr_t)block;
-    if (*block >= heap->contained && next != (uintptr_t)&tsl_bin_end) break;
-    block = (uintptr_t *)next;  // pairs: bin-head
-  }
-  if (block == &tsl_bin_end) return;
-  bin->head = &tsl_bin_end;
-  bin->room = (int32_t)tsl_heap_bin_limit(class);
-}
-
 // The fork came when the last allocation before the next look was counted, and not seen yet.
 static void until_mend(struct tsl_heap *heap, unsigned class) {
-  if (heap->bins[class].until != 0) return;
-  heap->bins[class].until = 1;
+  if (tsl_bin_until(&heap->bins[class]) != 0) return;
+  heap->bins[class].until++;
   heap->store->allocations[class]++;
 }
 
 // Its blocks were counted as allocated, but for a moment; no count is below zero after that.
 static void stock_give_up(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
-  uint64_t *allocations = &heap->store->allocations[class], until = heap->bins[class].until;
+  uint64_t *allocations = &heap->store->allocations[class];
+  uint64_t until = tsl_bin_until(&heap->bins[class]);
   *allocations -= tsl_stock_blocks(stock);
   if ((int64_t)(*allocations - until) < 0) *allocations = until;
   stock->run = 0;
@@ -50,8 +36,8 @@ void tsl_heap_mend(struct tsl_heap *heap) {
   heap->torn = TSL_HEAP_WHOLE;
   if (!tsl_heap_has_store(heap)) return;  // pairs: heap-store
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    bin_mend(heap, class);
     until_mend(heap, class);
+    tsl_bin_mend(heap, class);
     stock_give_up(heap, class);
     heap->store->stocks[class].slabs = NULL;
     tsl_tally_forget_out(&heap->store->tallies[class], class);

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "epoch/epoch.h"
+#include "epoch/misuse.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
 
@@ -324,9 +325,8 @@ void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
 
 TSL_COLD void tsl_mixed_free_nothing(const void *block) {
   bool twice = tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) >= TSL_CELL_FREED;
-  tsl_misuse(
-      twice ? "free(%p): the block is free already" : "free(%p): not the beginning of a block",
-      block);
+  if (twice) return tsl_misuse_twice(block);
+  tsl_misuse_interior(block);
 }
 
 static bool is_block(const void *block, unsigned byte) {

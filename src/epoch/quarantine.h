@@ -15,6 +15,12 @@ TSL_HIDDEN bool tsl_quarantine_has(const struct tsl_heap *heap, const void *bloc
 // there is room for more. Owner only.
 TSL_HIDDEN void *tsl_quarantine_swap(struct tsl_heap *heap, void *block);
 
+// Whether a block is still as it was wiped.
+TSL_HIDDEN bool tsl_quarantine_is_whole(const void *block, size_t bytes);
+
+// Reports a write to the first line of the block that came last, and wipes it again. Owner only.
+TSL_HIDDEN void tsl_quarantine_look(struct tsl_heap *heap);
+
 // Takes a block out; NULL when there is none. The owner, or who acts for it.
 TSL_HIDDEN void *tsl_quarantine_take(struct tsl_heap *heap);
 

@@ -3,6 +3,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "epoch/misuse.h"
 #include "epoch/report.h"
 #include "epoch/seal.h"
 #include "memory/record.h"
@@ -30,8 +31,7 @@ static void put_blocks(uint32_t owner, struct tsl_slab *slab, unsigned index, ui
   blocks <<= index % 64;
   enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
-  if (result == TSL_REMOTE_TWICE)
-    return tsl_slab_report_twice(tsl_slab_first(slab, index / 64, blocks));
+  if (result == TSL_REMOTE_TWICE) return tsl_misuse_twice(tsl_slab_first(slab, index / 64, blocks));
   if (result == TSL_REMOTE_LATE) result = put_late(slab);
   if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
   if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
@@ -48,9 +48,44 @@ static void count_sent(uint32_t owner, unsigned class) {
   tsl_report_sent(home, class);
 }
 
+// Whether the word that a freer gathers from has the block, and it waits. What is read belongs to
+// one round: in the course of it bits only vanish, from `out` when a block is freed and from
+// `opened` when it is sent.
+static bool waits(const struct tsl_gather *gather, uint32_t owner, unsigned class,
+                  const void *block) {
+  uint32_t round = tsl_load_acquire(&gather->round);       // pairs: gather-round
+  uint64_t waiting = tsl_load_acquire(&gather->opened);    // pairs: gather-round
+  waiting &= ~tsl_load_acquire(&gather->out);              // pairs: gather-round
+  uintptr_t start = tsl_load_acquire(&gather->start);      // pairs: gather-round
+  bool is_of = tsl_load_acquire(&gather->owner) == owner;  // pairs: gather-round
+  if (!is_of || round % 2 != 0 || tsl_load_relaxed(&gather->round) != round) return false;
+  bool exact;
+  size_t index = tsl_sizeclass_divide(class, (uintptr_t)block - start, &exact);
+  return exact && index < 64 && (waiting >> index & 1) != 0;
+}
+
+bool tsl_remote_has_free(uint32_t owner, unsigned class, const void *block) {
+  uintptr_t mark = *(const uintptr_t *)block;
+  uint32_t freer = tsl_mark_freer(mark);
+  if (tsl_slab_has(tsl_slab_place(class, block))) return true;
+  if (!tsl_mark_is_sent(mark) || class >= TSL_GATHERS || !tsl_heap_is_home(freer)) return false;
+  return waits(&tsl_heap_at(freer)->store->gathers[class], owner, class, block);
+}
+
+// Marks a block of a heap that is not sealed. False, after a report, when it is free already.
+static bool mark(uint32_t owner, unsigned class, void *block) {
+  if (TSL_SECURE || owner == TSL_HEAP_SEALED) return true;
+  const struct tsl_heap *heap = tsl_heap_at(owner);
+  bool is_free = tsl_mark_is_of(heap, block) && tsl_remote_has_free(owner, class, block);
+  if (is_free) tsl_misuse_twice(block);
+  if (!is_free) *(uintptr_t *)block = tsl_mark_sent(heap, tsl_heap_current->home->number);
+  return !is_free;
+}
+
 void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
-  if (tsl_unlikely(place.index < 0)) return tsl_slab_report_interior(block);
+  if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
+  if (tsl_unlikely(!mark(owner, class, block))) return;
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
   count_sent(owner, class);
   put_blocks(owner, place.slab, (unsigned)place.index, 1);
@@ -61,7 +96,7 @@ void tsl_remote_send(struct tsl_heap *home, unsigned class) {
   struct tsl_gather *gather = &home->store->gathers[class];
   uint64_t blocks = gather->opened & ~gather->out;
   if (blocks == 0) return;
-  gather->opened = gather->out;
+  tsl_store_relaxed(&gather->opened, gather->out);
   struct tsl_place place = tsl_slab_place(class, (void *)gather->start);
   put_blocks(gather->owner, place.slab, (unsigned)place.index, blocks);
 }
@@ -84,12 +119,15 @@ uint32_t tsl_remote_waiting(const struct tsl_heap *home, unsigned class) {
 // A fork may come between any two stores: the child finds a gather in which nothing waits.
 static void gather_begin(struct tsl_gather *gather, uintptr_t start, uint32_t owner,
                          uint64_t others) {
-  tsl_store_relaxed(&gather->opened, 0);
-  tsl_compiler_fence();  // pairs: gather
-  tsl_store_relaxed(&gather->start, start);
-  tsl_store_relaxed(&gather->owner, owner);
-  tsl_store_relaxed(&gather->out, others);
-  tsl_store_release(&gather->opened, others);  // pairs: gather
+  uint32_t round = gather->round;
+  tsl_store_relaxed(&gather->round, round + 1);
+  tsl_store_release(&gather->opened, 0);         // pairs: gather-round
+  tsl_compiler_fence();                          // pairs: gather
+  tsl_store_release(&gather->start, start);      // pairs: gather-round
+  tsl_store_release(&gather->owner, owner);      // pairs: gather-round
+  tsl_store_release(&gather->out, others);       // pairs: gather-round
+  tsl_store_release(&gather->opened, others);    // pairs: gather
+  tsl_store_release(&gather->round, round + 2);  // pairs: gather-round
 }
 
 // The block's word is the one to gather from now on. The block itself does not wait: a thread that
@@ -97,17 +135,19 @@ static void gather_begin(struct tsl_gather *gather, uintptr_t start, uint32_t ow
 TSL_NOINLINE static void gather_open(struct tsl_heap *home, uint32_t owner, unsigned class,
                                      void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return tsl_slab_report_interior(block);
+  if (place.index < 0) return tsl_misuse_interior(block);
   if (!tsl_heap_is_home(owner)) return tsl_remote_put(owner, class, block);
   struct tsl_gather *gather = &home->store->gathers[class];
   unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
   uintptr_t start = (uintptr_t)block - (size_t)bit * tsl_sizeclasses[class].bytes;
   if (start == gather->start && owner == gather->owner && (gather->opened >> bit & 1) != 0)
-    return tsl_slab_report_twice(block);
+    return tsl_misuse_twice(block);
+  if (!mark(owner, class, block)) return;
   tsl_remote_send(home, class);
   uint64_t others =
       tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
   gather_begin(gather, start, owner, others);
+  gather->mark = tsl_mark_sent(tsl_heap_at(owner), home->number);
   count_sent(owner, class);
   put_blocks(owner, place.slab, (unsigned)place.index, 1);
 }
@@ -120,6 +160,11 @@ void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class, vo
   bool is_there = exact && index < 64 && gather->owner == owner;
   if (tsl_unlikely(!is_there || (gather->out >> index & 1) == 0))
     return gather_open(home, owner, class, block);
-  gather->out ^= UINT64_C(1) << index;
+  uintptr_t *marked = block;
+  if (tsl_unlikely((uint32_t)*marked == (uint32_t)gather->mark) &&
+      tsl_remote_has_free(owner, class, block))
+    return tsl_misuse_twice(block);
+  *marked = gather->mark;
+  tsl_store_relaxed(&gather->out, gather->out ^ UINT64_C(1) << index);
   home->store->tallies[class].sent++;
 }

@@ -15,6 +15,10 @@ TSL_HIDDEN void tsl_remote_put(uint32_t owner, unsigned class, void *block);
 TSL_HIDDEN void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class,
                                   void *block);
 
+// Whether a block that carries a mark of a heap is free in its slab, or waits in the gather of who
+// freed it. Never true of a live one. Any thread.
+TSL_HIDDEN bool tsl_remote_has_free(uint32_t owner, unsigned class, const void *block);
+
 // Sends what waits in a class's gather, or in all of them. Owner only.
 TSL_HIDDEN void tsl_remote_send(struct tsl_heap *home, unsigned class);
 TSL_HIDDEN void tsl_remote_send_all(struct tsl_heap *home);

@@ -2,6 +2,7 @@
 
 #include "base/stack.h"
 #include "epoch/epoch.h"
+#include "epoch/misuse.h"
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
 #include "epoch/remains.h"
@@ -70,6 +71,7 @@ static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors, ui
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   slab_enter_sealed((tsl_unit)tsl_slab_unit(slab), sizeclass, class);
   struct tsl_sealed sealed = tsl_slab_seal(slab);
+  if (tsl_unlikely(sealed.twice != NULL)) tsl_misuse_both(sealed.twice);
   counts[class] += sealed.out;
   if (sealed.empty) return slab_end(slab);
   survivors->objects += sealed.out;

@@ -22,7 +22,7 @@ static void end_class(struct tsl_store *to, const struct tsl_heap *part, unsigne
   const struct tsl_tally *ended = &part->store->tallies[class];
   if (ended->refills == 0) return;
   struct tsl_tally *tally = &to->tallies[class];
-  uint64_t allocations = part->store->allocations[class] - part->bins[class].until;
+  uint64_t allocations = part->store->allocations[class] - tsl_bin_until(&part->bins[class]);
   to->allocations[class] += allocations;
   to->rest_total[class] += (uint32_t)allocations;
   tally->opened += ended->opened;

@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "memory/detention.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
 #include "memory/record.h"
@@ -52,19 +53,35 @@ size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block
 
 // Where pages were moved to, the place is made one with its neighbours before others have it. What
 // the system refuses to make so is never used again.
-static void span_give(const struct tsl_span *span, size_t first, size_t units) {
-  if (span->pieces == 0 || tsl_region_renew((tsl_unit)first, units))
+static void span_give(uint32_t span_pieces, size_t first, size_t units) {
+  if (span_pieces == 0 || tsl_region_renew((tsl_unit)first, units))
     tsl_units_give((tsl_unit)first, units);
 }
 
-void tsl_large_free(void *block) {
-  size_t unit = tsl_unit_of(block);
+// From here on the units may be anybody's as soon as they are given away.
+static void large_forget(size_t unit) {
   const struct tsl_span *span = tsl_span_at(unit);
   tsl_store_relaxed(tsl_map_entry(unit), 0);
-  if (TSL_SECURE) tsl_os_purge(block, span->bytes);
   count_large(-1, -(ptrdiff_t)span->bytes);
   tsl_sub_relaxed(&pieces, span->pieces);
-  span_give(span, unit, span->units);  // pairs: span-units
+}
+
+// A block whose contents nobody can have seen, or that lie elsewhere now.
+static void large_end(void *block) {
+  size_t unit = tsl_unit_of(block);
+  large_forget(unit);
+  span_give(tsl_span_at(unit)->pieces, unit, tsl_span_at(unit)->units);  // pairs: span-units
+  tsl_purge_tick();
+}
+
+// A place that consists of pieces is not detained: the mappings that it costs would stay as long.
+void tsl_large_free(void *block) {
+  size_t unit = tsl_unit_of(block);
+  const struct tsl_span span = *tsl_span_at(unit);
+  large_forget(unit);
+  if (span.pieces == 0 && tsl_detention_take((tsl_unit)unit, span.units)) return;
+  if (TSL_SECURE) tsl_os_purge(block, (size_t)span.units << TSL_UNIT_LOG2);
+  span_give(span.pieces, unit, span.units);  // pairs: span-units
   tsl_purge_tick();
 }
 
@@ -77,7 +94,7 @@ static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
     return false;
   tsl_store_relaxed(&span->units, (uint32_t)wanted);
   tsl_compiler_fence();  // pairs: span-units
-  if (wanted < before) span_give(span, unit + wanted, before - wanted);
+  if (wanted < before) span_give(span->pieces, unit + wanted, before - wanted);
   return true;
 }
 
@@ -121,13 +138,6 @@ static enum tsl_os_moved pages_move(const struct tsl_span *from, struct tsl_span
   return tsl_os_move(block, moved, from->bytes);
 }
 
-// What a place was that is the system's now.
-static void span_lose(struct tsl_span *span, size_t unit) {
-  tsl_store_relaxed(tsl_map_entry(unit), 0);
-  count_large(-1, -(ptrdiff_t)span->bytes);
-  tsl_sub_relaxed(&pieces, span->pieces);
-}
-
 void *tsl_large_move(void *block, size_t bytes) {
   size_t unit = tsl_unit_of(block);
   const struct tsl_span *span = tsl_span_at(unit);
@@ -138,10 +148,14 @@ void *tsl_large_move(void *block, size_t bytes) {
   enum tsl_os_moved result = TSL_OS_NOT_MOVED;
   if (may_move_pages(span)) result = pages_move(span, to, block, moved);
   if (result == TSL_OS_PLACE_LOST) {
-    span_lose(to, tsl_unit_of(moved));
+    large_forget(tsl_unit_of(moved));  // the place is the system's now
     return NULL;
   }
-  if (result == TSL_OS_NOT_MOVED) memcpy(moved, block, span->bytes);
-  tsl_large_free(block);
+  if (result == TSL_OS_MOVED) {
+    large_end(block);
+  } else {
+    memcpy(moved, block, span->bytes);
+    tsl_large_free(block);
+  }
   return moved;
 }

@@ -16,6 +16,7 @@ TSL_HIDDEN void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry,
 // Usable bytes of a large block.
 TSL_HIDDEN size_t tsl_large_bytes(const void *block);
 
+// Who still uses the block afterwards is stopped, where that costs little (detention.h).
 TSL_HIDDEN void tsl_large_free(void *block);
 
 // Grows or shrinks without moving. False, and nothing changed, when there is no room.

@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/options.h"
 #include "base/probe.h"
+#include "memory/detention.h"
 #include "memory/mirror.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
@@ -106,6 +107,7 @@ bool tsl_purge_tick(void) {
 size_t tsl_purge_all(size_t keep_bytes) {
   size_t keep = keep_bytes >> TSL_UNIT_LOG2, purged = 0, from = 0;
   tsl_store_relaxed(&keep_units, 0);
+  tsl_detention_end();
   tsl_unit_cache_drain(SIZE_MAX);
   while (tsl_units_dirty() > keep) {
     size_t excess = tsl_units_dirty() - keep;

@@ -83,22 +83,10 @@ unsigned tsl_slab_purge(struct tsl_slab *slab) {
   return tsl_purge_dead(start, bytes, page_is_dead, slab);
 }
 
-TSL_COLD void tsl_slab_report_twice(const void *block) {
-  tsl_misuse("free(%p): the block is free already", block);
-}
-
-TSL_COLD void tsl_slab_report_interior(const void *block) {
-  tsl_misuse("free(%p): not the beginning of a block", block);
-}
-
 const void *tsl_slab_first(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
   size_t index = word * 64 + tsl_lowest_bit(blocks);
   size_t bytes = tsl_sizeclasses[slab->class].bytes;
   return (void *)(tsl_unit_address(tsl_slab_unit(slab)) + index * bytes);
-}
-
-static void slab_report_both(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
-  tsl_misuse("free(%p): the block was freed by two threads", tsl_slab_first(slab, word, blocks));
 }
 
 bool tsl_slab_hold(struct tsl_slab *slab) {
@@ -120,19 +108,26 @@ enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned word, uint64
   return TSL_REMOTE_LATE;
 }
 
-static void slab_collect_word(struct tsl_slab *slab, unsigned word) {
+// Returns the blocks that were free already.
+static uint64_t slab_collect_word(struct tsl_slab *slab, unsigned word) {
   uint64_t blocks = tsl_exchange_acquire(&slab->remote[word], 0);  // pairs: remote-free
   uint64_t twice = slab->free[word] & blocks;
-  if (tsl_unlikely(twice != 0)) slab_report_both(slab, word, twice);
   slab->out -= tsl_bit_count(blocks & ~twice);
   tsl_store_relaxed(&slab->free[word], slab->free[word] | blocks);
   slab->summary |= UINT64_C(1) << word;
+  return twice;
 }
 
-void tsl_slab_collect(struct tsl_slab *slab) {
+const void *tsl_slab_collect(struct tsl_slab *slab) {
+  const void *first = NULL;
   uint64_t words = tsl_exchange_acq_rel(&slab->remote_summary, 0);  // pairs: remote-summary
-  for (; words != 0; words &= words - 1) slab_collect_word(slab, tsl_lowest_bit(words));
+  for (; words != 0; words &= words - 1) {
+    unsigned word = tsl_lowest_bit(words);
+    uint64_t twice = slab_collect_word(slab, word);
+    if (tsl_unlikely(twice != 0)) first = tsl_slab_first(slab, word, twice);
+  }
   tsl_invariant(tsl_slab_valid(slab));
+  return first;
 }
 
 void tsl_slab_recount(struct tsl_slab *slab) {
@@ -146,10 +141,11 @@ void tsl_slab_recount(struct tsl_slab *slab) {
 
 // Takes the remote bits of one word for good. True when somebody set the word's first bit but did
 // not come to the summary yet.
-static bool slab_seal_word(struct tsl_slab *slab, unsigned word, uint64_t summary) {
+static bool slab_seal_word(struct tsl_slab *slab, unsigned word, uint64_t summary,
+                           const void **first) {
   uint64_t blocks = tsl_exchange_acq_rel(&slab->remote[word], ~UINT64_C(0));  // pairs: seal
   uint64_t twice = tsl_or_relaxed(&slab->free[word], blocks) & blocks;
-  if (tsl_unlikely(twice != 0)) slab_report_both(slab, word, twice);
+  if (tsl_unlikely(twice != 0)) *first = tsl_slab_first(slab, word, twice);
   slab->out -= tsl_bit_count(blocks & ~twice);
   return blocks != 0 && (summary >> word & 1) == 0;
 }
@@ -159,11 +155,12 @@ struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab) {
   tsl_store_relaxed(&slab->sealed, 1);
   uint64_t summary = tsl_exchange_acq_rel(&slab->remote_summary, ~UINT64_C(0));  // pairs: seal
   uint32_t between = summary != 0;  // who then finds the ready stack closed
-  for (unsigned w = 0; w < words; w++) between += slab_seal_word(slab, w, summary);
+  const void *twice = NULL;
+  for (unsigned w = 0; w < words; w++) between += slab_seal_word(slab, w, summary, &twice);
   uint32_t out = slab->out;
   int32_t left = (int32_t)(out + between);
   bool empty = tsl_add_acq_rel(&slab->left, left) + left == 0;  // pairs: seal
-  return (struct tsl_sealed){out, empty};
+  return (struct tsl_sealed){out, empty, twice};
 }
 
 // Remote bits may be set meanwhile, but never of a block that is not out.

@@ -157,8 +157,9 @@ TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, uns
 
 // What sealing found.
 struct tsl_sealed {
-  uint32_t out;  // blocks out at that moment
-  bool empty;    // the caller gives the slab back
+  uint32_t out;       // blocks out at that moment
+  bool empty;         // the caller gives the slab back
+  const void *twice;  // a block that was freed by two threads; NULL: none
 };
 
 // Makes every later free one that counts down. All that lay in bins and stocks must be back, the
@@ -178,11 +179,15 @@ TSL_HIDDEN unsigned tsl_slab_purge(struct tsl_slab *slab);
 TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);
 
 // Moves the remote bits to the free ones; only after the slab was popped from the ready stack.
-TSL_HIDDEN void tsl_slab_collect(struct tsl_slab *slab);
+// Returns a block that was free already, NULL when there is none.
+TSL_HIDDEN const void *tsl_slab_collect(struct tsl_slab *slab);
 
-// What becomes of a free of something else than a live block.
-TSL_HIDDEN void tsl_slab_report_interior(const void *block);
-TSL_HIDDEN void tsl_slab_report_twice(const void *block);
+// Whether a block is free or was freed from another thread: never true of a live one. Any thread.
+TSL_ALWAYS_INLINE bool tsl_slab_has(struct tsl_place place) {
+  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
+  uint64_t free = tsl_load_relaxed(&place.slab->free[word]);
+  return ((free | tsl_load_relaxed(&place.slab->remote[word])) >> bit & 1) != 0;
+}
 
 // The block of the word that the lowest bit stands for.
 TSL_HIDDEN const void *tsl_slab_first(const struct tsl_slab *slab, unsigned word, uint64_t blocks);

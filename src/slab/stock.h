@@ -35,6 +35,13 @@ static inline bool tsl_stock_run(struct tsl_stock *stock) {
   return true;
 }
 
+// Whether a block of the class is at hand.
+static inline bool tsl_stock_has(const struct tsl_stock *stock, const void *block) {
+  size_t place = ((uintptr_t)block - stock->next) / stock->block_bytes;
+  if (place < stock->run) return true;
+  return place - stock->run < 64 && (stock->rest >> (place - stock->run) & 1) != 0;
+}
+
 static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
   return stock->run + tsl_bit_count(stock->rest);
 }

@@ -20,8 +20,8 @@ static void free_many_remotely(void) {
 
 static unsigned bin_length(unsigned class) {
   unsigned length = 0;
-  for (uintptr_t *at = heap->bins[class].head; at != &tsl_bin_end; length++) {
-    at = (void *)(*at ^ (uintptr_t)at);
+  for (struct tsl_free_block *at = heap->bins[class].head; at != &tsl_bin_end; length++) {
+    at = (struct tsl_free_block *)(at->link ^ (uintptr_t)at);
   }
   return length;
 }
@@ -47,7 +47,7 @@ static void sleepers_memory_goes_back(void) {
 
 // Exact number of allocations of a class.
 static uint64_t allocations(unsigned class) {
-  uint64_t taken = heap->store->allocations[class] - heap->bins[class].until;
+  uint64_t taken = heap->store->allocations[class] - tsl_bin_until(&heap->bins[class]);
   return taken - tsl_stock_blocks(&heap->store->stocks[class]);
 }
 
@@ -114,13 +114,13 @@ static void last_freed_is_first_allocated(void) {
   state_check();
 }
 
-// H2, H3: what a full bin does not take becomes bits of the slab.
+// B5: what a full bin does not take becomes bits of the slab.
 static void full_bins(void) {
   static const size_t sizes[] = {1, 64, 1000, 5000, 32768};
   open_heaps();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     unsigned class = tsl_sizeclass_of(sizes[i]);
-    unsigned limit = (unsigned)heap->bins[class].room;
+    unsigned limit = tsl_bin_limit(class);
     alloc_many(sizes[i], 3 * limit);
     state_check();
     free_many();
@@ -274,7 +274,7 @@ static void medium_blocks_stay_with_who_frees_them(void) {
 static void as_many_as_a_bin_holds(void) {
   open_heaps();
   alloc_many(3000, 100);
-  unsigned class = tsl_sizeclass_of(3000), most = (unsigned)other->bins[class].room;
+  unsigned class = tsl_sizeclass_of(3000), most = tsl_bin_limit(class);
   CHECK(most < 100);
   free_many_remotely();
   CHECK_EQ(other->bins[class].room, 0);
@@ -413,9 +413,10 @@ static void count_survives_recounting(void) {
   open_heaps();
   for (int i = 0; i < 3000; i++) {
     unsigned soon = 1 + test_random_below(&seed, 80);
-    uint32_t *until = &heap->bins[class].until;
-    heap->store->allocations[class] += (uint64_t)soon - *until;
-    *until = soon;
+    uint32_t before = tsl_bin_until(&heap->bins[class]);
+    heap->store->allocations[class] += (uint64_t)soon - before;
+    heap->store->seen[class] += soon - before;
+    heap->bins[class].until += soon - before;
     CHECK_EQ(allocations(class), expected);
     unsigned count = test_random_below(&seed, 100);
     alloc_many(80, count);
@@ -482,7 +483,7 @@ static void broken_links_are_reported(void) {
   const char *said = capture_end();
   CHECK_EQ(capture_lines(said), 1);
   CHECK(strstr(said, "heap corruption: the free block") != NULL);
-  CHECK(strstr(said, "of 64 bytes was written to") != NULL);
+  CHECK(strstr(said, "was written to; 64 bytes, default epoch") != NULL);
   state_check();
 }
 

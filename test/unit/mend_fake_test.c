@@ -17,7 +17,8 @@ static void alloc_and_free(size_t bytes) {
 
 static uint64_t allocations(size_t bytes) {
   unsigned class = tsl_sizeclass_of(bytes);
-  uint64_t at_hand = mine->bins[class].until + tsl_stock_blocks(&mine->store->stocks[class]);
+  uint64_t at_hand =
+      tsl_bin_until(&mine->bins[class]) + tsl_stock_blocks(&mine->store->stocks[class]);
   return mine->store->allocations[class] - at_hand;
 }
 
@@ -31,13 +32,24 @@ static void whole_bins_stay(void) {
   CHECK(tsl_fast_malloc(64) == blocks[COUNT - 1]);
 }
 
+// The fork came when the head's mark was taken, and the head not yet.
+static void the_last_pop_did_not_happen(void) {
+  open_homes();
+  alloc_and_free(64);
+  mine->bins[tsl_sizeclass_of(64)].head->mark = 0;
+  tsl_heap_mend(mine);
+  CHECK(tsl_heap_valid(mine));
+  CHECK_EQ(tsl_heap_hot_blocks(mine, tsl_sizeclass_of(64)), COUNT);
+  CHECK(tsl_fast_malloc(64) == blocks[COUNT - 1]);
+}
+
 // Somebody wrote to a freed block.
 static void bins_with_broken_links_are_given_up(void) {
   open_homes();
   alloc_and_free(64);
-  *(uintptr_t *)blocks[3] = 0;  // itself
+  ((struct tsl_free_block *)blocks[3])->link = 0;  // itself
   alloc_and_free(96);
-  *(uintptr_t *)blocks[2] = UINT64_C(0x4141414141414141);
+  ((struct tsl_free_block *)blocks[2])->mark = UINT64_C(0x4141414141414141);
   tsl_heap_mend(mine);
   CHECK(tsl_heap_valid(mine));
   CHECK_EQ(tsl_heap_hot_blocks(mine, tsl_sizeclass_of(64)), 0);
@@ -67,10 +79,10 @@ static void no_count_is_below_zero(void) {
 static void the_next_look_comes(void) {
   open_homes();
   alloc_and_free(64);
-  mine->bins[tsl_sizeclass_of(64)].until = 0;
+  mine->bins[tsl_sizeclass_of(64)].until = UINT32_MAX;
   uint64_t before = allocations(64);
   tsl_heap_mend(mine);
-  CHECK_EQ(mine->bins[tsl_sizeclass_of(64)].until, 1);
+  CHECK_EQ(mine->bins[tsl_sizeclass_of(64)].until, 0);
   CHECK_EQ(allocations(64), before);
   CHECK(tsl_fast_malloc(64) != NULL);
   CHECK_EQ(allocations(64), before + 1);
@@ -79,6 +91,7 @@ static void the_next_look_comes(void) {
 int main(void) {
   RUN_UNLESS_SECURE(the_next_look_comes);
   RUN_UNLESS_SECURE(whole_bins_stay);
+  RUN_UNLESS_SECURE(the_last_pop_did_not_happen);
   RUN_UNLESS_SECURE(bins_with_broken_links_are_given_up);
   RUN_UNLESS_SECURE(stocks_are_given_up);
   RUN_UNLESS_SECURE(no_count_is_below_zero);

@@ -1,5 +1,7 @@
 #include "os_fake.h"
 
+#include "base/options.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +141,9 @@ static void *reserve_locked(size_t bytes, size_t alignment) {
   return arena;
 }
 
+// What is freed is free at once in tests that do not ask for the contrary.
 void *tsl_os_reserve(size_t bytes, size_t alignment) {
+  tsl_options.detain_ms = 0;
   pthread_mutex_lock(&lock);
   void *start = reserve_locked(bytes, alignment);
   pthread_mutex_unlock(&lock);

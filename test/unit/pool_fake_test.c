@@ -175,7 +175,7 @@ static void frees_of_the_home_from_a_part(void) {
   alloc_many(64, 10);
   tsl_heap_current = open_part(heap);
   tsl_fast_free(blocks[5]);
-  if (!TSL_SECURE) CHECK(heap->bins[class].head == blocks[5]);
+  if (!TSL_SECURE) CHECK((void *)heap->bins[class].head == blocks[5]);
   CHECK_EQ((uint32_t)heap->ready, 0);
   CHECK(blocks_is_reported(blocks[5], "is free already"));
   state_check();

@@ -4,6 +4,7 @@
 #include "alloc/fast.h"
 #include "base/options.h"
 #include "capture.h"
+#include "epoch/pool.h"
 #include "os_fake.h"
 #include "state.h"
 
@@ -77,6 +78,57 @@ static void freed_blocks_wait(void) {
   }
 }
 
+static void free_as_other(void *block) {
+  struct tsl_heap *mine = tsl_heap_current;
+  tsl_heap_current = tsl_heap_take();
+  tsl_fast_free(block);
+  tsl_heap_current = mine;
+}
+
+// The block waits in the quarantine, and comes home as well: it is handed out once.
+static void freed_by_two_is_handed_out_once(void) {
+  static bool seen[1 << 16];
+  take_blocks();
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  tsl_fast_free(blocks[7]);
+  free_as_other(blocks[7]);
+  capture_start();
+  uintptr_t start = (uintptr_t)blocks[7] & ~(uintptr_t)(TSL_UNIT_BYTES - 1);
+  bool twice = false;
+  for (int i = 0; i < 3000; i++) {
+    uintptr_t offset = (uintptr_t)tsl_fast_malloc(BYTES) - start;
+    if (offset >= TSL_UNIT_BYTES) continue;
+    twice |= seen[offset];
+    seen[offset] = true;
+  }
+  for (int i = 10; i < 10 + 2 * TSL_QUARANTINE_BLOCKS; i++) tsl_fast_free(blocks[i]);
+  const char *said = capture_end();
+  CHECK(!twice);
+  CHECK(strstr(said, "freed by two threads") != NULL);
+  CHECK_EQ(capture_lines(said), 1);
+  state_check();
+}
+
+static void write_first(void) {
+  memset(blocks[5], 0x41, 8);
+  (void)tsl_fast_malloc(BYTES);
+}
+
+static void write_last(void) {
+  memset((char *)blocks[6] + BYTES - 8, 0x41, 8);
+  for (int i = 10; i < 10 + TSL_QUARANTINE_BLOCKS; i++) tsl_fast_free(blocks[i]);
+}
+
+// The first bytes by the next allocation, the others when the block leaves the quarantine.
+static void writes_to_freed_blocks_are_reported(void) {
+  take_blocks();
+  tsl_fast_free(blocks[5]);
+  CHECK(reports(write_first, "was written to"));
+  tsl_fast_free(blocks[6]);
+  CHECK(reports(write_last, "was written to"));
+  state_check();
+}
+
 static void order_is_random(void) {
   take_blocks();
   int ascending = 0;
@@ -100,6 +152,8 @@ int main(void) {
   RUN(wrong_sizes_are_reported);
   RUN(freed_blocks_are_wiped);
   RUN(freed_blocks_wait);
+  RUN(writes_to_freed_blocks_are_reported);
+  RUN(freed_by_two_is_handed_out_once);
   RUN(order_is_random);
   RUN(every_slab_ends_in_a_guard);
   return test_status();

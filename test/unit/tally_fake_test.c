@@ -35,7 +35,8 @@ static const struct tsl_tally *tally_of(const struct tsl_heap *home, size_t byte
 
 static uint64_t allocations(const struct tsl_heap *heap, size_t bytes) {
   unsigned class = tsl_sizeclass_of(bytes);
-  uint64_t at_hand = heap->bins[class].until + tsl_stock_blocks(&heap->store->stocks[class]);
+  uint64_t at_hand =
+      tsl_bin_until(&heap->bins[class]) + tsl_stock_blocks(&heap->store->stocks[class]);
   return heap->store->allocations[class] - at_hand;
 }
 

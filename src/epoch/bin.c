@@ -1,0 +1,175 @@
+#include "epoch/bin.h"
+
+#include "base/atomic.h"
+#include "epoch/heap.h"
+#include "epoch/misuse.h"
+
+enum { TINY_BIN_BYTES = 65536, MEDIUM_BIN_BYTES = 262144 };
+
+TSL_RELRO struct tsl_free_block tsl_bin_end = {.mark = 0, .link = UINTPTR_MAX};
+
+static unsigned clamp(unsigned n, unsigned least, unsigned most) {
+  return n < least ? least : n > most ? most : n;
+}
+
+// Small blocks are many at a time, and large ones are dear to keep.
+unsigned tsl_bin_limit(unsigned class) {
+  unsigned bytes = tsl_sizeclasses[class].bytes;
+  if (TSL_SECURE) return 0;
+  if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
+  return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 8, 64);
+}
+
+struct tsl_bin tsl_bin_new(unsigned class, uint32_t until) {
+  return (struct tsl_bin){&tsl_bin_end, until - 1, (int32_t)tsl_bin_limit(class)};
+}
+
+// The thread's allocations take blocks off without counting the room.
+static int32_t room_of(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_bin *bin = &heap->bins[class];
+  uint32_t taken = tsl_load_relaxed(&heap->store->seen[class]) - tsl_load_relaxed(&bin->until);
+  return tsl_load_relaxed(&bin->room) + (int32_t)taken;
+}
+
+// A reader in another thread may see numbers of two moments.
+uint32_t tsl_bin_length(const struct tsl_heap *heap, unsigned class) {
+  int32_t limit = (int32_t)tsl_bin_limit(class);
+  if (!tsl_heap_has_store(heap)) return 0;
+  int32_t length = limit - room_of(heap, class);
+  return length < 0 ? 0 : length > limit ? (uint32_t)limit : (uint32_t)length;
+}
+
+bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_bin *bin = &heap->bins[class];
+  struct tsl_free_block *freed = block;
+  int32_t room = bin->room;
+  if (room <= 0) {
+    room = room_of(heap, class);
+    if (room <= 0) return false;
+    tsl_store_relaxed(&heap->store->seen[class], bin->until);
+  }
+  tsl_store_relaxed(&bin->room, room - 1);
+  freed->link = (uintptr_t)block ^ (uintptr_t)bin->head;
+  freed->mark = (uintptr_t)heap;
+  tsl_compiler_fence();  // pairs: bin-head
+  bin->head = block;
+  return true;
+}
+
+static struct tsl_free_block *next_of(const struct tsl_free_block *block) {
+  return (struct tsl_free_block *)(block->link ^ (uintptr_t)block);
+}
+
+// Whether an address may be a block of the class, of whomever: it can be read.
+static bool is_block(const void *address, unsigned class) {
+  bool is_aligned = (uintptr_t)address % TSL_BLOCK_ALIGNMENT == 0;
+  return is_aligned && tsl_entry_code(tsl_map_lookup(address)) == class * 2;
+}
+
+static bool is_followed(const struct tsl_free_block *block, unsigned class) {
+  const struct tsl_free_block *next = next_of(block);
+  return next == &tsl_bin_end || (next != block && is_block(next, class));
+}
+
+static void bin_clear(struct tsl_heap *heap, unsigned class) {
+  heap->bins[class].head = &tsl_bin_end;
+  heap->bins[class].room = (int32_t)tsl_bin_limit(class);
+  if (tsl_heap_has_store(heap)) heap->store->seen[class] = heap->bins[class].until;
+}
+
+static bool is_whole(const struct tsl_heap *heap, unsigned class,
+                     const struct tsl_free_block *block) {
+  return block->mark == (uintptr_t)heap && is_followed(block, class);
+}
+
+// A head that somebody else freed as well, or that lost its mark alone, is given up alone.
+static void head_give_up(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  const struct tsl_free_block *block = bin->head, *next = next_of(block);
+  bool is_sent = tsl_mark_is_of(heap, block) && tsl_mark_is_sent(block->mark);
+  bool is_linked = is_followed(block, class);
+  if (is_linked && (is_sent || next == &tsl_bin_end || is_whole(heap, class, next))) {
+    bin->head = next_of(block);
+    bin->room++;
+  } else {
+    bin_clear(heap, class);
+  }
+  if (is_sent) return tsl_misuse_both(block);
+  tsl_misuse_written(block);
+}
+
+// Bounded: what a damaged bin has more of than its limit is a circle.
+void tsl_bin_check(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  for (unsigned left = tsl_bin_limit(class); bin->head != &tsl_bin_end; left--) {
+    if (is_whole(heap, class, bin->head)) return;
+    if (left == 0) return bin_clear(heap, class);
+    head_give_up(heap, class);
+  }
+}
+
+void *tsl_bin_pop(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  tsl_bin_check(heap, class);
+  struct tsl_free_block *block = bin->head;
+  if (block == &tsl_bin_end) return NULL;
+  block->mark = 0;
+  bin->head = next_of(block);
+  bin->room++;
+  return block;
+}
+
+bool tsl_bin_has(const struct tsl_heap *heap, unsigned class, const void *block) {
+  const struct tsl_free_block *at = heap->bins[class].head;
+  for (unsigned left = tsl_bin_limit(class); left != 0 && at != &tsl_bin_end; left--) {
+    if (at == block) return true;
+    if (!is_followed(at, class)) return false;
+    at = next_of(at);
+  }
+  return false;
+}
+
+// A free of a block that was never handed out.
+static void bin_check_head(struct tsl_heap *heap, unsigned class) {
+  tsl_bin_check(heap, class);
+  const void *block = heap->bins[class].head;
+  if (block == &tsl_bin_end || tsl_map_lookup(block) >> TSL_CODE_BITS != heap->number) return;
+  struct tsl_place place = tsl_slab_place(class, block);
+  bool is_out = place.index >= 0 && !tsl_slab_has(place) &&
+                !tsl_stock_has(&heap->store->stocks[class], block);
+  if (is_out) return;
+  tsl_bin_pop(heap, class);
+  tsl_misuse_interior(block);
+}
+
+void tsl_bin_check_all(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) bin_check_head(heap, class);
+}
+
+// The fork may have come when the head had lost its mark, by one more than that when the counters
+// were due, and was not yet taken.
+void tsl_bin_mend(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  int32_t room = (int32_t)tsl_bin_limit(class);
+  struct tsl_free_block *block = bin->head;
+  if (block != &tsl_bin_end && block->mark + 1 <= 1) block->mark = (uintptr_t)heap;
+  for (; block != &tsl_bin_end && room != 0 && is_whole(heap, class, block); room--)
+    block = next_of(block);  // pairs: bin-head
+  if (block != &tsl_bin_end) return bin_clear(heap, class);
+  bin->room = room;
+  heap->store->seen[class] = bin->until;
+}
+
+bool tsl_bin_valid(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_bin *bin = &heap->bins[class];
+  uint32_t length = 0, limit = tsl_bin_limit(class);
+  for (const struct tsl_free_block *block = bin->head; block != &tsl_bin_end; length++) {
+    uint32_t entry = tsl_map_lookup(block), owner = entry >> TSL_CODE_BITS;
+    if (tsl_entry_code(entry) != class * 2 || block->mark != (uintptr_t)heap) return false;
+    if (owner != heap->number && (class < TSL_CLASS_OF_1280 || heap->epoch != 0)) return false;
+    if (length == limit) return false;
+    block = next_of(block);
+  }
+  if (!tsl_heap_has_store(heap)) return length == 0;
+  return (int32_t)length + room_of(heap, class) == (int32_t)limit;
+}

@@ -1,0 +1,101 @@
+// bin: the blocks of one size class that a heap freed last, linked through themselves. A free block
+// carries a mark in its first word and, on a bin, its link in the second.
+//
+//  B1  a link is self XOR next; the last one leads to tsl_bin_end, outside the region, so that one
+//      comparison finds the end, the empty bin and a link that would leave the region
+//  B2  a block on a bin carries the heap's address as its mark. Taking it off takes the mark: a
+//      block that is on a bin twice, or that somebody wrote to or freed as well, does not come off
+//      it a second time
+//  B3  a block that went to its slab carries the lower half of the address of the heap that the
+//      slab belongs to, and who freed it. So one comparison with the lower half finds each block
+//      that may be free. A mark accuses nobody: the program may have any word there. Whether the
+//      block is free is what the bin, the slab, the stock and the gathers say
+//  B4  the secure build has no bins and no marks: what is free is zero there
+//  B5  length of a bin == its limit - room - the allocations since `seen` was taken (heap.h)
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "slab/sizeclass.h"
+
+struct tsl_heap;
+
+struct tsl_free_block {
+  uintptr_t mark;
+  uintptr_t link;
+};
+
+struct tsl_bin {
+  struct tsl_free_block *head;  // [owner] the block freed last
+  uint32_t until;               // [owner] allocations before the one that looks at the counters
+  int32_t room;                 // [owner] frees until the next look at how long it is
+};
+
+_Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES, "a code times 8 is a bin's place");
+
+// Where every bin's last link leads; its own link is too large.
+TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
+
+// The upper half of a mark of B3 has this bit, which no address has.
+enum { TSL_MARK_FREER_SHIFT = 32 };
+#define TSL_MARK_SENT (UINT64_C(1) << 63)
+
+TSL_ALWAYS_INLINE uintptr_t tsl_mark_sent(const struct tsl_heap *owner, uint32_t freer) {
+  return (uint32_t)(uintptr_t)owner | TSL_MARK_SENT | (uint64_t)freer << TSL_MARK_FREER_SHIFT;
+}
+TSL_ALWAYS_INLINE bool tsl_mark_is_sent(uintptr_t mark) { return (mark & TSL_MARK_SENT) != 0; }
+TSL_ALWAYS_INLINE uint32_t tsl_mark_freer(uintptr_t mark) {
+  return (uint32_t)((mark & ~TSL_MARK_SENT) >> TSL_MARK_FREER_SHIFT);
+}
+
+// Whether the block may be free already, by its mark, in a slab of the heap or on its bin.
+TSL_ALWAYS_INLINE bool tsl_mark_is_of(const struct tsl_heap *heap, const void *block) {
+  return (uint32_t) * (const uintptr_t *)block == (uint32_t)(uintptr_t)heap;
+}
+
+// Blocks of a class that a bin holds at most.
+TSL_HIDDEN unsigned tsl_bin_limit(unsigned class);
+
+// An empty bin whose owner looks at the counters at so many allocations.
+TSL_HIDDEN struct tsl_bin tsl_bin_new(unsigned class, uint32_t until);
+
+// Allocations until the next look at the counters; 0: it is due.
+TSL_ALWAYS_INLINE uint32_t tsl_bin_until(const struct tsl_bin *bin) { return bin->until + 1; }
+
+// Whether a bin is empty, or has no more than its last block, which stays there until the stock has
+// none. Otherwise its head is the next block, or was written to.
+TSL_ALWAYS_INLINE bool tsl_bin_ends(const struct tsl_heap *heap, const struct tsl_bin *bin) {
+  const struct tsl_free_block *end = &tsl_bin_end, *head = bin->head;
+  bool is_last = (head->link ^ (uintptr_t)head) == (uintptr_t)end;
+  return head == end || (is_last && head->mark == (uintptr_t)heap);
+}
+
+// The number of blocks on a bin. A moment's value.
+TSL_HIDDEN uint32_t tsl_bin_length(const struct tsl_heap *heap, unsigned class);
+
+// The rest is the owner's, or that of who acts for it.
+
+// Puts a free block on the bin. False when it is full.
+TSL_HIDDEN bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block);
+
+// Takes the block that was freed last off the bin; NULL when it is empty.
+TSL_HIDDEN void *tsl_bin_pop(struct tsl_heap *heap, unsigned class);
+
+// Whether a block is on the bin: follows its links.
+TSL_HIDDEN bool tsl_bin_has(const struct tsl_heap *heap, unsigned class, const void *block);
+
+// Reports a head that was written to, or freed by somebody else as well, and gives it up, with all
+// that follows when its link is lost. Afterwards the head is whole or the bin empty.
+TSL_HIDDEN void tsl_bin_check(struct tsl_heap *heap, unsigned class);
+
+// The same for each bin, and reports a head that was never handed out. Who opens a slab calls it:
+// what a program did to a block of a size that it does not ask for any more is found as well.
+TSL_HIDDEN void tsl_bin_check_all(struct tsl_heap *heap);
+
+// Makes a bin whole that a fork took from its thread: it holds what can be followed, or nothing.
+TSL_HIDDEN void tsl_bin_mend(struct tsl_heap *heap, unsigned class);
+
+TSL_HIDDEN bool tsl_bin_valid(const struct tsl_heap *heap, unsigned class);

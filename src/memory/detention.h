@@ -1,0 +1,24 @@
+// detention: large blocks that were freed last. Their pages have gone back to the system and fault,
+// so that who still reads or writes there is stopped, and nobody gets the place soon. The default
+// build detains so many a second, the secure build all up to a size.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "memory/region.h"
+
+enum {
+  TSL_DETENTION_PLACES = TSL_SECURE ? 64 : 16,
+  TSL_DETENTION_MOST_UNITS = 128,  // a larger block costs the system more than it is worth
+};
+
+// Detains units that nobody uses any more. False when they have to be given back at once. Who has
+// been there longest goes back. Any thread.
+TSL_HIDDEN bool tsl_detention_take(tsl_unit first, size_t units);
+
+// All of them go back.
+TSL_HIDDEN void tsl_detention_end(void);
+
+// Units there; a moment's value.
+TSL_HIDDEN size_t tsl_detention_units(void);

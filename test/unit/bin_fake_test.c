@@ -1,0 +1,259 @@
+#include "epoch/bin.h"
+
+#include "alloc/alloc.h"
+#include "base/random.h"
+#include "blocks.h"
+#include "epoch/pool.h"
+#include "epoch/remote.h"
+#include "state.h"
+
+enum { FEW = 40 };
+
+static struct tsl_heap *heap, *other;
+
+static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
+
+static void leave_few(size_t bytes) {
+  if (heap == NULL) open_heaps();
+  tsl_heap_current = heap;
+  block_count = 0;
+  alloc_many(bytes, FEW);
+}
+
+// That many allocations of a size, none of them of a block that was handed out already.
+static void check_distinct(size_t bytes, unsigned count) {
+  static void *got[1000];
+  CHECK_LE(count, 1000);
+  for (unsigned i = 0; i < count; i++) {
+    got[i] = tsl_fast_malloc(bytes);
+    CHECK(got[i] != NULL);
+    for (unsigned j = 0; j < i; j++) CHECK_THAT(got[i] != got[j], "%p twice", got[i]);
+  }
+}
+
+static const size_t sizes[] = {8, 64, 1024, 3000, 32768};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+// H2: wherever the block waits, its second free finds it there at once.
+static void on_a_bin(size_t bytes) {
+  leave_few(bytes);
+  for (int i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+  for (int i = 0; i < 5; i++) CHECK(blocks_is_reported(blocks[i], "is free already"));
+  check_distinct(bytes, 300);
+}
+
+static void in_the_slab(size_t bytes) {
+  leave_few(bytes);
+  for (int i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+  tsl_heap_rest_all(heap);
+  for (int i = 0; i < 5; i++) CHECK(blocks_is_reported(blocks[i], "is free already"));
+  check_distinct(bytes, 300);
+}
+
+static void in_the_stock(size_t bytes) {
+  leave_few(bytes);
+  for (int i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+  tsl_heap_rest_all(heap);
+  void *out = tsl_fast_malloc(bytes);
+  for (int i = 0; i < 5; i++)
+    if (blocks[i] != out) CHECK(blocks_is_reported(blocks[i], "is free already"));
+  check_distinct(bytes, 300);
+}
+
+static void with_another_thread(size_t bytes) {
+  leave_few(bytes);
+  for (int i = 0; i < 5; i++) free_as(other, blocks[i]);
+  bool stays = tsl_sizeclass_of(bytes) >= TSL_GATHERS;
+  for (int i = 0; i < 5 && !stays; i++) CHECK(blocks_is_reported(blocks[i], "is free already"));
+  tsl_heap_current = other;
+  for (int i = 0; i < 5; i++) CHECK(blocks_is_reported(blocks[i], "is free already"));
+  tsl_heap_current = heap;
+  check_distinct(bytes, 300);
+}
+
+static void with_two_other_threads(size_t bytes) {
+  leave_few(bytes);
+  struct tsl_heap *third = tsl_heap_take();
+  for (int i = 0; i < 5; i++) free_as(other, blocks[i]);
+  tsl_heap_current = third;
+  if (tsl_sizeclass_of(bytes) < TSL_GATHERS)
+    for (int i = 0; i < 5; i++) CHECK(blocks_is_reported(blocks[i], "is free already"));
+  tsl_heap_current = heap;
+  check_distinct(bytes, 300);
+}
+
+// The other thread cannot know: the owner finds it when the block would leave the bin.
+static void by_the_owner_first(size_t bytes) {
+  leave_few(bytes);
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  for (int i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+  if (tsl_sizeclass_of(bytes) >= TSL_GATHERS) return;
+  for (int i = 0; i < 5; i++) free_as(other, blocks[i]);
+  tsl_remote_send_all(other);
+  capture_start();
+  check_distinct(bytes, 300);
+  const char *said = capture_end();
+  CHECK_EQ(capture_lines(said), 5);
+  CHECK(strstr(said, "was freed by two threads") != NULL);
+}
+
+static void each_place_is_looked_at(void) {
+  static void (*const places[])(size_t) = {
+      on_a_bin,          in_the_slab, in_the_stock, with_another_thread, with_two_other_threads,
+      by_the_owner_first};
+  for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
+    for (int s = 0; s < SIZES; s++) {
+      check_context_set("place %zu, %zu bytes", p, sizes[s]);
+      places[p](sizes[s]);
+    }
+  }
+}
+
+// B2: a block that was freed, written to and freed again comes off its bin once.
+static void written_and_freed_again(void) {
+  for (int s = 0; s < SIZES; s++) {
+    leave_few(sizes[s]);
+    tsl_options.on_error = TSL_ON_ERROR_IGNORE;
+    for (int i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+    memset(blocks[2], 0, 8);
+    tsl_fast_free(blocks[2]);
+    check_distinct(sizes[s], 300);
+  }
+}
+
+// What lies in the first word of a live block is the program's: each word that a free block may
+// have, those of the block itself and of others, is accused of nothing.
+static void no_word_accuses(void) {
+  leave_few(64);
+  tsl_options.on_error = TSL_ON_ERROR_ABORT;
+  struct tsl_free_block seen[3];
+  tsl_fast_free(blocks[0]);
+  seen[0] = *(struct tsl_free_block *)blocks[0];
+  free_as(other, blocks[1]);
+  seen[1] = *(struct tsl_free_block *)blocks[1];
+  tsl_fast_free(blocks[2]);
+  tsl_heap_rest_all(heap);
+  seen[2] = *(struct tsl_free_block *)blocks[2];
+  for (int i = 3; i < 39; i++) *(struct tsl_free_block *)blocks[i] = seen[i % 3];
+  for (int i = 3; i < 39; i += 2) tsl_fast_free(blocks[i]);
+  for (int i = 4; i < 39; i += 2) free_as(other, blocks[i]);
+  state_check();
+  check_distinct(64, 300);
+}
+
+// Random words, marks and links in live blocks, random frees by two threads: no report.
+static void random_contents_accuse_nobody(void) {
+  enum { SLOTS = 400, STEPS = 400000 };
+  static struct tsl_free_block *slots[SLOTS];
+  static struct tsl_free_block words[16];
+  uint64_t seed = 1;
+  open_heaps();
+  tsl_options.on_error = TSL_ON_ERROR_ABORT;
+  memset(slots, 0, sizeof slots);
+  for (int step = 0; step < STEPS; step++) {
+    uint64_t chance = tsl_random_next(&seed);
+    struct tsl_free_block **slot = &slots[chance % SLOTS];
+    tsl_heap_current = chance >> 20 & 1 ? heap : other;
+    if (*slot == NULL) {
+      *slot = tsl_fast_malloc(sizes[(chance >> 24) % SIZES]);
+      words[chance >> 32 & 15] = **slot;  // what the last free left there
+      if (chance >> 40 & 1) **slot = words[chance >> 36 & 15];
+      continue;
+    }
+    tsl_fast_free(*slot);
+    words[chance >> 32 & 15] = **slot;
+    *slot = NULL;
+  }
+  tsl_heap_current = heap;
+  state_check();
+}
+
+static void damage_costs_one_block(void) {
+  leave_few(64);
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  for (int i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
+  ((struct tsl_free_block *)blocks[4])->mark++;
+  capture_start();
+  void *next = tsl_fast_malloc(64);
+  CHECK_EQ(capture_lines(capture_end()), 1);
+  CHECK(next == blocks[3]);
+}
+
+// Whatever the words of the head are, the next allocation finds it.
+static void damaged_heads_are_found(void) {
+  static const uintptr_t damages[][2] = {
+      {0, 0}, {UINTPTR_MAX, UINTPTR_MAX}, {UINT64_C(0x4141414141414141), 1}, {1, 0}};
+  for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+    leave_few(64);
+    tsl_options.on_error = TSL_ON_ERROR_REPORT;
+    for (int b = 0; b < 5; b++) tsl_fast_free(blocks[b]);
+    memcpy(blocks[4], damages[i], sizeof damages[i]);
+    capture_start();
+    check_distinct(64, 300);
+    CHECK_EQ(capture_lines(capture_end()), 1);
+    state_check();
+  }
+}
+
+// A heap that opens a slab for one size looks at the last block that was freed of each other one.
+static void growth_looks_at_all_bins(void) {
+  leave_few(64);
+  tsl_fast_free(blocks[0]);
+  memset(blocks[0], 0x41, 8);
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  (void)tsl_fast_malloc(500);
+  CHECK(strstr(capture_end(), "was written to; 64 bytes") != NULL);
+}
+
+static void growth_finds_what_was_never_handed_out(void) {
+  leave_few(16);
+  tsl_fast_free((char *)blocks[0] + 4096);
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  capture_start();
+  (void)tsl_fast_malloc(500);
+  CHECK(strstr(capture_end(), "not the beginning of a block; 16 bytes") != NULL);
+  state_check();
+}
+
+static void misaligned_addresses_are_reported(void) {
+  leave_few(64);
+  for (int offset = 1; offset < 16; offset++)
+    CHECK(blocks_is_reported((char *)blocks[0] + offset, "not the beginning of a block"));
+  CHECK(blocks_is_reported((char *)heap + 1, "not a block of this allocator"));
+  tsl_fast_free(blocks[0]);
+  state_check();
+}
+
+// B5: a bin's length is known at each moment, whatever was allocated since it was counted.
+static void lengths_are_true(void) {
+  leave_few(64);
+  unsigned class = tsl_sizeclass_of(64), length = 0;
+  uint64_t seed = 7;
+  for (int step = 0; step < 100000; step++) {
+    bool frees = block_count != 0 && tsl_random_next(&seed) % 3 != 0;
+    length = tsl_bin_length(heap, class);
+    if (frees) {
+      tsl_fast_free(blocks[--block_count]);
+      if (length < tsl_bin_limit(class)) CHECK_EQ(tsl_bin_length(heap, class), length + 1);
+    } else if (block_count < 3000) {
+      alloc_many(64, 1);
+      CHECK_EQ(tsl_bin_length(heap, class), length < 2 ? length : length - 1);
+    }
+  }
+  state_check();
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(each_place_is_looked_at);
+  RUN_UNLESS_SECURE(written_and_freed_again);
+  RUN_UNLESS_SECURE(no_word_accuses);
+  RUN(random_contents_accuse_nobody);
+  RUN_UNLESS_SECURE(damage_costs_one_block);
+  RUN_UNLESS_SECURE(damaged_heads_are_found);
+  RUN_UNLESS_SECURE(growth_looks_at_all_bins);
+  RUN_UNLESS_SECURE(growth_finds_what_was_never_handed_out);
+  RUN(misaligned_addresses_are_reported);
+  RUN_UNLESS_SECURE(lengths_are_true);
+  return test_status();
+}
