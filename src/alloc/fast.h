@@ -42,12 +42,12 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   return tsl_malloc_beyond_bin(heap, place);
 }
 
-// NULL and every address that is not ours lie outside the region, or on a map entry that is no
-// heap's.
+// NULL and every address that is not ours lie outside the units that are open, or on a map entry
+// that is no heap's.
 TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t base = tsl_region.base;
   size_t unit = ((uintptr_t)block - base) >> TSL_UNIT_LOG2;
-  if (tsl_unlikely(unit >= tsl_region.limit_units)) return tsl_free_outside(block);
+  if (tsl_unlikely(unit >= tsl_load_operand(&tsl_region.units))) return tsl_free_outside(block);
   uint32_t entry = tsl_load_relaxed((uint32_t *)base + unit);
   struct tsl_heap *heap = tsl_heap_current;
   entry ^= heap->tag;

@@ -415,7 +415,7 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
 
 size_t tsl_units_open(void) {
   size_t units = tsl_load_relaxed(&tsl_region.units);
-  return units == 0 ? 0 : units - tsl_region.first_unit;
+  return units == 0 ? 0 : units - tsl_region.first_unit - tsl_load_relaxed(&tsl_region.hole_units);
 }
 
 size_t tsl_units_free(void) {

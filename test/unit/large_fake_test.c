@@ -181,6 +181,7 @@ static void refused_move(void) {
   open_region();
   char *block = alloc(4 * MIB);
   fill(block, 4 * MIB, 5);
+  CHECK(tsl_region_grow(9 * MIB / TSL_UNIT_BYTES));
   size_t free = tsl_units_free();
   os_fake_fail_next(OS_FAKE_MOVE);
   CHECK(tsl_large_move(block, 9 * MIB) == NULL);
