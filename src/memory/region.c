@@ -195,7 +195,7 @@ static size_t growth_end(size_t wanted_units) {
 
 // Lets the next attempt take less. False when this one took no more than was wanted.
 static bool growth_lower(size_t taken, size_t wanted) {
-  if (spare_units == 1) return false;
+  if (spare_units == 1 || taken <= wanted) return false;
   spare_units = wanted >= taken / 2 ? 1 : tsl_power_of_two_from(taken) / 4;
   return true;
 }
