@@ -33,16 +33,6 @@ void *mremap(void *from, size_t old_bytes, size_t bytes, int flags, ...) {
   return MAP_FAILED;
 }
 
-static bool flag_is_unknown;
-
-// Linux before 4.17, and emulators, take an address that they must not replace for a hint.
-void *__real_mmap(void *, size_t, int, int, int, off_t);
-void *__wrap_mmap(void *address, size_t bytes, int access, int flags, int file, off_t offset);
-void *__wrap_mmap(void *address, size_t bytes, int access, int flags, int file, off_t offset) {
-  if (flag_is_unknown) flags &= ~0x100000;  // MAP_FIXED_NOREPLACE
-  return __real_mmap(address, bytes, access, flags, file, offset);
-}
-
 static char *reserve(void) {
   char *start = tsl_os_reserve(BYTES, BYTES);
   CHECK(start != NULL);
@@ -232,22 +222,17 @@ static void mapped_more_is_one_mapping(void) {
 static void mapped_pages_are_not_replaced(void) {
   char *start = free_place();
   size_t page = tsl_os_page_bytes();
-  for (int old_system = 0; old_system <= 1; old_system++) {
-    CHECK_EQ(tsl_os_map(start + BYTES / 2, page), TSL_OS_MAPPED);
-    memset(start + BYTES / 2, 1, page);
-    CHECK_EQ(tsl_os_map(start, BYTES / 4), TSL_OS_MAPPED);
-    flag_is_unknown = old_system != 0;
-    errno = EDOM;
-    CHECK_EQ(tsl_os_map(start + BYTES / 2, page), TSL_OS_OCCUPIED);
-    CHECK_EQ(tsl_os_map(start + BYTES / 4, BYTES / 2), TSL_OS_OCCUPIED);
-    CHECK_EQ(tsl_os_map_more(start + BYTES / 4, BYTES / 2), TSL_OS_OCCUPIED);
-    CHECK_EQ(errno, EDOM);
-    CHECK_EQ(tsl_os_map_more(start + BYTES / 4, BYTES / 8), TSL_OS_MAPPED);
-    CHECK_EQ(mappings_in(start, BYTES), 2);
-    flag_is_unknown = false;
-    check_filled(start + BYTES / 2, page, 1);
-    tsl_os_unreserve(start, BYTES);
-  }
+  CHECK_EQ(tsl_os_map(start + BYTES / 2, page), TSL_OS_MAPPED);
+  memset(start + BYTES / 2, 1, page);
+  CHECK_EQ(tsl_os_map(start, BYTES / 4), TSL_OS_MAPPED);
+  errno = EDOM;
+  CHECK_EQ(tsl_os_map(start + BYTES / 2, page), TSL_OS_OCCUPIED);
+  CHECK_EQ(tsl_os_map(start + BYTES / 4, BYTES / 2), TSL_OS_OCCUPIED);
+  CHECK_EQ(tsl_os_map_more(start + BYTES / 4, BYTES / 2), TSL_OS_OCCUPIED);
+  CHECK_EQ(errno, EDOM);
+  CHECK_EQ(tsl_os_map_more(start + BYTES / 4, BYTES / 8), TSL_OS_MAPPED);
+  CHECK_EQ(mappings_in(start, BYTES), 2);
+  check_filled(start + BYTES / 2, page, 1);
 }
 
 // As after a program's change to the pages before: then it is a mapping of its own.

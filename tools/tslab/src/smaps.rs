@@ -30,11 +30,6 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// How large it is.
-    pub fn bytes(&self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
-
     // A line such as `7f00-7f01 rw-s 00000000 00:18 42   /dev/shm/tslab.1.2`.
     fn of_head(line: &str) -> Option<Self> {
         let mut rest = line;

@@ -338,10 +338,12 @@ fn classes(snapshot: &Snapshot) -> Vec<Class> {
 #[cfg(test)]
 pub(super) fn of_any_memory(subject: &Subject) -> String {
     let memory = |rss_bytes| {
-        let (start, end) = (0, u64::MAX);
-        let mapping = Mapping { start, end, is_accessible: true, rss_bytes, ..Mapping::default() };
-        let report = Report::of(subject, &[mapping]).expect("memory that is large enough");
-        report.text() + &text::json(&report).expect("JSON")
+        let start = subject.snapshot.process_figure("region_at").unwrap_or_default();
+        let mapping = Mapping { start, end: u64::MAX, rss_bytes, ..Mapping::default() };
+        match Report::of(subject, &[mapping]) {
+            Ok(report) => report.text() + &text::json(&report).expect("JSON"),
+            Err(unknown) => unknown.to_string(),
+        }
     };
     memory(4096) + &memory(u64::MAX)
 }
