@@ -125,10 +125,10 @@ fn errors_say_what_to_do() {
     let foreign = files.run(&["why", &pid, "--smaps", &path]);
     assert!(foreign.errors.contains("lies where its allocator's memory"), "{}", foreign.errors);
     assert_eq!(foreign.code, Some(2));
-    let mut older = sample(PID, 8);
+    let mut older = sample(PID - 1, 7);
     older.forget("process", "blocks_at");
     files.add(&older);
     let path = smaps(&files, 500, "").to_string_lossy().into_owned();
-    let silent = files.run(&["why", &format!("{pid}.8"), "--smaps", &path]);
+    let silent = files.run(&["why", &(PID - 1).to_string(), "--smaps", &path]);
     assert!(silent.errors.contains("came with the library"), "{}", silent.errors);
 }
