@@ -40,13 +40,13 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   return tsl_malloc_beyond_bin(place, heap);
 }
 
-// NULL and every address that is not ours lie outside the region, or on a map entry that is no
-// heap's. So does a misaligned one, whose lowest bits are the highest of the quotient.
+// NULL and every address that is not ours lie outside the units that are open, or on a map entry
+// that is no heap's. So does a misaligned one, whose lowest bits are the highest of the quotient.
 TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t base = tsl_region.base;
   size_t unit = tsl_rotate_right((uintptr_t)block - base, TSL_GRANULE_LOG2) >>
                 (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2);
-  if (tsl_unlikely(unit >= tsl_region.limit_units)) return tsl_free_outside(block);
+  if (tsl_unlikely(unit >= tsl_load_operand(&tsl_region.units))) return tsl_free_outside(block);
   uint32_t entry = tsl_load_relaxed((uint32_t *)base + unit);
   struct tsl_heap *heap = tsl_heap_current;
   entry ^= heap->tag;

@@ -8,6 +8,12 @@
 #include <stdint.h>
 
 #define tsl_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+// The same as an operand of the instruction that uses it: gcc gives an atomic load its own.
+#if defined(__SANITIZE_THREAD__)
+#define tsl_load_operand(p) tsl_load_relaxed(p)
+#else
+#define tsl_load_operand(p) (*(p))
+#endif
 #define tsl_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define tsl_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define tsl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)

@@ -34,6 +34,9 @@ static inline unsigned tsl_bit_count(uint64_t word) {
   return (unsigned)(word * 0x0101010101010101u >> 56);
 }
 
+// The least power of two that is not below n, which is 2 or more.
+static inline size_t tsl_power_of_two_from(size_t n) { return (size_t)2 << tsl_highest_bit(n - 1); }
+
 // `count` ones from bit 0, for 0 to 64.
 static inline uint64_t tsl_low_bits(unsigned count) {
   return count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1;

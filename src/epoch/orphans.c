@@ -38,7 +38,8 @@ static void part_adopt(struct tsl_heap *part, const struct tsl_heap *mine) {
 static void adopt_all(const struct tsl_heap *mine, bool homes) {
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = heap_if_ready(number);
-    if (heap == NULL || heap->torn == TSL_HEAP_WHOLE || heap->home->inside != 0) continue;
+    if (heap == NULL || heap->torn == TSL_HEAP_WHOLE) continue;
+    if (heap->home->inside != 0 && heap->torn != TSL_HEAP_TORN) continue;
     if (homes != (heap->home == heap)) continue;
     if (!homes) {
       part_adopt(heap, mine);

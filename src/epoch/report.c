@@ -119,6 +119,14 @@ static void put_large(struct tsl_process_row *row) {
   } while (memcmp(&now, &told, sizeof now) != 0);
 }
 
+static void put_places(struct tsl_process_row *row) {
+  size_t units = tsl_region.limit_units - tsl_region.first_unit;
+  PUT(row, region_at, tsl_region.base);
+  PUT(row, region_bytes, tsl_region.span_bytes);
+  PUT(row, blocks_at, tsl_unit_address(tsl_region.first_unit));
+  PUT(row, blocks_bytes, units << TSL_UNIT_LOG2);
+}
+
 static void report_process(void) {
   struct tsl_process_row *row = TSL_ROW(process, 0);
   if (row == NULL) return;
@@ -127,6 +135,7 @@ static void report_process(void) {
   PUT(row, dirty_bytes, tsl_units_dirty() << TSL_UNIT_LOG2);
   PUT(row, cached_bytes, tsl_unit_cache_units() << TSL_UNIT_LOG2);
   put_large(row);
+  put_places(row);
   PUT(row, purges, tsl_load_relaxed(&tsl_counts.purges));
   PUT(row, purged_bytes, tsl_load_relaxed(&tsl_counts.purged_bytes));
   PUT(row, purges_refused, tsl_load_relaxed(&tsl_counts.purges_refused));

@@ -27,7 +27,11 @@
   ONE(T, uint64_t, sample_bytes, BYTES, GAUGE, "between samples on average; 0: none is taken") \
   ONE(T, uint64_t, weight_bytes, BYTES, GAUGE, "the same, of all samples; 0: there are none")  \
   ONE(T, uint64_t, samples_taken, OBJECTS, COUNTER, "blocks")                                  \
-  ONE(T, uint64_t, samples_lost, OBJECTS, COUNTER, "for which a table had no row")
+  ONE(T, uint64_t, samples_lost, OBJECTS, COUNTER, "for which a table had no row")             \
+  ONE(T, uint64_t, region_at, NONE, ID, "address of the region: the allocator's memory is in") \
+  ONE(T, uint64_t, region_bytes, BYTES, GAUGE, "addresses of the region, most without memory") \
+  ONE(T, uint64_t, blocks_at, NONE, ID, "address in the region from which on blocks lie")      \
+  ONE(T, uint64_t, blocks_bytes, BYTES, GAUGE, "addresses where blocks lie or may come to lie")
 
 #define TSL_CONTROL_FIELDS(T, ONE, EACH, LIST, TEXT) \
   ONE(T, uint32_t, sample_bytes, BYTES, GAUGE, "wanted; 0: what the option says, 2^32 - 1: none")

@@ -1,153 +1,190 @@
 #include "memory/region.h"
 
+#include <string.h>
+
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/lock.h"
 #include "base/options.h"
 #include "memory/record.h"
 #include "memory/segment.h"
+#include "memory/stretch.h"
 #include "os/os.h"
 
 enum {
   SMALLEST_RESERVE_LOG2 = 24,
-  COMMIT_STEP_BYTES = 65536,
+  STEP_BYTES = 65536,
   HEAPS_SHARE_LOG2 = 5,
   EPOCHS_PER_SHARE = 4,
   MAP_ENTRY_LOG2 = 2,
-  HUGE_UNITS = 64
+  HUGE_UNITS = 64,
+  GROWTH_SHARE = 4,
+  MOST_HOLES = 64
+};
+
+enum part { UNITS, MAP, RECORDS, CELLS, GRANULES, SEGMENTS, HEAPS, STORES, EPOCHS, PARTS };
+
+struct hole {
+  size_t first, end;
 };
 
 struct tsl_region tsl_region;
 
 static struct tsl_lock grow_lock;
-static uintptr_t map_end;       // [lock:grow] the map is committed up to here
-static uintptr_t records_end;   // [lock:grow]
-static uintptr_t cells_end;     // [lock:grow]
-static uintptr_t granules_end;  // [lock:grow]
-static uintptr_t segments_end;  // [lock:grow]
-static uintptr_t heaps_end;     // [lock:grow]
-static uintptr_t stores_end;    // [lock:grow]
-static uintptr_t epochs_end;    // [lock:grow]
-static size_t committed_units;  // [lock:grow] heap units committed, counted from base
-static bool huge_everywhere;    // [const]
+static struct tsl_stretch parts[PARTS];  // [lock:grow]
+static size_t next_unit;                 // [lock:grow] growth goes on here
+static size_t spare_units;             // [lock:grow] growth takes at most so many more than wanted
+static struct hole holes[MOST_HOLES];  // [lock:grow]
+static size_t hole_count;              // [lock:grow]
+static bool huge_everywhere;           // [const]
 
 static const char region_name[] = "tslab";  // in /proc/PID/maps
 
-// The least power of two that is not below n.
-static size_t power_of_two_from(size_t n) { return (size_t)2 << tsl_highest_bit(n - 1); }
-
 static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
+static size_t at_least(size_t n, size_t least) { return n > least ? n : least; }
 
-// A place for `count` elements behind the others.
-static uintptr_t lay_out(uintptr_t *end, size_t count, size_t bytes) {
-  uintptr_t at = *end;
-  *end += tsl_round_up(count * bytes, TSL_UNIT_BYTES);
-  return at;
+// A place for `count` elements before the others.
+static uintptr_t lay_out(uintptr_t *start, size_t count, size_t bytes) {
+  *start -= tsl_round_up(count * bytes, TSL_UNIT_BYTES);
+  return *start;
 }
 
-// Lays the parts out one behind the other; sizes follow from the number of units.
+// Lays the arrays out from the end of the region to its beginning; sizes follow from the number of
+// units.
 static void region_lay_out(uintptr_t base, size_t bytes) {
   size_t units = bytes >> TSL_UNIT_LOG2, share = bytes >> HEAPS_SHARE_LOG2;
-  uintptr_t end = base + tsl_round_up(units * sizeof(uint32_t), TSL_UNIT_BYTES);
+  uintptr_t at = base + bytes;
   tsl_region.limit_heaps = at_most(share / (TSL_HEAP_BYTES + TSL_STORE_BYTES), TSL_MOST_HEAPS);
   tsl_region.limit_epochs = at_most(share / TSL_EPOCH_BYTES / EPOCHS_PER_SHARE, TSL_MOST_EPOCHS);
-  tsl_region.records = lay_out(&end, units, TSL_RECORD_BYTES);
-  tsl_region.cells = lay_out(&end, units, TSL_CELLS_BYTES);
-  tsl_region.granules = lay_out(&end, units, TSL_GRANULES_BYTES) - (base >> TSL_GRANULE_LOG2);
+  tsl_region.epochs = lay_out(&at, tsl_region.limit_epochs, TSL_EPOCH_BYTES);
+  tsl_region.stores = lay_out(&at, tsl_region.limit_heaps, TSL_STORE_BYTES);
+  tsl_region.heaps = lay_out(&at, tsl_region.limit_heaps, TSL_HEAP_BYTES);
   tsl_region.segments =
-      lay_out(&end, tsl_divide_up(units, TSL_SEGMENT_UNITS), sizeof(struct tsl_segment));
-  tsl_region.heaps = lay_out(&end, tsl_region.limit_heaps, TSL_HEAP_BYTES);
-  tsl_region.stores = lay_out(&end, tsl_region.limit_heaps, TSL_STORE_BYTES);
-  tsl_region.epochs = lay_out(&end, tsl_region.limit_epochs, TSL_EPOCH_BYTES);
-  tsl_region.first_unit = (end - base) >> TSL_UNIT_LOG2;
-  tsl_region.span_bytes = power_of_two_from(bytes);
-  tsl_region.limit_units = units;
+      lay_out(&at, tsl_divide_up(units, TSL_SEGMENT_UNITS), sizeof(struct tsl_segment));
+  tsl_region.granules = lay_out(&at, units, TSL_GRANULES_BYTES) - (base >> TSL_GRANULE_LOG2);
+  tsl_region.cells = lay_out(&at, units, TSL_CELLS_BYTES);
+  tsl_region.records = lay_out(&at, units, TSL_RECORD_BYTES);
+  tsl_region.limit_units = (at - base) >> TSL_UNIT_LOG2;
+  tsl_region.first_unit = tsl_divide_up(units << MAP_ENTRY_LOG2, TSL_UNIT_BYTES);
+  tsl_region.span_bytes = tsl_power_of_two_from(bytes);
   tsl_region.base = base;
 }
 
-static size_t region_wanted_bytes(void) {
-  size_t wanted = (size_t)tsl_option(reserve), decent = tsl_os_reserve_limit_bytes();
-  return tsl_round_down(wanted < decent ? wanted : decent, TSL_UNIT_BYTES);
+// Where a part ends that has `units` units. The units have a page more, which nobody gets: its
+// mapping is as it was made, whatever a program does with its blocks, and can grow.
+static uintptr_t part_end(enum part part, size_t units) {
+  switch (part) {
+    case UNITS:
+      return tsl_unit_address(units) + (units < tsl_region.limit_units) * tsl_os_page_bytes();
+    case MAP: return tsl_region.base + units * sizeof(uint32_t);
+    case RECORDS: return tsl_region.records + units * TSL_RECORD_BYTES;
+    case CELLS: return tsl_region.cells + units * TSL_CELLS_BYTES;
+    case GRANULES: return (uintptr_t)tsl_granule_at(tsl_unit_address(units));
+    default:
+      return tsl_region.segments +
+             tsl_divide_up(units, TSL_SEGMENT_UNITS) * sizeof(struct tsl_segment);
+  }
 }
 
-// Commits an array up to (at least) `wanted`; `*end` tells how far it is committed already.
-static bool commit_up_to(uintptr_t *end, uintptr_t wanted, size_t step) {
-  wanted = tsl_round_up(wanted, step);
-  if (wanted <= *end) return true;
-  if (!tsl_os_commit((void *)*end, wanted - *end)) return false;
-  *end = wanted;
+// The elements of units below the first one are never used, but for those of the map.
+static uintptr_t part_start(enum part part) {
+  size_t first = tsl_region.first_unit;
+  switch (part) {
+    case UNITS: return tsl_unit_address(first);
+    case MAP: return tsl_region.base;
+    case SEGMENTS:
+      return tsl_region.segments + first / TSL_SEGMENT_UNITS * sizeof(struct tsl_segment);
+    case HEAPS: return tsl_region.heaps;
+    case STORES: return tsl_region.stores;
+    case EPOCHS: return tsl_region.epochs;
+    default: return part_end(part, first);
+  }
+}
+
+static bool part_reach(enum part part, uintptr_t end) {
+  return tsl_stretch_reach(&parts[part], end) == TSL_OS_MAPPED;
+}
+
+// Room for one more element of an array that does not follow the units.
+static bool part_add(enum part part, uintptr_t end) {
+  return part_reach(part, tsl_round_up(end, STEP_BYTES));
+}
+
+// Memory for the beginning of each array: one that lies where something else does must show now.
+static bool region_begin(bool is_reserved) {
+  for (enum part part = 0; part < PARTS; part++) {
+    uintptr_t start = tsl_round_down(part_start(part), tsl_os_page_bytes());
+    parts[part] = tsl_stretch_at(start, is_reserved);
+  }
+  next_unit = tsl_region.first_unit;
+  spare_units = TSL_GROWTH_UNITS;
+  for (enum part part = MAP; part <= SEGMENTS; part++) {
+    if (!part_reach(part, part_end(part, next_unit + TSL_LEAST_GROWTH_UNITS))) return false;
+  }
+  for (enum part part = HEAPS; part <= EPOCHS; part++) {
+    if (!part_add(part, parts[part].start + 1)) return false;
+  }
   return true;
 }
 
-// The elements of units below the first one are never used.
-static uintptr_t first_element(uintptr_t array, size_t index, size_t bytes) {
-  return tsl_round_down(array + index * bytes, tsl_os_page_bytes());
+static void region_forget(void) {
+  for (enum part part = 0; part < PARTS; part++)
+    tsl_stretch_retreat(&parts[part], parts[part].start);
+  tsl_region = (struct tsl_region){0};
 }
 
-static uintptr_t granules_of(size_t unit) {
-  return (uintptr_t)tsl_granule_at(tsl_unit_address(unit));
+static bool region_plan(void) {
+  for (unsigned attempt = 0;; attempt++) {
+    size_t bytes = tsl_round_down((size_t)tsl_option(reserve), TSL_UNIT_BYTES);
+    uintptr_t base = tsl_os_place(&bytes, attempt);
+    if (base == 0 || bytes >> SMALLEST_RESERVE_LOG2 == 0) return false;
+    region_lay_out(base, bytes);
+    if (region_begin(false)) return true;
+    region_forget();
+  }
 }
 
-static uintptr_t granules_start(void) {
-  return tsl_round_down(granules_of(tsl_region.first_unit), tsl_os_page_bytes());
-}
-
-static uintptr_t segments_start(void) {
-  return first_element(tsl_region.segments, tsl_region.first_unit / TSL_SEGMENT_UNITS,
-                       sizeof(struct tsl_segment));
-}
-
-static void arrays_init(void) {
-  size_t first = tsl_region.first_unit;
-  map_end = first_element(tsl_region.base, first, sizeof(uint32_t));
-  records_end = first_element(tsl_region.records, first, TSL_RECORD_BYTES);
-  cells_end = first_element(tsl_region.cells, first, TSL_CELLS_BYTES);
-  granules_end = granules_start();
-  segments_end = segments_start();
-  heaps_end = tsl_region.heaps;
-  stores_end = tsl_region.stores;
-  epochs_end = tsl_region.epochs;
+static void *region_reserve(size_t *bytes) {
+  void *base = NULL;
+  *bytes = at_most((size_t)tsl_option(reserve), tsl_os_reserve_limit_bytes());
+  for (; *bytes >> SMALLEST_RESERVE_LOG2 != 0 && base == NULL; *bytes /= 2) {
+    *bytes = tsl_round_down(*bytes, TSL_UNIT_BYTES);
+    base = tsl_os_reserve(*bytes, tsl_power_of_two_from(*bytes));
+    if (base != NULL) break;
+  }
+  return base;
 }
 
 bool tsl_region_init(void) {
-  void *base = NULL;
-  size_t bytes = region_wanted_bytes();
-  for (; bytes >> SMALLEST_RESERVE_LOG2 != 0; bytes = tsl_round_down(bytes / 2, TSL_UNIT_BYTES)) {
-    base = tsl_os_reserve(bytes, power_of_two_from(bytes));
-    if (base != NULL) break;
-  }
-  if (base == NULL) return false;
-  size_t map_bytes = tsl_round_up(bytes >> TSL_UNIT_LOG2 << MAP_ENTRY_LOG2, tsl_os_page_bytes());
-  if (!tsl_os_make_readable(base, map_bytes)) {
-    tsl_os_unreserve(base, bytes);
-    return false;
-  }
-  region_lay_out((uintptr_t)base, bytes);
-  arrays_init();
-  committed_units = tsl_region.first_unit;
-  if (!commit_up_to(&epochs_end, tsl_region.epochs + TSL_EPOCH_BYTES, COMMIT_STEP_BYTES)) {
-    tsl_os_unreserve(base, bytes);
-    return false;
-  }
   huge_everywhere = tsl_option(thp) == TSL_THP_ALWAYS;
+  if (region_plan()) return true;
+  size_t bytes;
+  void *base = region_reserve(&bytes);
+  if (base == NULL) return false;
+  region_lay_out((uintptr_t)base, bytes);
+  if (!region_begin(true)) {
+    region_forget();
+    tsl_os_unreserve(base, bytes);
+    return false;
+  }
   tsl_os_name(base, bytes, region_name);
   tsl_os_advise_huge(base, bytes, huge_everywhere);
   return true;
 }
 
-static bool region_commit(size_t units) {
-  size_t page = tsl_os_page_bytes();
-  size_t segments = tsl_divide_up(units, TSL_SEGMENT_UNITS);
-  if (!commit_up_to(&map_end, tsl_region.base + units * sizeof(uint32_t), COMMIT_STEP_BYTES) ||
-      !commit_up_to(&records_end, tsl_region.records + units * TSL_RECORD_BYTES, page) ||
-      !commit_up_to(&cells_end, tsl_region.cells + units * TSL_CELLS_BYTES, page) ||
-      !commit_up_to(&granules_end, granules_of(units), page) ||
-      !commit_up_to(&segments_end, tsl_region.segments + segments * sizeof(struct tsl_segment),
-                    page)) {
-    return false;
+// All or nothing, the units first: what is refused is mostly they. Only they go around what lies in
+// their way.
+static enum tsl_os_mapped region_commit(size_t end) {
+  uintptr_t before[SEGMENTS + 1];
+  enum tsl_os_mapped result = TSL_OS_MAPPED;
+  for (enum part part = UNITS; part <= SEGMENTS; part++) before[part] = parts[part].end;
+  for (enum part part = UNITS; part <= SEGMENTS && result == TSL_OS_MAPPED; part++) {
+    result = tsl_stretch_reach(&parts[part], part_end(part, end));
+    if (result == TSL_OS_OCCUPIED && part != UNITS) result = TSL_OS_REFUSED;
   }
-  void *start = (void *)tsl_unit_address(committed_units);
-  return tsl_os_commit(start, (units - committed_units) << TSL_UNIT_LOG2);
+  for (enum part part = UNITS; part <= SEGMENTS && result != TSL_OS_MAPPED; part++)
+    tsl_stretch_retreat(&parts[part], before[part]);
+  return result;
 }
 
 // Where the step of growth that a unit lies in begins.
@@ -180,7 +217,59 @@ bool tsl_region_renew(tsl_unit first, size_t units) {
   return true;
 }
 
-// The newly committed units [first, end) become free, segment by segment.
+// Whole huge pages, while the system gives them.
+static size_t growth_end(size_t wanted_units) {
+  size_t open = next_unit - tsl_region.first_unit;
+  size_t spare = at_most(at_least(open / GROWTH_SHARE, TSL_LEAST_GROWTH_UNITS), spare_units);
+  size_t most = tsl_region.limit_units - next_unit, wanted = at_most(wanted_units, most);
+  size_t end = next_unit + at_least(wanted, spare);
+  end = tsl_round_up(end, at_most(spare_units, TSL_LEAST_GROWTH_UNITS));
+  return at_most(end, tsl_region.limit_units);
+}
+
+// Lets the next attempt take less. False when this one took no more than was wanted.
+static bool growth_lower(size_t taken, size_t wanted) {
+  if (spare_units == 1 || taken <= wanted) return false;
+  spare_units = wanted >= taken / 2 ? 1 : tsl_power_of_two_from(taken) / 4;
+  return true;
+}
+
+// Something lies in [next_unit, end). It may be large: each further hole is as large as all before.
+static bool growth_skip(size_t end) {
+  struct hole *last = hole_count == 0 ? NULL : &holes[hole_count - 1];
+  if (last != NULL && last->end == next_unit) {
+    end = at_most(end + (last->end - last->first), tsl_region.limit_units);
+    last->end = end;
+  } else if (hole_count < MOST_HOLES) {
+    holes[hole_count] = (struct hole){next_unit, end};
+    hole_count++;
+  } else {
+    return false;
+  }
+  next_unit = end;
+  parts[UNITS] = tsl_stretch_at(tsl_unit_address(end), false);
+  return true;
+}
+
+// The end of what the system gave, from next_unit on; 0 when it gave nothing.
+static size_t region_extend(size_t wanted) {
+  while (next_unit < tsl_region.limit_units) {
+    size_t end = growth_end(wanted);
+    enum tsl_os_mapped result = region_commit(end);
+    if (result == TSL_OS_MAPPED) return end;
+    if (result == TSL_OS_REFUSED && !growth_lower(end - next_unit, wanted)) return 0;
+    if (result == TSL_OS_OCCUPIED && !growth_skip(end)) return 0;
+  }
+  return 0;
+}
+
+static size_t units_in_holes(void) {
+  size_t units = 0;
+  for (size_t i = 0; i < hole_count; i++) units += holes[i].end - holes[i].first;
+  return units;
+}
+
+// The units [first, end) become free, segment by segment.
 static void region_open(size_t first, size_t end) {
   while (first < end) {
     size_t next = tsl_round_up(first + 1, TSL_SEGMENT_UNITS);
@@ -191,25 +280,27 @@ static void region_open(size_t first, size_t end) {
 }
 
 // A large want is committed in one call, so that the system can refuse what it does not have.
-static bool region_grow_locked(size_t wanted_units) {
-  size_t first = committed_units, most = tsl_region.limit_units - first;
-  if (most == 0) return false;
-  size_t end = first + (wanted_units < most ? wanted_units : most);
-  end = tsl_round_up(end, TSL_GROWTH_UNITS);
-  if (end > tsl_region.limit_units) end = tsl_region.limit_units;
-  if (!region_commit(end)) return false;
-  if (wanted_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO) region_make_huge(first, end);
-  committed_units = end;
+static bool region_grow_locked(size_t wanted_units, size_t block_units) {
+  size_t end = region_extend(wanted_units), first = next_unit;
+  if (end == 0) return false;
+  if (block_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO) region_make_huge(first, end);
+  spare_units = at_most(spare_units * 2, TSL_GROWTH_UNITS);
+  next_unit = end;
+  tsl_store_relaxed(&tsl_region.hole_units, units_in_holes());
   tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
   region_open(first, end);
   return true;
 }
 
-bool tsl_region_grow(size_t wanted_units) {
+bool tsl_region_grow_for(size_t wanted_units, size_t block_units) {
   tsl_lock_acquire(&grow_lock);
-  bool grown = region_grow_locked(wanted_units);
+  bool grown = region_grow_locked(wanted_units, block_units);
   tsl_lock_release(&grow_lock);
   return grown;
+}
+
+bool tsl_region_grow(size_t wanted_units) {
+  return tsl_region_grow_for(wanted_units, wanted_units);
 }
 
 static uint32_t region_add_heap_locked(void) {
@@ -217,8 +308,7 @@ static uint32_t region_add_heap_locked(void) {
   if (number >= tsl_region.limit_heaps) return 0;
   uintptr_t end = tsl_region.heaps + (number + (uintptr_t)1) * TSL_HEAP_BYTES;
   uintptr_t store_end = tsl_region.stores + (number + (uintptr_t)1) * TSL_STORE_BYTES;
-  if (!commit_up_to(&heaps_end, end, COMMIT_STEP_BYTES)) return 0;
-  if (!commit_up_to(&stores_end, store_end, COMMIT_STEP_BYTES)) return 0;
+  if (!part_add(HEAPS, end) || !part_add(STORES, store_end)) return 0;
   tsl_store_relaxed(&tsl_region.last_heap, number);
   return number;
 }
@@ -226,8 +316,7 @@ static uint32_t region_add_heap_locked(void) {
 static uint32_t region_add_epoch_locked(void) {
   uint32_t slot = tsl_region.last_epoch + 1;
   if (slot >= tsl_region.limit_epochs) return 0;
-  uintptr_t end = tsl_region.epochs + (slot + (uintptr_t)1) * TSL_EPOCH_BYTES;
-  if (!commit_up_to(&epochs_end, end, COMMIT_STEP_BYTES)) return 0;
+  if (!part_add(EPOCHS, tsl_region.epochs + (slot + (uintptr_t)1) * TSL_EPOCH_BYTES)) return 0;
   tsl_store_relaxed(&tsl_region.last_epoch, slot);
   return slot;
 }
@@ -248,25 +337,34 @@ uint32_t tsl_region_add_epoch(void) {
 
 void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
                           void *context) {
+  struct tsl_stretch now[PARTS];
   tsl_lock_acquire(&grow_lock);
-  size_t first = tsl_region.first_unit;
-  const struct {
-    uintptr_t start, end;
-  } parts[] = {
-      {first_element(tsl_region.base, first, sizeof(uint32_t)), map_end},
-      {first_element(tsl_region.records, first, TSL_RECORD_BYTES), records_end},
-      {first_element(tsl_region.cells, first, TSL_CELLS_BYTES), cells_end},
-      {granules_start(), granules_end},
-      {segments_start(), segments_end},
-      {tsl_region.heaps, heaps_end},
-      {tsl_region.stores, stores_end},
-      {tsl_region.epochs, epochs_end},
-  };
+  memcpy(now, parts, sizeof now);
   tsl_lock_release(&grow_lock);
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    if (parts[i].end > parts[i].start)
-      visit(parts[i].start, parts[i].end - parts[i].start, context);
+  for (enum part part = MAP; part < PARTS; part++) {
+    if (now[part].end > now[part].start)
+      visit(now[part].start, now[part].end - now[part].start, context);
   }
+}
+
+static void visit_units(size_t first, size_t end,
+                        void (*visit)(uintptr_t start, size_t bytes, void *context),
+                        void *context) {
+  if (first < end) visit(tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, context);
+}
+
+void tsl_region_each_run(void (*visit)(uintptr_t start, size_t bytes, void *context),
+                         void *context) {
+  struct hole now[MOST_HOLES];
+  tsl_lock_acquire(&grow_lock);
+  size_t first = tsl_region.first_unit, end = tsl_region.units, count = hole_count;
+  memcpy(now, holes, sizeof now);
+  tsl_lock_release(&grow_lock);
+  for (size_t i = 0; i < count && now[i].end <= end; i++) {
+    visit_units(first, now[i].first, visit, context);
+    first = now[i].end;
+  }
+  visit_units(first, end, visit, context);
 }
 
 // Each number moves on after what it counts is there; units that were counted and not opened yet

@@ -2,13 +2,19 @@
 // whose each unit is.
 //
 //   base                                                                             base + span
-//   | map | records | cells | granules | segments | heaps | stores | epochs | units | no access |
+//   | map | units | gap | records | cells | granules | segments | heaps | stores | epochs | gap |
+//
+// The region is a plan: each part has memory from its beginning to where it is in use, and grows
+// there (stretch.h). Where the system maps nothing at addresses that it is asked for, the region is
+// reserved as a whole instead.
 //
 //  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span
 //      only
-//  R2  the map is readable from end to end; an entry is zero unless its unit belongs to a heap
-//  R3  what `units` counts is committed: its part of the map, the records, the units; what lies
-//      above is not
+//  R2  the map can be read below `units`; an entry is zero unless its unit belongs to a heap
+//  R3  what `units` counts has memory: its part of the map, the records, the units but those where
+//      something else was mapped when growth came there (a hole), which nobody ever takes
+//  R4  memory comes first, then `units`, then the segment: whoever is last to be seen, a unit that
+//      can be taken has memory, and none opens twice
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +28,7 @@ enum {
   TSL_UNIT_LOG2 = 16,
   TSL_SEGMENT_UNITS = 2048,
   TSL_GROWTH_UNITS = 512,
+  TSL_LEAST_GROWTH_UNITS = 32,
   TSL_MOST_HEAPS = (1 << 24) - 2,  // the two numbers above have other meanings (heap.h)
   TSL_MOST_EPOCHS = 1 << 24,
   TSL_HEAP_BYTES = 17 * TSL_CACHE_LINE,
@@ -38,8 +45,9 @@ typedef uint32_t tsl_unit;
 
 struct tsl_region {
   uintptr_t base;       // [const] also the address of the map
-  size_t limit_units;   // [const] the region ends here, counted from base
+  size_t units;         // [lock:grow, read by any] units opened so far, counted from base
   uintptr_t granules;   // [const] the byte of an address is at granules + address / 16
+  size_t limit_units;   // [const] units end here, counted from base
   size_t span_bytes;    // [const]
   size_t first_unit;    // [const] first unit that can be taken
   uintptr_t records;    // [const] address of unit 0's slab record
@@ -52,18 +60,23 @@ struct tsl_region {
   size_t limit_epochs;  // [const] epoch slots are below this
   uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
   uint32_t last_epoch;  // [lock:grow, read by any] the highest epoch slot in use
-  size_t units;         // [lock:grow, read by any] units opened so far, counted from base
+  size_t hole_units;    // [lock:grow, read by any] of `units`: in holes
 };
 
 TSL_HIDDEN extern struct tsl_region tsl_region;
 
-// Reserves the region. False when the system gives no address space; may then be tried again.
+// Finds a place for the region, and memory for the beginnings of its arrays. False when the system
+// has none; may then be tried again.
 TSL_HIDDEN bool tsl_region_init(void);
 
-// Opens up to TSL_GROWTH_UNITS more units at the region's end, for somebody who wants so many:
-// large wants get huge pages where option `thp` allows. False when there is no more, or the system
+// Opens units at the region's end for somebody who wants so many, and some more (a quarter of what
+// is open, from TSL_LEAST_GROWTH_UNITS to TSL_GROWTH_UNITS) while the system gives them: large
+// wants get huge pages where option `thp` allows. False when there is no more, or the system
 // refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(size_t wanted_units);
+
+// The same for a smaller block, which wants so many units for its alignment.
+TSL_HIDDEN bool tsl_region_grow_for(size_t wanted_units, size_t block_units);
 
 // Makes open units zero and one mapping with their neighbours again, after pages were moved to them
 // (tsl_os_renew). False when the system refuses; then they must never be used again. Any thread.
@@ -79,6 +92,10 @@ TSL_HIDDEN uint32_t tsl_region_add_epoch(void);
 // Calls `visit` for each stretch of the allocator's own records that has memory.
 TSL_HIDDEN void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
                                      void *context);
+
+// The same for the units that are open.
+TSL_HIDDEN void tsl_region_each_run(void (*visit)(uintptr_t start, size_t bytes, void *context),
+                                    void *context);
 
 // In the child of a fork: takes over what a thread held that the child does not have.
 TSL_HIDDEN void tsl_region_after_fork(void);
@@ -102,5 +119,5 @@ TSL_ALWAYS_INLINE uint8_t *tsl_granule_at(uintptr_t address) {
 // The map entry of an address, 0 for any address that is not ours.
 TSL_ALWAYS_INLINE uint32_t tsl_map_lookup(const void *address) {
   size_t unit = tsl_unit_of(address);
-  return unit < tsl_region.limit_units ? tsl_load_relaxed(tsl_map_entry(unit)) : 0;
+  return unit < tsl_load_relaxed(&tsl_region.units) ? tsl_load_relaxed(tsl_map_entry(unit)) : 0;
 }

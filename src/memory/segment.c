@@ -256,18 +256,25 @@ static tsl_unit segments_find(size_t count, size_t alignment, bool *clean) {
   return 0;
 }
 
+// Opens what is missing for `count` whole segments behind all others.
+static bool segments_grow(size_t count, size_t alignment, size_t block_units) {
+  size_t open = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  if (open < tsl_region.first_unit) open = tsl_region.first_unit;
+  size_t first = tsl_round_up(tsl_divide_up(open, TSL_SEGMENT_UNITS), alignment);
+  size_t end = (first + count) * TSL_SEGMENT_UNITS;
+  return end <= tsl_region.limit_units && tsl_region_grow_for(end - open, block_units);
+}
+
 // Aligned addresses need aligned segment numbers: R1 makes base a multiple of every alignment up to
 // the span.
 static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
   size_t count = tsl_divide_up(units, TSL_SEGMENT_UNITS);
   size_t segment_alignment = tsl_divide_up(alignment, TSL_SEGMENT_UNITS);
-  size_t first = tsl_divide_up(tsl_region.first_unit, TSL_SEGMENT_UNITS);
-  first = tsl_round_up(first, segment_alignment);
-  if (first + count > tsl_region.limit_units / TSL_SEGMENT_UNITS) return 0;
+  if (count > tsl_region.limit_units / TSL_SEGMENT_UNITS) return 0;
   for (;;) {
     tsl_unit found = segments_find(count, segment_alignment, clean);
     if (found != 0) units_give(found + units, count * TSL_SEGMENT_UNITS - units, !*clean);
-    if (found != 0 || !tsl_region_grow(units)) return found;
+    if (found != 0 || !segments_grow(count, segment_alignment, units)) return found;
   }
 }
 
@@ -420,7 +427,7 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
 
 size_t tsl_units_open(void) {
   size_t units = tsl_load_relaxed(&tsl_region.units);
-  return units == 0 ? 0 : units - tsl_region.first_unit;
+  return units == 0 ? 0 : units - tsl_region.first_unit - tsl_load_relaxed(&tsl_region.hole_units);
 }
 
 size_t tsl_units_free(void) {

@@ -103,8 +103,7 @@ static void settle(const struct walk *walk) {
   struct tsl_census *census = walk->census;
   size_t small = census->live_bytes - census->large_bytes + census->hot_bytes;
   size_t all = 0, owned = walk->small_resident + walk->large_resident;
-  if (tsl_units_open() != 0)
-    add_resident(tsl_unit_address(tsl_region.first_unit), tsl_units_open() << TSL_UNIT_LOG2, &all);
+  tsl_region_each_run(add_resident, &all);
   size_t nobodys = all > owned ? all - owned : 0, cached = cached_units() << TSL_UNIT_LOG2;
   census->free_bytes = walk->small_resident > small ? walk->small_resident - small : 0;
   census->untouched_bytes = walk->small_resident < small ? small - walk->small_resident : 0;

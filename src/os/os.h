@@ -12,26 +12,37 @@
 // Bytes of a page; a power of two, the same for the life of the process.
 TSL_HIDDEN size_t tsl_os_page_bytes(void);
 
+// A place where so many bytes could lie and the system puts nothing of its own: a multiple of the
+// least power of two that is not below them. Nothing is mapped there. Attempts are counted from 0;
+// later ones are for narrower address spaces, and lower *bytes to what such a one has room for. 0
+// after the last attempt.
+TSL_HIDDEN uintptr_t tsl_os_place(size_t *bytes, unsigned attempt);
+
+// Maps pages at a place, readable and writable; they read as zero. No effect when the system
+// refuses, or when something else is mapped there.
+enum tsl_os_mapped { TSL_OS_MAPPED, TSL_OS_REFUSED, TSL_OS_OCCUPIED };
+TSL_HIDDEN enum tsl_os_mapped tsl_os_map(void *address, size_t bytes);
+
+// The same for pages at the end of mapped ones, whose mapping grows: with it go its name and what
+// was advised.
+TSL_HIDDEN enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes);
+
 // Address space without access, aligned; a multiple of 64 KiB. NULL when the system refuses.
 TSL_HIDDEN void *tsl_os_reserve(size_t bytes, size_t alignment);
 
 // Most bytes of address space it is decent to reserve, seeing the process's limits.
 TSL_HIDDEN size_t tsl_os_reserve_limit_bytes(void);
 
-// Gives back a reservation.
-TSL_HIDDEN void tsl_os_unreserve(void *address, size_t bytes);
-
 // Makes reserved pages readable and writable; they read as zero. False (and no effect) when
 // refused.
 TSL_HIDDEN bool tsl_os_commit(void *address, size_t bytes);
 
-// Pages for a moment, apart from every reservation: readable, writable, zero. tsl_os_unreserve
-// gives them back. NULL when the system refuses.
+// Pages for a moment, apart from all others: readable, writable, zero. tsl_os_unreserve gives them
+// back. NULL when the system refuses.
 TSL_HIDDEN void *tsl_os_borrow(size_t bytes);
 
-// Makes reserved pages readable; they read as zero and cost no memory. False (and no effect) when
-// refused.
-TSL_HIDDEN bool tsl_os_make_readable(void *address, size_t bytes);
+// Gives back mapped pages or a reservation.
+TSL_HIDDEN void tsl_os_unreserve(void *address, size_t bytes);
 
 // Drops the contents of committed pages: they read as zero and cost no memory until touched. False
 // when refused.

@@ -44,24 +44,50 @@
 // linux/membarrier.h, which older systems lack.
 enum { BARRIER_PRIVATE_EXPEDITED = 1 << 3, BARRIER_REGISTER_PRIVATE_EXPEDITED = 1 << 4 };
 
-enum { HINT_TRIES = 4 };
-
 size_t tsl_os_page_bytes(void) { return (size_t)getauxval(AT_PAGESZ); }
 
-static void *map_reserved(void *hint, size_t bytes) {
-  void *address = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return address == MAP_FAILED ? NULL : address;
+// Bits of the addresses that a process may have: 47 or more on most machines, from 36 to 42 on
+// others. Programs and other runtimes ask for low addresses, the system starts at a third, at two
+// thirds and at the end; what lies from a quarter to five eighths is mostly empty.
+static const unsigned char space_bits[] = {47, 42, 38, 34};
+enum { PLACES_A_SPACE = 2, SPACE_SHARE = 8 };
+
+uintptr_t tsl_os_place(size_t *bytes, unsigned attempt) {
+  if (attempt >= sizeof space_bits * PLACES_A_SPACE) return 0;
+  size_t eighth = ((size_t)1 << space_bits[attempt / PLACES_A_SPACE]) / SPACE_SHARE;
+  if (*bytes > eighth) *bytes = eighth;
+  size_t span = tsl_power_of_two_from(*bytes), places = 3 * eighth / span;
+  return 2 * eighth + tsl_os_random() % places * span;
 }
 
-// An aligned place in the lower half of what every 47-bit address space has.
-static uintptr_t random_hint(size_t alignment) {
-  const uintptr_t lowest = (uintptr_t)1 << 40, span = (uintptr_t)1 << 46;
-  return tsl_round_up(lowest + tsl_os_random() % span, alignment);
+static void *map_hinted(void *hint, size_t bytes, int flags) {
+  return mmap(hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+// The address is a hint, which the system follows where nothing lies. MAP_FIXED_NOREPLACE would say
+// more, but ThreadSanitizer takes the address away and leaves the flag.
+enum tsl_os_mapped tsl_os_map(void *address, size_t bytes) {
+  int saved = errno;
+  void *mapped = map_hinted(address, bytes, 0);
+  if (mapped != MAP_FAILED && mapped != address) munmap(mapped, bytes);
+  errno = saved;
+  if (mapped == MAP_FAILED) return TSL_OS_REFUSED;
+  return mapped == address ? TSL_OS_MAPPED : TSL_OS_OCCUPIED;
+}
+
+// A page at the end stands for the mapping that it is part of.
+enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
+  int saved = errno;
+  size_t page = tsl_os_page_bytes();
+  void *last = (char *)end - page;
+  bool done = mremap(last, page, page + bytes, 0) == last;
+  errno = saved;
+  return done ? TSL_OS_MAPPED : tsl_os_map(end, bytes);
 }
 
 static void *reserve_trimmed(size_t bytes, size_t alignment) {
-  char *whole = map_reserved(NULL, bytes + alignment);
-  if (whole == NULL) return NULL;
+  char *whole = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (whole == MAP_FAILED) return NULL;
   char *start = (char *)tsl_round_up((uintptr_t)whole, alignment);
   size_t before = (size_t)(start - whole);
   if (before != 0) munmap(whole, before);
@@ -71,17 +97,7 @@ static void *reserve_trimmed(size_t bytes, size_t alignment) {
 
 void *tsl_os_reserve(size_t bytes, size_t alignment) {
   int saved = errno;
-  void *start = NULL;
-  for (int i = 0; i < HINT_TRIES && start == NULL; i++) {
-    void *address = map_reserved((void *)random_hint(alignment), bytes);
-    if (address == NULL) break;
-    if (((uintptr_t)address & (alignment - 1)) == 0) {
-      start = address;
-    } else {
-      munmap(address, bytes);
-    }
-  }
-  if (start == NULL) start = reserve_trimmed(bytes, alignment);
+  void *start = reserve_trimmed(bytes, alignment);
   errno = saved;
   return start;
 }
@@ -107,16 +123,9 @@ bool tsl_os_commit(void *address, size_t bytes) {
 
 void *tsl_os_borrow(size_t bytes) {
   int saved = errno;
-  void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *address = map_hinted(NULL, bytes, 0);
   errno = saved;
   return address == MAP_FAILED ? NULL : address;
-}
-
-bool tsl_os_make_readable(void *address, size_t bytes) {
-  int saved = errno;
-  bool done = mprotect(address, bytes, PROT_READ) == 0;
-  errno = saved;
-  return done;
 }
 
 bool tsl_os_purge(void *address, size_t bytes) {
@@ -135,8 +144,8 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
 }
 
 bool tsl_os_renew(void *address, size_t bytes) {
-  int saved = errno, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-  bool done = mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == address;
+  int saved = errno;
+  bool done = map_hinted(address, bytes, MAP_FIXED) == address;
   errno = saved;
   return done;
 }

@@ -6,6 +6,13 @@
 
 #include "../process.h"
 
+// The file is made on a slow path.
+static void statistics_make(void) {
+  void *blocks[2000];
+  for (size_t i = 0; i < 2000; i++) blocks[i] = malloc(i);
+  for (size_t i = 0; i < 2000; i++) free(blocks[i]);
+}
+
 // The inode of the process's file, which a second one of the same name would not have.
 static ino_t statistics(void) {
   char pattern[64];
@@ -20,7 +27,7 @@ static ino_t statistics(void) {
 
 int main(int count, char **arguments) {
   CHECK_EQ(count, 2);
-  free(malloc(100));
+  statistics_make();
   ino_t file = statistics();
   void *second = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
   CHECK(second != NULL);

@@ -12,27 +12,20 @@ static tslab_stats stats_get(void) {
   return stats;
 }
 
-// Resident bytes of the unbroken run of mappings in which an address lies: the allocator's.
+// Resident bytes of the mappings in the stretch of addresses, as long as it is aligned, that is the
+// allocator's: its default.
 static size_t kernel_resident(const void *address) {
+  const size_t span = (size_t)4 << 40, base = (size_t)address & ~(span - 1);
   static char line[512];
-  size_t resident = 0, kib, last_end = 0;
-  bool inside = false, done = false;
+  size_t resident = 0, kib, start = 0, end;
   FILE *file = fopen("/proc/self/smaps", "r");
   CHECK(file != NULL);
   while (fgets(line, sizeof line, file) != NULL) {
-    size_t start, end;
     char rights[8];
-    if (sscanf(line, "%zx-%zx %7s", &start, &end, rights) == 3) {
-      if (start != last_end && inside) done = true;
-      if (start != last_end && !inside) resident = 0;
-      last_end = end;
-      inside |= !done && (size_t)address >= start && (size_t)address < end;
-    } else if (!done && sscanf(line, "Rss: %zu kB", &kib) == 1) {
-      resident += kib * KIB;
-    }
+    if (sscanf(line, "%zx-%zx %7s", &start, &end, rights) == 3) continue;
+    if (start - base < span && sscanf(line, "Rss: %zu kB", &kib) == 1) resident += kib * KIB;
   }
   fclose(file);
-  CHECK(inside);
   return resident;
 }
 

@@ -19,17 +19,25 @@ void *model_region(size_t *bytes) {
 size_t tsl_os_page_bytes(void) { return 4096; }
 size_t tsl_os_reserve_limit_bytes(void) { return REGION_BYTES; }
 
-void *tsl_os_reserve(size_t bytes, size_t alignment) {
-  char *whole = mmap(NULL, bytes + alignment, PROT_READ | PROT_WRITE,
+uintptr_t tsl_os_place(size_t *bytes, unsigned attempt) {
+  char *whole = mmap(NULL, 2 * REGION_BYTES, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (whole == MAP_FAILED) return NULL;
-  region = (char *)(((uintptr_t)whole + alignment - 1) & ~(uintptr_t)(alignment - 1));
-  return region;
+  if (whole == MAP_FAILED || attempt != 0) return 0;
+  uintptr_t end = (uintptr_t)whole + REGION_BYTES;
+  *bytes = REGION_BYTES;
+  region = (void *)(end & ~(uintptr_t)(REGION_BYTES - 1));
+  return (uintptr_t)region;
+}
+enum tsl_os_mapped tsl_os_map(void *address, size_t bytes) {
+  return (void)address, (void)bytes, TSL_OS_MAPPED;
+}
+enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
+  return (void)end, (void)bytes, TSL_OS_MAPPED;
 }
 
+void *tsl_os_reserve(size_t bytes, size_t alignment) { return (void)bytes, (void)alignment, NULL; }
 void tsl_os_unreserve(void *address, size_t bytes) { (void)address, (void)bytes; }
 bool tsl_os_commit(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
-bool tsl_os_make_readable(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
 bool tsl_os_purge(void *address, size_t bytes) { return (void)address, (void)bytes, false; }
 void tsl_os_discard(void *address, size_t bytes) { (void)address, (void)bytes; }
 bool tsl_os_guard(void *address, size_t bytes, bool guarded) {

@@ -104,32 +104,25 @@ def check_why(tslab: Command, pid: str) -> dict[str, Any]:
     parts = {part["part"]: part["bytes"] for part in account["parts"]}
     resident = account["resident_bytes"]
     assert sum(parts.values()) == resident, account
-    assert resident == own_mappings_bytes(pid), (resident, own_mappings_bytes(pid))
+    assert resident == own_mappings_bytes(tslab, pid), (resident, account)
     assert not account["not_told"], account
     return parts
 
 
-def own_mappings_bytes(pid: str) -> int:
-    """Resident memory of the mappings that hold the allocator's region, and of its file.
-
-    The region is by far the largest run of mappings without a name.
-    """
-    runs: list[dict[str, int]] = []
-    statistics = 0
+def own_mappings_bytes(tslab: Command, pid: str) -> int:
+    """Resident memory of the mappings that hold the allocator's region, and of its file."""
+    process = {figure["name"]: figure["value"] for figure in tslab.json("stats", pid)["process"]}
+    region = range(process["region_at"], process["region_at"] + process["region_bytes"])
+    resident = 0
+    is_own = False
     for line in Path(f"/proc/{pid}/smaps").read_text(encoding="utf-8").splitlines():
         words = line.split()
         if not words[0].endswith(":"):
-            start, end = (int(address, 16) for address in words[0].split("-"))
             name = " ".join(words[5:])
-            is_region = name in {"", "[anon:tslab]"}
-            if not is_region or not runs or runs[-1]["end"] != start:
-                runs.append({"bytes": 0, "rss": 0, "end": end})
-            runs[-1]["bytes"] += end - start if is_region else 0
-            runs[-1]["end"] = end if is_region else -1
-        elif words[0] == "Rss:":
-            runs[-1]["rss"] += int(words[1]) * KIB
-            statistics += int(words[1]) * KIB if "/dev/shm/tslab." in name else 0
-    return max(runs, key=lambda run: run["bytes"])["rss"] + statistics
+            is_own = int(words[0].split("-")[0], 16) in region or "/dev/shm/tslab." in name
+        elif words[0] == "Rss:" and is_own:
+            resident += int(words[1]) * KIB
+    return resident
 
 
 def check_shape(tslab: Command, filler: str, shape: str) -> None:

@@ -211,6 +211,7 @@ static void room_behind_what_moved(void) {
 // What does not fit with room may fit without.
 static void no_memory_for_room(void) {
   open_region();
+  CHECK(tsl_region_grow(400));
   char *block = alloc(4 * MIB), *last = NULL;
   bool clean;
   os_fake_fail_all(OS_FAKE_COMMIT);
@@ -228,6 +229,7 @@ static void refused_move_copies(void) {
   open_region();
   char *block = alloc(4 * MIB);
   fill(block, 4 * MIB, 5);
+  CHECK(tsl_region_grow(9 * MIB / TSL_UNIT_BYTES));
   os_fake_fail_next(OS_FAKE_MOVE);
   block = tsl_large_move(block, 9 * MIB);
   CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 1);

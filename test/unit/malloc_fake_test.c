@@ -43,11 +43,10 @@ static void impossible_sizes(void) {
 }
 
 static void first_call(size_t bytes) {
+  os_fake_fail_all(OS_FAKE_PLACE);
   os_fake_fail_all(OS_FAKE_RESERVE);
   CHECK_REFUSED(tsl_fast_malloc(bytes), ENOMEM);
   os_fake_recover();
-  os_fake_fail_next(OS_FAKE_MAKE_READABLE);
-  CHECK_REFUSED(tsl_fast_malloc(bytes), ENOMEM);
   os_fake_fail_all(OS_FAKE_COMMIT);
   CHECK_REFUSED(tsl_fast_malloc(bytes), ENOMEM);
   os_fake_recover();

@@ -16,13 +16,14 @@
 
 enum { MOST_VARIABLES = 8, MOST_PAGES = OS_FAKE_MOST_BYTES / OS_FAKE_LEAST_PAGE_BYTES };
 
-enum page { PAGE_RESERVED, PAGE_READABLE, PAGE_COMMITTED };
+enum page { PAGE_CLOSED, PAGE_FOREIGN, PAGE_COMMITTED };
 
-struct os_fake os_fake = {.limit_bytes = OS_FAKE_MOST_BYTES / 2};
+struct os_fake os_fake = {.limit_bytes = OS_FAKE_MOST_BYTES / 2, .most_committed_bytes = SIZE_MAX};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *arena;                // [lock] NULL while nothing is reserved
+static char *arena;                // [lock] NULL while nothing is reserved or planned
 static size_t arena_bytes;         // [lock]
+static bool arena_is_plan;         // [lock]
 static uint8_t pages[MOST_PAGES];  // [lock] enum page, each
 static uint64_t drawn;             // [remote]
 static struct variable { const char *name, *value; } variables[MOST_VARIABLES];
@@ -77,33 +78,52 @@ static struct page_range page_range(const void *address, size_t bytes) {
                              tsl_divide_up(offset + bytes, os_fake_page_bytes())};
 }
 
-static bool pages_are(struct page_range range, enum page least, enum page most) {
+static bool pages_are(struct page_range range, enum page state) {
   for (size_t i = range.first; i < range.end; i++) {
-    if (pages[i] < least || pages[i] > most) return false;
+    if (pages[i] != state) return false;
   }
   return true;
 }
 
-static void pages_protect(struct page_range range, enum page state) {
-  int access = state == PAGE_COMMITTED ? PROT_READ | PROT_WRITE : PROT_READ;
-  size_t bytes = (range.end - range.first) * os_fake_page_bytes();
-  expect(mprotect(arena + range.first * os_fake_page_bytes(), bytes, access) == 0, "memory");
-  memset(pages + range.first, (int)state, range.end - range.first);
+static size_t range_bytes(struct page_range range) {
+  return (range.end - range.first) * os_fake_page_bytes();
 }
 
-static bool range_is(const void *address, size_t bytes, enum page least) {
+static void pages_open(struct page_range range) {
+  char *start = arena + range.first * os_fake_page_bytes();
+  expect(mprotect(start, range_bytes(range), PROT_READ | PROT_WRITE) == 0, "memory");
+  memset(pages + range.first, PAGE_COMMITTED, range.end - range.first);
+  os_fake.committed_bytes += range_bytes(range);
+}
+
+static void pages_close(struct page_range range) {
+  char *start = arena + range.first * os_fake_page_bytes();
+  expect(madvise(start, range_bytes(range), MADV_DONTNEED) == 0, "zero pages");
+  expect(mprotect(start, range_bytes(range), PROT_NONE) == 0, "memory");
+  memset(pages + range.first, PAGE_CLOSED, range.end - range.first);
+  os_fake.committed_bytes -= range_bytes(range);
+}
+
+bool os_fake_is_committed(const void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
-  bool all = pages_are(page_range(address, bytes), least, PAGE_COMMITTED);
+  bool all = pages_are(page_range(address, bytes), PAGE_COMMITTED);
   pthread_mutex_unlock(&lock);
   return all;
 }
 
-bool os_fake_is_committed(const void *address, size_t bytes) {
-  return range_is(address, bytes, PAGE_COMMITTED);
+bool os_fake_is_closed(const void *address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  bool all = pages_are(page_range(address, bytes), PAGE_CLOSED);
+  pthread_mutex_unlock(&lock);
+  return all;
 }
 
-bool os_fake_is_readable(const void *address, size_t bytes) {
-  return range_is(address, bytes, PAGE_READABLE);
+void os_fake_occupy(uintptr_t address, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct page_range range = page_range((void *)address, bytes);
+  expect(arena_is_plan && pages_are(range, PAGE_CLOSED), "occupy: nobody's pages");
+  memset(pages + range.first, PAGE_FOREIGN, range.end - range.first);
+  pthread_mutex_unlock(&lock);
 }
 
 size_t os_fake_page_bytes(void) {
@@ -131,30 +151,71 @@ static char *map_aligned(size_t bytes, size_t alignment) {
   return start;
 }
 
-static void *reserve_locked(size_t bytes, size_t alignment) {
-  expect(arena == NULL, "one reservation at a time");
+static void arena_drop(void) {
+  if (arena != NULL) munmap(arena, arena_bytes);
+  arena = NULL;
+  os_fake.committed_bytes = 0;
+}
+
+void os_fake_close_arena(void) {
+  pthread_mutex_lock(&lock);
+  arena_drop();
+  pthread_mutex_unlock(&lock);
+}
+
+// A plan goes by itself, once nothing of it is mapped.
+static char *arena_open(size_t bytes, size_t alignment, bool is_plan) {
   expect(bytes % 65536 == 0 && tsl_is_power_of_two(alignment), "a size in units, a true alignment");
-  if (refuses(OS_FAKE_RESERVE) || bytes > OS_FAKE_MOST_BYTES) return NULL;
+  expect(arena == NULL || (arena_is_plan && os_fake.committed_bytes == 0), "one at a time");
+  arena_drop();
   arena = map_aligned(bytes, alignment);
   arena_bytes = bytes;
-  memset(pages, PAGE_RESERVED, sizeof pages);
+  arena_is_plan = is_plan;
+  memset(pages, PAGE_CLOSED, sizeof pages);
   return arena;
+}
+
+static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
+
+static uintptr_t place_locked(size_t *bytes, unsigned attempt) {
+  *bytes = at_most(*bytes, at_most(os_fake.limit_bytes, OS_FAKE_MOST_BYTES));
+  *bytes = tsl_round_down(*bytes, 65536);
+  if (os_fake.has_no_places || attempt >= OS_FAKE_PLACES) return 0;
+  if (refuses(OS_FAKE_PLACE) || *bytes == 0) return 0;
+  tsl_options.detain_ms = 0;
+  return (uintptr_t)arena_open(*bytes, tsl_power_of_two_from(*bytes), true);
+}
+
+uintptr_t tsl_os_place(size_t *bytes, unsigned attempt) {
+  pthread_mutex_lock(&lock);
+  uintptr_t place = place_locked(bytes, attempt);
+  pthread_mutex_unlock(&lock);
+  return place;
 }
 
 // What is freed is free at once in tests that do not ask for the contrary.
 void *tsl_os_reserve(size_t bytes, size_t alignment) {
   tsl_options.detain_ms = 0;
   pthread_mutex_lock(&lock);
-  void *start = reserve_locked(bytes, alignment);
+  bool refused = refuses(OS_FAKE_RESERVE) || bytes > OS_FAKE_MOST_BYTES;
+  void *start = refused ? NULL : arena_open(bytes, alignment, false);
   pthread_mutex_unlock(&lock);
   return start;
 }
 
+// Of a plan any part goes back, of everything else all of it.
 static void unreserve_locked(char *address, size_t bytes) {
-  char **place = address == os_fake.shared ? &os_fake.shared : &arena;
-  size_t whole = address == os_fake.shared ? os_fake.shared_bytes : arena_bytes;
-  if (address == os_fake.borrowed) place = &os_fake.borrowed;
-  if (address == os_fake.borrowed) whole = os_fake.borrowed_bytes;
+  bool is_planned = arena != NULL && arena_is_plan && address >= arena;
+  if (is_planned && address < arena + arena_bytes) {
+    expect(pages_are(page_range(address, bytes), PAGE_COMMITTED), "mapped pages go back");
+    return pages_close(page_range(address, bytes));
+  }
+  if (address == arena) {
+    expect(bytes == arena_bytes, "all of it goes back");
+    return arena_drop();
+  }
+  char **place = address == os_fake.shared ? &os_fake.shared : &os_fake.borrowed;
+  size_t whole = address == os_fake.shared ? os_fake.shared_bytes : os_fake.borrowed_bytes;
   expect(address == *place && bytes == whole, "all of it goes back");
   munmap(address, bytes);
   *place = NULL;
@@ -184,32 +245,52 @@ void *tsl_os_borrow(size_t bytes) {
   return address;
 }
 
+static bool commit_locked(struct page_range range) {
+  if (refuses(OS_FAKE_COMMIT)) return false;
+  if (range_bytes(range) > os_fake.most_committed_bytes - os_fake.committed_bytes) return false;
+  pages_open(range);
+  return true;
+}
+
 bool tsl_os_commit(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct page_range range = page_range(address, bytes);
   expect(bytes % os_fake_page_bytes() == 0, "commit: whole pages");
-  expect(pages_are(range, PAGE_RESERVED, PAGE_READABLE), "commit: not committed before");
-  bool done = !refuses(OS_FAKE_COMMIT);
-  if (done) pages_protect(range, PAGE_COMMITTED);
-  if (done) os_fake.committed_bytes += bytes;
+  expect(!arena_is_plan, "commit: in a reservation");
+  expect(pages_are(range, PAGE_CLOSED), "commit: not committed before");
+  bool done = commit_locked(range);
   pthread_mutex_unlock(&lock);
   return done;
 }
 
-bool tsl_os_make_readable(void *address, size_t bytes) {
+static enum tsl_os_mapped map_locked(struct page_range range) {
+  expect(arena_is_plan, "map: not in a reservation");
+  if (!pages_are(range, PAGE_CLOSED)) return TSL_OS_OCCUPIED;
+  return commit_locked(range) ? TSL_OS_MAPPED : TSL_OS_REFUSED;
+}
+
+enum tsl_os_mapped tsl_os_map(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
-  struct page_range range = page_range(address, bytes);
-  expect(pages_are(range, PAGE_RESERVED, PAGE_RESERVED), "make_readable: only reserved");
-  bool done = !refuses(OS_FAKE_MAKE_READABLE);
-  if (done) pages_protect(range, PAGE_READABLE);
+  expect(bytes % os_fake_page_bytes() == 0, "map: whole pages");
+  enum tsl_os_mapped result = map_locked(page_range(address, bytes));
   pthread_mutex_unlock(&lock);
-  return done;
+  return result;
+}
+
+enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  struct page_range range = page_range(end, bytes), last = {range.first - 1, range.first};
+  expect(bytes % os_fake_page_bytes() == 0, "map_more: whole pages");
+  expect(pages_are(last, PAGE_COMMITTED), "map_more: behind mapped pages");
+  enum tsl_os_mapped result = map_locked(range);
+  pthread_mutex_unlock(&lock);
+  return result;
 }
 
 bool tsl_os_purge(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   expect(bytes % os_fake_page_bytes() == 0, "purge: whole pages");
-  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED), "purge: committed");
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED), "purge: committed");
   bool done = !refuses(OS_FAKE_PURGE);
   if (done) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "purge: zero pages");
   if (done) os_fake.purged_bytes += bytes;
@@ -220,7 +301,7 @@ bool tsl_os_purge(void *address, size_t bytes) {
 bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   pthread_mutex_lock(&lock);
   expect(bytes % os_fake_page_bytes() == 0, "guard: whole pages");
-  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED), "guard: committed");
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED), "guard: committed");
   bool done = !refuses(OS_FAKE_GUARD);
   int access = guarded ? PROT_NONE : PROT_READ | PROT_WRITE;
   if (done) expect(mprotect(address, bytes, access) == 0, "memory");
@@ -228,17 +309,9 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return done;
 }
 
-// From now on it is the system's.
-static void place_lose(struct page_range place) {
-  size_t bytes = (place.end - place.first) * os_fake_page_bytes();
-  expect(mprotect(arena + place.first * os_fake_page_bytes(), bytes, PROT_NONE) == 0, "memory");
-  memset(pages + place.first, PAGE_RESERVED, place.end - place.first);
-  os_fake.committed_bytes -= bytes;
-}
-
 static enum tsl_os_moved move_refused(struct page_range target) {
   if (!os_fake.places_get_lost) return TSL_OS_NOT_MOVED;
-  place_lose(target);
+  pages_close(target);
   return TSL_OS_PLACE_LOST;
 }
 
@@ -246,8 +319,8 @@ enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct page_range source = page_range(from, bytes), target = page_range(to, bytes);
   expect(bytes % os_fake_page_bytes() == 0, "move: whole pages");
-  expect(pages_are(source, PAGE_COMMITTED, PAGE_COMMITTED), "move: committed source");
-  expect(pages_are(target, PAGE_COMMITTED, PAGE_COMMITTED), "move: committed target");
+  expect(pages_are(source, PAGE_COMMITTED), "move: committed source");
+  expect(pages_are(target, PAGE_COMMITTED), "move: committed target");
   expect(source.end <= target.first || target.end <= source.first, "move: no overlap");
   bool done = !refuses(OS_FAKE_MOVE);
   if (done) memcpy(to, from, bytes);
@@ -261,10 +334,10 @@ bool tsl_os_renew(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   struct page_range range = page_range(address, bytes);
   expect(bytes % os_fake_page_bytes() == 0, "renew: whole pages");
-  expect(pages_are(range, PAGE_COMMITTED, PAGE_COMMITTED), "renew: committed");
+  expect(pages_are(range, PAGE_COMMITTED), "renew: committed");
   bool done = !call_fails(OS_FAKE_RENEW);
   if (done) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "renew: zero pages");
-  if (!done) place_lose(range);
+  if (!done) pages_close(range);
   pthread_mutex_unlock(&lock);
   return done;
 }
@@ -319,8 +392,7 @@ void tsl_os_barrier(void) { expect(false, "barrier: the system has none"); }
 
 bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
   pthread_mutex_lock(&lock);
-  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED),
-         "use: of committed pages");
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED), "use: of committed pages");
   os_fake.use_advised = (int)use;
   os_fake.use_bytes += bytes;
   pthread_mutex_unlock(&lock);
@@ -329,8 +401,7 @@ bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
 
 void tsl_os_discard(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
-  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED, PAGE_COMMITTED),
-         "discard: of committed pages");
+  expect(pages_are(page_range(address, bytes), PAGE_COMMITTED), "discard: of committed pages");
   expect(madvise(address, bytes, MADV_DONTNEED) == 0, "discard: zero pages");
   pthread_mutex_unlock(&lock);
 }

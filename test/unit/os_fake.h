@@ -1,7 +1,7 @@
 // os_fake: an operating system for tests behind os/os.h, which refuses what the test wants refused,
 // and stops the program when it is asked for something that the contract excludes: pages outside
-// the reservation, committed twice, or purged and moved without having been committed. Access is
-// enforced by the real system, page by page.
+// the plan or reservation, committed twice, or purged and moved without having been committed.
+// Access is enforced by the real system, page by page.
 #pragma once
 
 #include <stdbool.h>
@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 enum os_fake_call {
+  OS_FAKE_PLACE,
   OS_FAKE_RESERVE,
-  OS_FAKE_MAKE_READABLE,
-  OS_FAKE_COMMIT,
+  OS_FAKE_COMMIT,  // of a reservation or of a plan
   OS_FAKE_PURGE,
   OS_FAKE_MOVE,
   OS_FAKE_GUARD,
@@ -41,20 +41,24 @@ struct os_fake {
   uint64_t calls[OS_FAKE_CALLS];  // so far, refused ones included
   uint64_t refused;               // calls so far
   uint64_t now_ms;
-  size_t limit_bytes;      // what tsl_os_reserve_limit_bytes says
-  size_t committed_bytes;  // at this time
-  size_t purged_bytes;     // so far
-  bool places_get_lost;    // a refused move takes the target away
-  bool huge_wanted;        // by the last advice
-  int use_advised;         // by the last advice
-  size_t use_bytes;        // advised on so far
-  char *borrowed;          // the one borrowing, NULL while there is none
-  size_t borrowed_bytes;   // of it
-  char *shared;            // the one file, NULL while there is none
-  size_t shared_bytes;     // of it
-  char shared_name[64];    // empty once the name has gone
-  uint32_t fork_mark;      // 0: as in the child of a fork
+  size_t limit_bytes;           // of a plan, and what tsl_os_reserve_limit_bytes says
+  size_t committed_bytes;       // at this time
+  size_t most_committed_bytes;  // more is refused
+  size_t purged_bytes;          // so far
+  bool has_no_places;           // for a plan
+  bool places_get_lost;         // a refused move takes the target away
+  bool huge_wanted;             // by the last advice
+  int use_advised;              // by the last advice
+  size_t use_bytes;             // advised on so far
+  char *borrowed;               // the one borrowing, NULL while there is none
+  size_t borrowed_bytes;        // of it
+  char *shared;                 // the one file, NULL while there is none
+  size_t shared_bytes;          // of it
+  char shared_name[64];         // empty once the name has gone
+  uint32_t fork_mark;           // 0: as in the child of a fork
 };
+
+enum { OS_FAKE_PLACES = 3 };
 
 // The size of its pages: the least, or what the environment says in a variable OS_FAKE_PAGE_BYTES.
 enum { OS_FAKE_LEAST_PAGE_BYTES = 4096 };
@@ -72,4 +76,10 @@ void os_fake_recover(void);
 void os_fake_setenv(const char *name, const char *value);
 
 bool os_fake_is_committed(const void *address, size_t bytes);
-bool os_fake_is_readable(const void *address, size_t bytes);
+bool os_fake_is_closed(const void *address, size_t bytes);
+
+// Somebody else's memory in the way of a plan.
+void os_fake_occupy(uintptr_t address, size_t bytes);
+
+// Makes room for another plan or reservation.
+void os_fake_close_arena(void);

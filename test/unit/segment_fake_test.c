@@ -127,8 +127,10 @@ static void best_fit(void) {
 static void runs_cross_words(void) {
   open_region(SMALL);
   take_all_open();
-  CHECK(tsl_region_grow(1));
-  size_t base = tsl_region.units - TSL_GROWTH_UNITS;
+  size_t base = tsl_round_up(tsl_region.units, 256);
+  CHECK(tsl_region_grow(512));
+  take_all_open();
+  tsl_units_give((tsl_unit)base, 256);
   for (unsigned first = 0; first < 130; first += 13) {
     for (unsigned count = 1; first + count <= 256; count += 31) {
       CHECK_EQ(take(256, 256), base);
@@ -151,6 +153,7 @@ static void alignment(void) {
 // A run aligned inside leaves the units before and behind it free.
 static void alignment_wastes_nothing(void) {
   open_region(SMALL);
+  CHECK(tsl_region_grow(128));
   size_t free = tsl_units_free();
   take(3, 64);
   CHECK_EQ(tsl_units_free(), free - 3);
@@ -194,8 +197,8 @@ static void all_of_the_region_is_used(void) {
     CHECK_EQ(tsl_region.units, tsl_region.limit_units);
     size_t segments = tsl_region.limit_units / SEGMENT + 1;
     CHECK_LE(tsl_units_free(), segments * (counts[i] - 1));
-    tsl_os_unreserve((void *)tsl_region.base, tsl_region.span_bytes);
-    tsl_region.units = 0;
+    os_fake_close_arena();
+    tsl_region = (struct tsl_region){0};
   }
 }
 
@@ -205,8 +208,10 @@ static void grows_no_more_than_needed(void) {
   for (int i = 0; i < 12; i++) {
     take_all_open();
     size_t units = tsl_region.units;
+    size_t open = tsl_units_open();
     take(1, 1);
-    CHECK_EQ(tsl_region.units, units + TSL_GROWTH_UNITS);
+    CHECK_GE(tsl_region.units, units + TSL_LEAST_GROWTH_UNITS);
+    CHECK_LE(tsl_region.units, units + open / 4 + TSL_LEAST_GROWTH_UNITS);
   }
 }
 
@@ -258,9 +263,11 @@ static void refused_growth(void) {
   state_check_segments();
   os_fake_recover();
   take(1, 1);
+  size_t free = tsl_units_free(), committed = os_fake.committed_bytes;
   os_fake.failures[OS_FAKE_COMMIT].from = os_fake.calls[OS_FAKE_COMMIT] + 3;
   CHECK_EQ(tsl_units_take(3 * SEGMENT, 1, &clean), 0);
-  CHECK_EQ((tsl_units_free() + 1) % TSL_GROWTH_UNITS, 0);
+  CHECK_EQ(tsl_units_free(), free);
+  CHECK_EQ(os_fake.committed_bytes, committed);
   CHECK_EQ(tsl_units_dirty(), 0);
   os_fake_recover();
   CHECK(tsl_units_take(3 * SEGMENT, 1, &clean) != 0);
@@ -286,7 +293,7 @@ static void large_wants_grow_in_one_step(void) {
   open_region(LARGE);
   uint64_t commits = os_fake.calls[OS_FAKE_COMMIT];
   take(5 * SEGMENT, 1);
-  CHECK_LE(os_fake.calls[OS_FAKE_COMMIT], commits + 2 * 5);
+  CHECK_LE(os_fake.calls[OS_FAKE_COMMIT], commits + 6);
   state_check_segments();
 }
 
@@ -314,10 +321,10 @@ static void take_at_needs_open_units(void) {
   CHECK(!tsl_units_take_at(end - 3, SIZE_MAX >> TSL_UNIT_LOG2, &clean));
   CHECK_EQ(tsl_units_free(), free);
   CHECK_EQ(tsl_units_dirty(), 0);
-  CHECK(tsl_region_grow(1));
+  CHECK(tsl_region_grow(301));
   CHECK(tsl_units_take_at(end - 3, 4 + 300, &clean));
   CHECK(clean);
-  CHECK_EQ(tsl_units_free(), free + TSL_GROWTH_UNITS - 304);
+  CHECK_EQ(tsl_units_free(), free + tsl_region.units - end - 304);
   state_check_segments();
 }
 

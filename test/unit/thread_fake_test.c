@@ -204,7 +204,7 @@ static void *first_alloc(void *unused) {
 
 static void initialised_once(void) {
   threads_run(first_alloc, NULL);
-  CHECK_EQ(os_fake.calls[OS_FAKE_RESERVE], os_fake.calls[OS_FAKE_NAME]);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PLACE], 1);
   CHECK_LE(tsl_region.last_heap, THREADS);
   state_check();
 }

@@ -95,6 +95,7 @@ static void options_must_make_sense(void) {
 }
 
 static void open_without_memory(void) {
+  os_fake_fail_all(OS_FAKE_PLACE);
   os_fake_fail_all(OS_FAKE_RESERVE);
   check_open_refused("test", NULL, ENOMEM);
   CHECK_EQ(tslab_epoch_close(1).error, ENOMEM);

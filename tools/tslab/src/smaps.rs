@@ -1,18 +1,16 @@
 //! A process's mappings as the system counts them: /proc/PID/smaps.
 //!
-//! The allocator's own are one stretch of address space, reserved as a whole (`memory/region.h`).
-//! The kernel names it where it can; otherwise it is recognised by its shape.
+//! The allocator's own lie in one stretch of address space (`memory/region.h`), which the process
+//! tells.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
-/// Where the allocator names its memory.
+/// What the allocator's memory is called, where the kernel has names: the larger part of it.
 const NAME: &str = "[anon:tslab]";
-
-/// The least that the allocator reserves begins at a multiple of this, in bytes.
-const LEAST_REGION_BYTES: u64 = 1 << 24;
 
 /// A mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,10 +19,6 @@ pub struct Mapping {
     pub start: u64,
     /// The address behind it.
     pub end: u64,
-    /// Anything may be done with its memory.
-    pub is_accessible: bool,
-    /// Nothing but reading.
-    pub is_read_only: bool,
     /// A file, or what the kernel calls it; empty: memory of the process's own.
     pub name: String,
     /// Resident, in bytes.
@@ -36,11 +30,6 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// How large it is.
-    pub fn bytes(&self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
-
     // A line such as `7f00-7f01 rw-s 00000000 00:18 42   /dev/shm/tslab.1.2`.
     fn of_head(line: &str) -> Option<Self> {
         let mut rest = line;
@@ -50,15 +39,12 @@ impl Mapping {
             word
         };
         let (start, end) = next().split_once('-')?;
-        let access = next();
-        for _offset_device_inode in 0..3 {
+        for _access_offset_device_inode in 0..4 {
             next();
         }
         Some(Self {
             start: u64::from_str_radix(start, 16).ok()?,
             end: u64::from_str_radix(end, 16).ok()?,
-            is_accessible: !access.starts_with("---"),
-            is_read_only: access.starts_with("r--"),
             name: rest.trim().to_owned(),
             ..Self::default()
         })
@@ -77,8 +63,8 @@ impl Mapping {
         *field = kibibytes.map_or(0, |kibibytes: u64| kibibytes.saturating_mul(1024));
     }
 
-    fn is_unnamed(&self) -> bool {
-        self.name.is_empty()
+    fn is_in(&self, addresses: &Range<u64>) -> bool {
+        addresses.contains(&self.start) && (self.name.is_empty() || self.name == NAME)
     }
 }
 
@@ -116,56 +102,39 @@ fn parse(text: &str) -> Vec<Mapping> {
     mappings
 }
 
+/// Where the allocator's memory lies, as the process tells it.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// All of it.
+    pub region: Range<u64>,
+    /// Of it, the blocks.
+    pub blocks: Range<u64>,
+}
+
 /// The allocator's memory among the mappings of a process.
 #[derive(Debug)]
 pub struct Region {
     mappings: Vec<Mapping>,
+    place: Place,
 }
 
 impl Region {
-    /// Finds it. `open_bytes`: what the process says that it opened for blocks. None when nothing
-    /// among the mappings looks like it.
-    pub fn find(mappings: &[Mapping], open_bytes: u64) -> Option<Self> {
-        let named: Vec<_> =
-            mappings.iter().filter(|mapping| mapping.name == NAME).cloned().collect();
-        if !named.is_empty() {
-            return Some(Self { mappings: named });
-        }
-        let runs = runs(mappings).map(|run| Self { mappings: run.to_vec() });
-        runs.filter(|run| run.is_plausible(open_bytes)).max_by_key(Self::bytes)
-    }
-
-    fn bytes(&self) -> u64 {
-        sum(&self.mappings, Mapping::bytes)
-    }
-
-    // Its beginning is the map, which may be read; its end is not accessible before all of it is
-    // in use. What was opened for blocks lies in the last part that is accessible.
-    fn is_plausible(&self, open_bytes: u64) -> bool {
-        let first = self.mappings.first();
-        let is_aligned = first.is_some_and(|first| first.start.is_multiple_of(LEAST_REGION_BYTES));
-        let is_readable = first.is_some_and(|first| first.is_accessible && first.is_unnamed());
-        let is_large = self.bytes() >= LEAST_REGION_BYTES;
-        let blocks = self.blocks();
-        let blocks_bytes = sum(blocks, Mapping::bytes);
-        is_aligned && is_readable && is_large && !blocks.is_empty() && blocks_bytes >= open_bytes
-    }
-
-    // Between the records and the blocks there is room for records to come.
-    fn blocks(&self) -> &[Mapping] {
-        let is_accessible = |mapping: &Mapping| mapping.is_accessible;
-        let Some(last) = self.mappings.iter().rposition(is_accessible) else { return &[] };
-        let gap = self.mappings[..last].iter().rposition(|mapping| !mapping.is_accessible);
-        &self.mappings[gap.map_or(0, |gap| gap + 1)..=last]
+    /// Finds it. None when no mapping lies where the process says.
+    pub fn find(mappings: &[Mapping], place: &Place) -> Option<Self> {
+        let is_own = |mapping: &&Mapping| mapping.is_in(&place.region);
+        let own: Vec<_> = mappings.iter().filter(is_own).cloned().collect();
+        (!own.is_empty()).then(|| Self { mappings: own, place: place.clone() })
     }
 
     /// What is resident of it.
     pub fn resident(&self) -> Resident {
-        let (all, blocks) = (&self.mappings, self.blocks());
-        let blocks_bytes = sum(blocks, |mapping| mapping.rss_bytes);
+        let all = &self.mappings;
+        let are_blocks = |mapping: &&Mapping| mapping.is_in(&self.place.blocks);
+        let blocks: Vec<_> = all.iter().filter(are_blocks).cloned().collect();
+        let blocks_bytes = sum(&blocks, |mapping| mapping.rss_bytes);
         Resident {
             blocks_bytes,
-            huge_bytes: sum(blocks, |mapping| mapping.huge_bytes),
+            huge_bytes: sum(&blocks, |mapping| mapping.huge_bytes),
             records_bytes: sum(all, |mapping| mapping.rss_bytes).saturating_sub(blocks_bytes),
             swap_bytes: sum(all, |mapping| mapping.swap_bytes),
         }
@@ -195,22 +164,6 @@ pub struct Resident {
     pub swap_bytes: u64,
 }
 
-// Unnamed mappings that touch each other.
-fn runs(mappings: &[Mapping]) -> impl Iterator<Item = &[Mapping]> {
-    let touch = |a: &Mapping, b: &Mapping| a.is_unnamed() && b.is_unnamed() && a.end == b.start;
-    mappings.chunk_by(touch).flat_map(from_map)
-}
-
-// What lies before the region may touch it: it begins at the last aligned mapping that is only
-// read, or where the run does.
-fn from_map(run: &[Mapping]) -> [&[Mapping]; 2] {
-    let is_map = |mapping: &Mapping| {
-        mapping.is_read_only && mapping.start.is_multiple_of(LEAST_REGION_BYTES)
-    };
-    let at = run.iter().position(is_map).unwrap_or(0);
-    [run, &run[at..]]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,31 +171,31 @@ mod tests {
     const GIB: u64 = 1 << 30;
     const MIB: u64 = 1 << 20;
 
-    fn head(start: u64, bytes: u64, access: &str, name: &str) -> String {
-        format!("{start:x}-{:x} {access} 00000000 00:00 0    {name}\n", start + bytes)
+    fn mapping(start: u64, name: &str, rss_kib: u64) -> String {
+        let head = format!("{start:x}-{:x} rw-p 00000000 00:00 0    {name}", start + MIB);
+        format!("{head}\nRss:      {rss_kib} kB\nAnonHugePages:   8 kB\nSwap:   4 kB\n")
     }
 
-    fn mapping(start: u64, bytes: u64, access: &str, rss_kib: u64) -> String {
-        let head = head(start, bytes, access, "");
-        format!("{head}Rss:      {rss_kib} kB\nAnonHugePages:   0 kB\nSwap:   4 kB\n")
-    }
-
-    // As the library lays it out: the map, records, room, records, room, 64 MiB of blocks, room.
-    fn region(base: u64) -> String {
+    // As the library lays it out: the map, blocks in two mappings, records. Before, between and
+    // behind lies what is not the allocator's.
+    fn process() -> String {
+        let base = 1 << 40;
         let parts = [
-            (0, MIB, "r--p", 0),
-            (MIB, MIB, "rw-p", 20),
-            (2 * MIB, MIB, "---p", 0),
-            (3 * MIB, MIB, "rw-p", 100),
-            (4 * MIB, 4 * MIB, "---p", 0),
-            (8 * MIB, 32 * MIB, "rw-p", 30_000),
-            (40 * MIB, 32 * MIB, "rw-p", 3_000),
-            (72 * MIB, GIB, "---p", 0),
+            (base - MIB, "", 777),
+            (base, "", 20),
+            (base + 8 * MIB, "[anon:tslab]", 30_000),
+            (base + 40 * MIB, "", 3_000),
+            (base + 72 * MIB, "[anon:other]", 99),
+            (base + 512 * MIB, "", 100),
+            (base + 600 * MIB, "/usr/lib/x", 50),
+            (base + GIB, "", 888),
         ];
-        parts
-            .iter()
-            .map(|&(at, bytes, access, rss)| mapping(base + at, bytes, access, rss))
-            .collect()
+        parts.iter().map(|&(at, name, rss)| mapping(at, name, rss)).collect()
+    }
+
+    fn place() -> Place {
+        let base = 1 << 40;
+        Place { region: base..base + GIB, blocks: base + 8 * MIB..base + 512 * MIB }
     }
 
     #[test]
@@ -252,7 +205,6 @@ mod tests {
         let expected = Mapping {
             start: 0x7f00,
             end: 0x7f02,
-            is_accessible: true,
             name: "/dev/shm/a b (deleted)".to_owned(),
             rss_bytes: 12 << 10,
             ..Mapping::default()
@@ -264,45 +216,25 @@ mod tests {
     }
 
     #[test]
-    fn named_memory_is_the_allocators() {
-        let text = head(1 << 40, MIB, "r--p", "[anon:tslab]")
-            + "Rss: 8 kB\n"
-            + &head((1 << 40) + MIB, MIB, "---p", "[anon:tslab]")
-            + &head((1 << 40) + 2 * MIB, MIB, "rw-p", "[anon:tslab]")
-            + "Rss: 40 kB\nAnonHugePages: 4 kB\n"
-            + &head(1 << 42, MIB, "rw-p", "[anon:other]");
-        let mappings = parse(&text);
-        let region = Region::find(&mappings, MIB).unwrap();
+    fn what_lies_in_the_region_is_the_allocators() {
+        let mappings = parse(&process());
+        let region = Region::find(&mappings, &place()).unwrap();
         let expected = Resident {
-            blocks_bytes: 40 << 10,
-            huge_bytes: 4 << 10,
-            records_bytes: 8 << 10,
-            swap_bytes: 0,
+            blocks_bytes: 33_000 << 10,
+            huge_bytes: 16 << 10,
+            records_bytes: 120 << 10,
+            swap_bytes: 4 * 4096,
         };
         assert_eq!(region.resident(), expected);
-        assert!(region.has(&mappings[0]) && !region.has(&mappings[3]));
+        let own: Vec<_> = mappings.iter().map(|mapping| region.has(mapping)).collect();
+        assert_eq!(own, [false, true, true, true, false, true, false, false]);
     }
 
     #[test]
-    fn memory_without_a_name_is_recognised_by_its_shape() {
-        let stack = mapping(1 << 41, 64 * MIB, "---p", 0)
-            + &mapping((1 << 41) + 64 * MIB, 128 * MIB, "rw-p", 99);
-        let text = region(1 << 40) + &head(1 << 42, MIB, "r--p", "/usr/lib/x") + &stack;
-        let mappings = parse(&text);
-        let region = Region::find(&mappings, 64 * MIB).unwrap();
-        assert_eq!(region.resident().blocks_bytes, 33_000 << 10);
-        assert_eq!(region.resident().records_bytes, 120 << 10);
-        assert_eq!(region.resident().swap_bytes, 8 * 4096);
-        assert!(Region::find(&mappings, 65 * MIB).is_none());
-        assert!(Region::find(&parse(&stack), MIB).is_none());
-        assert!(Region::find(&[], 0).is_none());
-    }
-
-    #[test]
-    fn what_touches_the_region_from_below_is_not_part_of_it() {
-        let text = mapping((1 << 40) - 4 * MIB, 4 * MIB, "rw-p", 777) + &region(1 << 40);
-        let region = Region::find(&parse(&text), 64 * MIB).unwrap();
-        assert_eq!(region.resident().records_bytes, 120 << 10);
+    fn mappings_of_another_process_have_no_region() {
+        let elsewhere = Place { region: 1 << 42..1 << 43, blocks: 1 << 42..1 << 43 };
+        assert!(Region::find(&parse(&process()), &elsewhere).is_none());
+        assert!(Region::find(&[], &place()).is_none());
     }
 
     #[test]
@@ -311,8 +243,8 @@ mod tests {
             "0-ffffffffffffffff rw-p 0 0 0\nRss: {} kB\nffffffffffffffff-0 rw-p 0 0 0\n",
             u64::MAX
         );
-        let mappings = parse(&text);
-        let region = Region::find(&mappings, 0).unwrap();
+        let all = Place { region: 0..u64::MAX, blocks: 0..u64::MAX };
+        let region = Region::find(&parse(&text), &all).unwrap();
         assert_eq!(region.resident().blocks_bytes, u64::MAX);
     }
 }

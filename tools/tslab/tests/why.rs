@@ -20,11 +20,9 @@ const KNOWN_BYTES: u64 = 419_520 + 2_432;
 fn smaps(files: &Directory, blocks_kib: u64, name: &str) -> PathBuf {
     let base = 1 << 44;
     let mappings = [
-        (base, MIB, "r--p", name, 0),
-        (base + MIB, MIB, "rw-p", name, 24),
-        (base + 2 * MIB, 30 * MIB, "---p", name, 0),
-        (base + 32 * MIB, 32 * MIB, "rw-p", name, blocks_kib),
-        (base + 64 * MIB, 64 * MIB, "---p", name, 0),
+        (base, MIB, "rw-p", "", 4),
+        (base + 16 * MIB, 32 * MIB, "rw-p", name, blocks_kib),
+        (base + 80 * MIB, MIB, "rw-p", name, 20),
         (1 << 45, MIB, "r-xp", "/usr/bin/server", 1000),
         ((1 << 45) + MIB, MIB, "rw-p", "", 80),
         (1 << 46, MIB, "rw-s", "/dev/shm/tslab.4200000000.7", 28),
@@ -125,6 +123,12 @@ fn errors_say_what_to_do() {
     assert!(other.errors.contains("it lists no mappings"), "{}", other.errors);
     fs::write(&path, "1000-2000 rw-p 0 0 0\nRss: 4 kB\n").unwrap();
     let foreign = files.run(&["why", &pid, "--smaps", &path]);
-    assert!(foreign.errors.contains("looks like the allocator's"), "{}", foreign.errors);
+    assert!(foreign.errors.contains("lies where its allocator's memory"), "{}", foreign.errors);
     assert_eq!(foreign.code, Some(2));
+    let mut older = sample(PID - 1, 7);
+    older.forget("process", "blocks_at");
+    files.add(&older);
+    let path = smaps(&files, 500, "").to_string_lossy().into_owned();
+    let silent = files.run(&["why", &(PID - 1).to_string(), "--smaps", &path]);
+    assert!(silent.errors.contains("came with the library"), "{}", silent.errors);
 }

@@ -14,7 +14,7 @@ use super::account::{Account, Kind, Part, held_by_default};
 use super::leaks::own_bytes;
 use super::{Answer, Identity, Setting, Subject};
 use crate::host::Life;
-use crate::smaps::{self, Mapping, Region};
+use crate::smaps::{self, Mapping, Place, Region};
 use crate::snapshot::{DEFAULT_EPOCH, Snapshot};
 use crate::text::{self, Align, Grid};
 
@@ -104,16 +104,32 @@ fn mappings(subject: &Subject, copy: Option<&Path>) -> Result<Vec<Mapping>> {
     smaps::of_process(subject.pid)
 }
 
+fn place(snapshot: &Snapshot) -> Option<Place> {
+    let addresses = |start: &str, bytes: &str| {
+        let start = snapshot.process_figure(start)?;
+        Some(start..start.saturating_add(snapshot.process_figure(bytes)?))
+    };
+    Some(Place {
+        region: addresses("region_at", "region_bytes")?,
+        blocks: addresses("blocks_at", "blocks_bytes")?,
+    })
+}
+
 impl Report {
     fn of(subject: &Subject, mappings: &[Mapping]) -> Result<Self> {
         let snapshot = &subject.snapshot;
-        let open_bytes = snapshot.process_figure("open_bytes").unwrap_or_default();
-        let Some(region) = Region::find(mappings, open_bytes) else {
+        let Some(place) = place(snapshot) else {
             bail!(
-                "none of the mappings of process {} looks like the allocator's, {} of blocks: \
-                 are they of another process, or of another moment?",
-                subject.pid,
-                text::bytes(Some(open_bytes))
+                "process {} does not tell where its allocator's memory lies: use the command that \
+                 came with the library of that process",
+                subject.pid
+            );
+        };
+        let Some(region) = Region::find(mappings, &place) else {
+            bail!(
+                "none of the mappings of process {} lies where its allocator's memory does: are \
+                 they of another process?",
+                subject.pid
             );
         };
         let resident = region.resident();
@@ -322,10 +338,12 @@ fn classes(snapshot: &Snapshot) -> Vec<Class> {
 #[cfg(test)]
 pub(super) fn of_any_memory(subject: &Subject) -> String {
     let memory = |rss_bytes| {
-        let (start, end) = (0, u64::MAX);
-        let mapping = Mapping { start, end, is_accessible: true, rss_bytes, ..Mapping::default() };
-        let report = Report::of(subject, &[mapping]).expect("memory that is large enough");
-        report.text() + &text::json(&report).expect("JSON")
+        let start = subject.snapshot.process_figure("region_at").unwrap_or_default();
+        let mapping = Mapping { start, end: u64::MAX, rss_bytes, ..Mapping::default() };
+        match Report::of(subject, &[mapping]) {
+            Ok(report) => report.text() + &text::json(&report).expect("JSON"),
+            Err(unknown) => unknown.to_string(),
+        }
     };
     memory(4096) + &memory(u64::MAX)
 }

@@ -248,6 +248,10 @@ fn process_fields() -> Vec<Field> {
         long("weight_bytes", GAUGE, BYTES),
         long("samples_taken", COUNTER, OBJECTS),
         long("samples_lost", COUNTER, OBJECTS),
+        long("region_at", ID, 0),
+        long("region_bytes", GAUGE, BYTES),
+        long("blocks_at", ID, 0),
+        long("blocks_bytes", GAUGE, BYTES),
     ]
 }
 
@@ -335,6 +339,9 @@ pub fn sample(pid: u32, start_ticks: u64) -> Image {
     image.set_all("process", 0, &[("open_bytes", 1 << 20), ("purges", 5)]);
     // Two in the default epoch, and one in epoch 3.
     image.set_all("process", 0, &[("large_objects", 3), ("large_bytes", 200_000 + 131_072)]);
+    let blocks = [("blocks_at", (1 << 44) + (16 << 20)), ("blocks_bytes", 64 << 20)];
+    image.set_all("process", 0, &[("region_at", 1 << 44), ("region_bytes", 128 << 20)]);
+    image.set_all("process", 0, &blocks);
     add_epoch(&mut image, 3, "batch", &[("opened_ms", TOLD_MS - 10_000), ("held_bytes", 262_144)]);
     image.set_all("epochs", 3, &[("large_objects", 1), ("large_bytes", 131_072)]);
     let closed = [("state", 1), ("opened_ms", 100), ("closed_ms", TOLD_MS - 61_000)];
