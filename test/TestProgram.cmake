@@ -31,9 +31,13 @@ endfunction()
 set(TSLAB_TEST_PRELOAD "$<TARGET_FILE:tslab_preload>"
   CACHE STRING "Library that the tests preload")
 
+# What the loader says of a library that it leaves out.
+set(not_preloaded "cannot be preloaded")
+
 # test_entry_preloaded(NAME LABEL SECONDS PROGRAM [ARGUMENT...]): the entry runs with the library
 # preloaded.
 function(test_entry_preloaded name label seconds)
   test_entry(${name} ${label} ${seconds} ${ARGN})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "LD_PRELOAD=${TSLAB_TEST_PRELOAD}")
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT "LD_PRELOAD=${TSLAB_TEST_PRELOAD}" FAIL_REGULAR_EXPRESSION "${not_preloaded}")
 endfunction()

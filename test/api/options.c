@@ -200,6 +200,7 @@ static void effect_test(const char *program) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2) check_waive();
   if (argc == 2 && argv[1][0] == '=') return mistake_make(argv[1] + 1);
   if (argc == 2) return option_print(argv[1]);
   start_test(argv[0]);
