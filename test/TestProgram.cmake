@@ -20,11 +20,12 @@ function(test_program name)
   tslab_warnings(${name})
 endfunction()
 
-# test_entry(NAME LABEL SECONDS COMMAND...): a ctest entry that may say it had to skip.
+# test_entry(NAME LABEL SECONDS COMMAND...): a ctest entry that may say it had to skip. Those that may
+# take longest begin first.
 function(test_entry name label seconds)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES
-    LABELS ${label} TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+    LABELS ${label} TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77)
 endfunction()
 
 # TSLAB_TEST_PRELOAD names another allocator to hold to the same tests.
