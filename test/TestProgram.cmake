@@ -20,8 +20,8 @@ function(test_program name)
   tslab_warnings(${name})
 endfunction()
 
-# test_entry(NAME LABEL SECONDS COMMAND...): a ctest entry that may say it had to skip. Those that may
-# take longest begin first.
+# test_entry(NAME LABEL SECONDS COMMAND...): a ctest entry that may say it had to skip. Those that
+# may take longest begin first.
 function(test_entry name label seconds)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES

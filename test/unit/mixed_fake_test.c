@@ -4,7 +4,6 @@
 #include "blocks.h"
 #include "capture.h"
 #include "epoch/inspect.h"
-#include "epoch/report.h"
 #include "state.h"
 
 enum { KIB = 1 << 10, LIMIT_64K = 64 * KIB };
@@ -378,22 +377,6 @@ static void a_block_alone_leaves_the_newest_cell(void) {
   CHECK_EQ(tsl_cell_at(cell_of(alone[2]))->older, cell_of(alone[0]));
 }
 
-// A part is told of when 256 KiB were allocated since, or freed, and not before: that costs time.
-static void parts_are_told_of_seldom(void) {
-  open_part();
-  tsl_report_start();
-  CHECK(tsl_report_is_on());
-  alloc_many(64, 4096 / 64);
-  while (heap->cell_count < 4) alloc_many(64, 1);
-  CHECK_EQ(heap->told_granules, 0);
-  while (heap->cell_count < 7) alloc_many(64, 1);
-  CHECK_GE(heap->told_granules, LIMIT_64K * 4 / 16);
-  uint64_t told = heap->told_granules;
-  fill_newest();
-  alloc_many(64, 1);
-  CHECK_EQ(heap->told_granules, told);
-}
-
 // Every alignment up to a page, for blocks of which none is a multiple of it by itself.
 static void aligned_cuts(void) {
   static const size_t sizes[] = {16, 48, 100, 1000, 4096, 8192};
@@ -694,7 +677,6 @@ int main(void) {
   RUN_UNLESS_SECURE(large_epochs_go_on_in_slabs);
   RUN_UNLESS_SECURE(a_mib_is_the_end_of_cells);
   RUN_UNLESS_SECURE(a_block_alone_leaves_the_newest_cell);
-  RUN_UNLESS_SECURE(parts_are_told_of_seldom);
   RUN_UNLESS_SECURE(aligned_cuts);
   RUN_UNLESS_SECURE(aligned_cut_opens_a_cell);
   RUN_UNLESS_SECURE(aligned_cut_after_an_empty_cell);
