@@ -13,7 +13,7 @@
 static void listen_sampled(const void *block, size_t bytes, uint64_t weight);
 static void listen_ended(uintptr_t block);
 
-#include "epoch/sample.c"
+#include "epoch/sample.c"  // NOLINT(bugprone-suspicious-include): the test is about its inside
 
 #include "alloc/fast.h"
 #include "epochs.h"
