@@ -5,40 +5,49 @@ TEST_PRESETS := release debug2 secure asan tsan clang musl
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test demo bench bench-quick lint format clean help
+.PHONY: build test demo bench bench-quick mutants lint format clean help
 
-build: ## Build the libraries and programs into build/lib and build/bin
+build: ## Build the libraries into build/lib
 	@tools/bootstrap build
-	@tools/build release
+	@tools/build release libraries
 
 test: ## Build and run every test, in every configuration
 	@tools/bootstrap build lint test
+	@python3 tools/skips.py forget
 	@for preset in $(TEST_PRESETS); do $(MAKE) --no-print-directory run-$$preset || exit; done
+	@python3 tools/skips.py tell
 
 test-%: ## Build and run the tests of one preset, such as test-asan
 	@tools/bootstrap build lint test
+	@python3 tools/skips.py forget
 	@$(MAKE) --no-print-directory run-$*
+	@python3 tools/skips.py tell
 
 run-%:
 	@tools/build $*
-	@printf '\n== tests: %s\n' $*
-	@ctest --preset $*
+	@printf '== tests: %s\n' $*
+	@ctest --preset $* --output-junit "$(CURDIR)/build/skips/$*.xml"
 
 demo: ## Redis on tslab and on its peers, memory with and without epochs, a leak that is caught
 	@tools/bootstrap build demo
-	@tools/build release
+	@tools/build release libraries lifetime_mix synthetic_bench
+	@printf '== build: the command tslab\n'
 	@tools/tslab/build
 	@python3 tools/demo.py
 
 bench: ## Measure tslab beside its peers: every table, the charts, docs/results.md
 	@tools/bootstrap build bench runner
-	@tools/build release
+	@tools/build release libraries bench/all
 	@bench/run_all.sh
 
 bench-quick: ## The same with small runs, into build/bench-quick
 	@tools/bootstrap build bench runner
-	@tools/build release
+	@tools/build release libraries bench/all
 	@bench/run_all.sh --quick
+
+mutants: ## Change the sources in many places, one at a time: the tests must notice
+	@tools/bootstrap build lint
+	@.venv/bin/python tools/mutants.py
 
 lint: ## Check layers, labels, format, types and scripts
 	@tools/bootstrap build lint

@@ -1,19 +1,27 @@
 """The table's arithmetic on made-up runs."""
 
+import math
+
+import pytest
 from measure import Run, numbers_of, pairs_of
 from peers import Allocator
 from run import plan
 from summary import (
+    JUDGES,
+    NAMED,
     Results,
     advantage,
+    degradation_row,
     geometric_mean,
     growth_row,
+    has_ratio,
     interval,
     paired_ratios,
     row_of,
+    shapes_row,
     summarise,
 )
-from work import CORE, EPOCHS, Bar, Metric, Work
+from work import CORE, EPOCHS, SHAPES, Bar, Metric, Work
 
 FASTER = Metric("rate", "M/s", Bar.AHEAD, higher_is_better=True)
 SMALLER = Metric("peak_kib", "KiB", Bar.PEAK)
@@ -49,6 +57,84 @@ def test_peak_may_be_five_percent_above_the_best() -> None:
     beyond = Results([*runs("tslab", [1], 106), *runs("a", [1], 100)])
     assert row_of(within, WORK, SMALLER).met is True
     assert row_of(beyond, WORK, SMALLER).met is False
+
+
+# Each judge on either side of its bar, and on the bar itself: limit, ours, the peer's, met or not.
+MORE = True
+LESS = False
+JUDGED = (
+    (Bar.AHEAD, MORE, 0, 101, 100, True),
+    (Bar.AHEAD, MORE, 0, 100, 100, False),
+    (Bar.AHEAD, LESS, 0, 99, 100, True),
+    (Bar.AHEAD, LESS, 0, 101, 100, False),
+    (Bar.WITHIN_10_PCT, MORE, 0, 90, 100, True),
+    (Bar.WITHIN_10_PCT, MORE, 0, 89, 100, False),
+    (Bar.AT_OR_BELOW, LESS, 0, 100, 100, True),
+    (Bar.AT_OR_BELOW, LESS, 0, 100, 99.6, True),
+    (Bar.AT_OR_BELOW, LESS, 0, 100, 99, False),
+    (Bar.PEAK, LESS, 0, 105, 100, True),
+    (Bar.PEAK, LESS, 0, 106, 100, False),
+    (Bar.AT_MOST, LESS, 5, 5, 1, True),
+    (Bar.AT_MOST, LESS, 5, 5.1, 9, False),
+    (Bar.AT_LEAST, MORE, 5, 5, 9, True),
+    (Bar.AT_LEAST, MORE, 5, 4.9, 1, False),
+    (Bar.OVER_GLIBC, LESS, 5, 105, 100, True),
+    (Bar.OVER_GLIBC, LESS, 5, 106, 100, False),
+    (Bar.TWICE, MORE, 0, 200, 100, True),
+    (Bar.TWICE, MORE, 0, 199, 100, False),
+    (Bar.TWICE, LESS, 0, 50, 100, True),
+    (Bar.TWICE, LESS, 0, 51, 100, False),
+    (Bar.WITHIN_1_PCT, MORE, 0, 99, 100, True),
+    (Bar.WITHIN_1_PCT, MORE, 0, 98.9, 100, False),
+)
+
+
+@pytest.mark.parametrize("judged", JUDGED)
+def test_judges(judged: tuple[Bar, bool, float, float, float, bool]) -> None:
+    bar, higher, limit, ours, peer, met = judged
+    metric = Metric("rate", "x", bar, limit, higher_is_better=higher)
+    work = Work("w", ("w",), ("w",), (metric,), "s")
+    told = Results([*runs("tslab", [ours]), *runs(NAMED.get(bar, "a"), [peer])])
+    assert row_of(told, work, metric).met is met
+
+
+def test_every_judge_is_tried_both_ways() -> None:
+    tried = {(bar, met) for bar, *_, met in JUDGED}
+    assert tried == {(bar, met) for bar in JUDGES for met in (True, False)}
+
+
+def test_the_best_peer_of_a_size_is_the_smallest() -> None:
+    told = Results([*runs("tslab", [1], 104), *runs("a", [1], 100), *runs("b", [1], 90)])
+    row = row_of(told, WORK, SMALLER)
+    assert (row.peer_name, row.peer, row.met) == ("b", 90, False)
+
+
+@pytest.mark.parametrize(("ours", "met"), [(119.0, True), (120.0, True), (121.0, False)])
+def test_many_threads_may_cost_a_fifth(ours: float, met: bool) -> None:
+    def run(count: int, name: str, rate: float) -> Run:
+        return Run(0, f"random_mixed_{count}", name, "1", {"rate": rate})
+
+    told = [run(256, "tslab", ours), run(8192, "tslab", 100.0)]
+    told += [run(256, "a", 150.0), run(8192, "a", 100.0)]
+    told += [run(256, "b", 200.0), run(8192, "b", 100.0)]
+    row = degradation_row(Results(told))
+    assert (row.peer_name, row.peer, row.met) == ("a", 1.5, met)
+
+
+@pytest.mark.parametrize(("ours", "met"), [(11.0, True), (10.0, False), (9.0, False)])
+def test_all_shapes_together_must_beat_the_best_peer(ours: float, met: bool) -> None:
+    def run(name: str, rate: float) -> list[Run]:
+        return [Run(0, shape.name, name, "1", {"rate": rate}) for shape in SHAPES]
+
+    row = shapes_row(Results([*run("tslab", ours), *run("a", 10.0), *run("b", 5.0)]), SHAPES)
+    assert row.peer is not None
+    assert (row.peer_name, round(row.peer, 6), row.met) == ("a", 10.0, met)
+
+
+def test_nothing_is_a_multiple_of_what_did_not_grow() -> None:
+    assert has_ratio(1.0, 2.0, [0.5])
+    assert not has_ratio(0.0, 2.0, [0.5])
+    assert not has_ratio(1.0, 2.0, [0.5, math.inf])
 
 
 def test_without_us_nothing_is_judged() -> None:

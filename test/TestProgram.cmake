@@ -20,11 +20,12 @@ function(test_program name)
   tslab_warnings(${name})
 endfunction()
 
-# test_entry(NAME LABEL SECONDS COMMAND...): a ctest entry that may say it had to skip.
+# test_entry(NAME LABEL SECONDS COMMAND...): a ctest entry that may say it had to skip. Those that
+# may take longest begin first.
 function(test_entry name label seconds)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES
-    LABELS ${label} TIMEOUT ${seconds} SKIP_RETURN_CODE 77)
+    LABELS ${label} TIMEOUT ${seconds} COST ${seconds} SKIP_RETURN_CODE 77)
   test_emulated(${name})
 endfunction()
 
@@ -32,10 +33,14 @@ endfunction()
 set(TSLAB_TEST_PRELOAD "$<TARGET_FILE:tslab_preload>"
   CACHE STRING "Library that the tests preload")
 
+# What the loader says of a library that it leaves out.
+set(not_preloaded "cannot be preloaded")
+
 # test_entry_preloaded(NAME LABEL SECONDS PROGRAM [ARGUMENT...]): the entry runs with the library
 # preloaded.
 function(test_entry_preloaded name label seconds)
   test_entry(${name} ${label} ${seconds} ${ARGN})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT
-    "${test_preload_variable}=${TSLAB_TEST_PRELOAD}")
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT "${test_preload_variable}=${TSLAB_TEST_PRELOAD}"
+    FAIL_REGULAR_EXPRESSION "${not_preloaded}")
 endfunction()

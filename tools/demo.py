@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROUNDS = 3
+ROUNDS = int(os.environ.get("DEMO_ROUNDS", "3"))
 REQUESTS = 200_000
 COMMANDS = ("set", "get", "lpush", "lpop")
 LOAD = ("-n", str(REQUESTS), "-r", "200000", "-d", "128", "-P", "16", "-c", "16")
@@ -57,6 +57,12 @@ class Arm:
 
     def rate(self, command: str) -> float:
         return statistics.median(rates[command] for rates in self.rates)
+
+
+def step(text: str) -> None:
+    """A line of progress, before what takes its time."""
+    sys.stdout.flush()
+    print(f"  .. {text}", file=sys.stderr)
 
 
 def free_port() -> int:
@@ -149,8 +155,9 @@ def table(measured: list[Arm]) -> str:
 def show_redis() -> None:
     measured = arms()
     print(f"Redis, {REQUESTS} requests a command, {ROUNDS} servers an allocator, medians:")
-    for _ in range(ROUNDS):
+    for number in range(1, ROUNDS + 1):
         for arm in measured:
+            step(f"server {number} of {ROUNDS} on {arm.name}")
             measure(arm)
     print(table(measured))
 
@@ -265,6 +272,7 @@ def chart(columns: list[Sample], top_mib: float) -> Iterator[str]:
 
 
 def show_mixes() -> None:
+    step("programs of mixed lifetimes, side by side")
     runs = run_mixes(mixes())
     top_mib = max(sample.resident_mib for run in runs for sample in run.samples)
     last_ms = max(run.end.ms for run in runs)
@@ -311,6 +319,7 @@ def ask_for_leaks(pid: int) -> str:
 
 
 def show_leak() -> None:
+    step(f"a server that leaks for {LEAK_SECONDS} s")
     with leaker() as (pid, leaked):
         print(
             f"""

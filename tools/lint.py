@@ -6,6 +6,7 @@ from the tree of sources to findings; RULES at the end lists them all.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -35,6 +36,9 @@ INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 CONDITIONAL = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif)\b")
 RAW_ATOMIC = re.compile(r"\b__atomic_\w+|\b__sync_\w+|\b__ATOMIC_\w+|<stdatomic\.h>")
 ORDERED_NAME = re.compile(r"\b(tsl_\w+_(?:acquire|release|acq_rel|seq_cst)|tsl_\w*fence\w*)\(")
+RELAXED_NAME = re.compile(r"\btsl_\w+_relaxed\(")
+ACQUIRING = re.compile(r"_(?:acquire|acq_rel)\(|fence\w*\(")
+RELEASING = re.compile(r"_(?:release|acq_rel)\(|fence\w*\(")
 PAIRS = re.compile(r"//.*\bpairs: ([a-z0-9-]+(?:, [a-z0-9-]+)*)")
 LABEL_HEADING = re.compile(r"#+ `([a-z0-9-]+)`")
 LONG_REASON = re.compile(r"\s*// long: \S")
@@ -174,6 +178,9 @@ def check_atomics(tree: Tree) -> Iterator[Finding]:
         for index, match in source.matches(ORDERED_NAME):
             if is_atomic(tree, match[1]) and not labels_on(source, index):
                 yield source.finding(index, f"{match[1]} names no partner (// pairs: x)")
+        for index, match in source.matches(RELAXED_NAME):
+            for label in labels_on(source, index):
+                yield source.finding(index, f"{match[0]}) orders nothing, yet pairs with {label}")
 
 
 def is_atomic(tree: Tree, name: str) -> bool:
@@ -195,6 +202,29 @@ def check_labels(tree: Tree) -> Iterator[Finding]:
     for label, paragraph in paragraphs.items():
         if label not in counts:
             yield paragraph.but("is used nowhere")
+
+
+def check_sides(tree: Tree) -> Iterator[Finding]:
+    """Of a label's operations one releases and one acquires; a fence does either."""
+    operations: dict[str, str] = {}
+    for label, use in label_uses(tree):
+        operations[label] = operations.get(label, "") + operation_at(tree, use)
+    uses = dict(label_uses(tree))
+    for label, text in operations.items():
+        if not ACQUIRING.search(text):
+            yield uses[label].but("is acquired by nobody")
+        if not RELEASING.search(text):
+            yield uses[label].but("is released by nobody")
+
+
+def operation_at(tree: Tree, use: Finding) -> str:
+    """The code that a label stands beside or above."""
+    lines = tree.by_path[use.path].lines
+    for line in lines[use.line - 1 :]:
+        code = line.partition("//")[0]
+        if code.strip():
+            return code
+    return ""
 
 
 def label_uses(tree: Tree) -> Iterator[tuple[str, Finding]]:
@@ -268,15 +298,40 @@ def check_unit_tests(tree: Tree) -> Iterator[Finding]:
             yield source.finding(0, f"has neither {names[0]} nor {names[1]}")
 
 
+def asserts(function: ast.FunctionDef) -> bool:
+    """Whether a test can fail by itself: an assert, or a call of pytest's (raises) or a check_*."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            return True
+        if isinstance(node, ast.Call) and re.match(
+            r"pytest\.raises|check_", ast.unparse(node.func)
+        ):
+            return True
+    return False
+
+
+def check_python_tests(tree: Tree) -> Iterator[Finding]:
+    """A test asserts something."""
+    for source in tree.sources:
+        if source.path.suffix != ".py" or not source.path.name.startswith("test_"):
+            continue
+        for node in ast.walk(ast.parse("\n".join(source.lines))):
+            is_test = isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+            if isinstance(node, ast.FunctionDef) and is_test and not asserts(node):
+                yield source.finding(node.lineno - 1, f"{node.name} asserts nothing")
+
+
 RULES: tuple[Rule, ...] = (
     check_layers,
     check_conditionals,
     check_atomics,
     check_labels,
+    check_sides,
     check_sizes,
     check_functions,
     check_words,
     check_unit_tests,
+    check_python_tests,
 )
 
 

@@ -87,10 +87,37 @@ def test_atomics_without_partner_or_past_the_door(text: str) -> None:
 
 def test_labels_with_both_sides_and_a_paragraph() -> None:
     tree = tree_of(
-        src__slab__x_c="// pairs: hand-over\n// pairs: hand-over",
+        src__slab__x_c="tsl_store_release(&x, 1);  // pairs: hand-over",
+        src__slab__y_c="// pairs: hand-over\n// Not before it.\ntsl_load_acquire(&x);",
         docs__memory_model_md="## `hand-over`",
     )
     assert messages(lint.check_labels, tree) == []
+    assert messages(lint.check_sides, tree) == []
+
+
+def test_a_label_is_released_and_acquired() -> None:
+    for missing, there in (("acquired", "store_release"), ("released", "load_acquire")):
+        line = f"tsl_{there}(&x);  // pairs: hand-over\n"
+        tree = tree_of(src__slab__x_c=2 * line, docs__memory_model_md="## `hand-over`")
+        complaint = f"label hand-over is {missing} by nobody"
+        assert messages(lint.check_sides, tree) == [f"src/slab/x.c:2: {complaint}"]
+
+
+def test_a_fence_orders_both_ways() -> None:
+    line = "tsl_fence_seq_cst();  // pairs: hand-over\n"
+    assert messages(lint.check_sides, tree_of(src__slab__x_c=2 * line)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tsl_sub_relaxed(&x, 1);  // pairs: hand-over",
+        "// pairs: hand-over\nwhile (!tsl_cas_relaxed(&x, &y, 1)) continue;",
+    ],
+)
+def test_what_pairs_is_not_relaxed(text: str) -> None:
+    tree = tree_of(src__base__atomic_h=ATOMIC_HEADER, src__slab__x_c=text)
+    assert len(messages(lint.check_atomics, tree)) == 1
 
 
 def test_labels_with_one_side_or_no_paragraph_or_no_use() -> None:
@@ -162,3 +189,22 @@ def test_the_tree_is_what_git_would_take(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     paths = [str(source.path) for source in lint.read_tree(tmp_path).sources]
     assert paths == [".gitignore", "a.c"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def test_x() -> None:\n    assert f()",
+        "def test_x() -> None:\n    with pytest.raises(ValueError):\n        f()",
+        "def f() -> None:\n    g()",
+    ],
+)
+def test_python_tests_that_assert(text: str) -> None:
+    assert messages(lint.check_python_tests, tree_of(tools__test_x_py=text)) == []
+
+
+def test_python_tests_that_do_not() -> None:
+    tree = tree_of(
+        tools__test_x_py="def test_x() -> None:\n    f()", tools__y_py="def test_y(): f()"
+    )
+    assert messages(lint.check_python_tests, tree) == ["tools/test_x.py:1: test_x asserts nothing"]

@@ -80,6 +80,8 @@ static void malloc_info_test(void) {
   text[fread(text, 1, sizeof text - 1, file)] = '\0';
   CHECK(strncmp(text, "<malloc", 7) == 0);
   xml_check(text);
+  const char *end = strstr(text, "</malloc>\n");
+  CHECK(end != NULL && end[strlen("</malloc>\n")] == '\0');
   errno = 0;
   CHECK_NE(malloc_info(1, file), 0);
   fclose(file);

@@ -267,6 +267,7 @@ static void mistake_try(const char *program, const struct mistake *mistake, cons
 
 int main(int argc, char **argv) {
   static const char *const actions[] = {"abort", "report", "ignore"};
+  if (argc == 2) check_waive();
   if (argc == 2) return mistake_make(argv[1]);
   for (int i = 0; i < MISTAKES; i++)
     for (int action = 0; action < 3; action++) mistake_try(argv[0], &mistakes[i], actions[action]);

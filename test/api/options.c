@@ -63,6 +63,7 @@ static const struct row rows[] = {
     {"purge_delay_ms:", NULL, NULL, "purge_delay_ms", DEFAULT, 1, {"purge_delay_ms"}},
     {"purge_delay_ms", NULL, NULL, "purge_delay_ms", DEFAULT, 1, {"purge_delay_ms"}},
     {"purge_delay_ms:5x", NULL, NULL, "purge_delay_ms", DEFAULT, 1, {"5x"}},
+    {"purge_delay_ms:5k", NULL, NULL, "purge_delay_ms", DEFAULT, 1, {"5k"}},
     {"thp:sometimes", NULL, NULL, "thp", DEFAULT, 1, {"never", "auto", "always"}},
     {"on_error:explode", NULL, NULL, "on_error", DEFAULT, 1, {"abort", "report", "ignore"}},
     {"verbose:maybe", NULL, NULL, "verbose", DEFAULT, 1, {"verbose", "maybe"}},
@@ -167,20 +168,45 @@ static void get_refusal_test(void) {
   CHECK(strcmp(value, "report") == 0);
 }
 
-// Set at run time, it acts at run time: this mistake is now only ignored.
-static void effect_test(void) {
+// Makes a mistake after the option was set at run time.
+static int mistake_make(const char *reaction) {
   _Alignas(16) static char foreign[64];
-  CHECK_EQ(SYMBOL(tslab_option_set)("on_error", "ignore"), 0);
-  free(foreign);
   CHECK_EQ(SYMBOL(tslab_option_set)("on_error", "abort"), 0);
+  CHECK_EQ(SYMBOL(tslab_option_set)("on_error", reaction), 0);
+  free(foreign);
+  dprintf(STDOUT_FILENO, "survived");
+  return 0;
+}
+
+static void nothing_set(const void *unused) {
+  (void)unused;
+  unsetenv("TSLAB_CONF");
+}
+
+static void mistake_check(const char *program, const char *argument, int lines, const char *said) {
+  struct child child;
+  child_run(&child, program, argument, nothing_set, NULL);
+  check_context_set("%s", argument);
+  CHECK_EQ(lines_of(child.errors), lines);
+  CHECK(strcmp(child.output, said) == 0);
+  CHECK(*said != '\0' ? child_ended_well(&child) : child_ended_by(&child, SIGABRT));
+}
+
+// Set at run time, it acts at run time.
+static void effect_test(const char *program) {
+  mistake_check(program, "=ignore", 0, "survived");
+  mistake_check(program, "=report", 1, "survived");
+  mistake_check(program, "=abort", 1, "");
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2) check_waive();
+  if (argc == 2 && argv[1][0] == '=') return mistake_make(argv[1] + 1);
   if (argc == 2) return option_print(argv[1]);
   start_test(argv[0]);
   set_test();
   set_refusal_test();
   get_refusal_test();
-  effect_test();
+  effect_test(argv[0]);
   return 0;
 }

@@ -61,9 +61,20 @@ static void small_things_test(void) {
   tslab_free(NULL);
   CHECK_EQ(errno, EXDEV);
   CHECK_EQ(tslab_usable_size(NULL), 0);
-  int released = tslab_trim(0);
-  CHECK(released == 0 || released == 1);
   CHECK_THAT(strcmp(tslab_version(), TSLAB_VERSION) == 0, "%s", tslab_version());
+}
+
+// What a trim says, the system can see: memory that was free is resident no more.
+static void trim_test(void) {
+  void *block = tslab_malloc(16 * MIB);
+  CHECK(block != NULL);
+  memset(block, 1, 16 * MIB);
+  tslab_trim(0);
+  size_t resident = process_resident_bytes();
+  tslab_free(block);
+  CHECK_EQ(tslab_trim(0), 1);
+  CHECK_LE(process_resident_bytes() + 15 * MIB, resident);
+  CHECK_EQ(tslab_trim(0), 0);
 }
 
 static const char *library_of(void *function) {
@@ -78,6 +89,8 @@ static void alone_test(void) {
   const char *library = library_of(dlsym(RTLD_DEFAULT, "malloc"));
   CHECK_THAT(strstr(library, "tslab") == NULL, "malloc comes from %s", library);
   void *ours = tslab_malloc(100), *theirs = malloc(100);
+  CHECK(ours != NULL && theirs != NULL);
+  CHECK_EQ(tslab_usable_size(ours), tslab_good_size(100));
   tslab_free(ours);
   free(theirs);
 }
@@ -88,11 +101,14 @@ static void preloaded_test(void) {
   CHECK_THAT(strstr(library, "tslab-preload") != NULL, "tslab_malloc comes from %s", library);
   for (size_t size = 0; size <= 64 * MIB; size = size * 2 + 1) {
     void *first = tslab_malloc(size), *second = malloc(size);
+    CHECK(first != NULL && second != NULL);
     CHECK_EQ(malloc_usable_size(first), tslab_usable_size(second));
-    free(first);
-    tslab_free(second);
-    tslab_free(realloc(tslab_malloc(size), size + 1));
-    free(tslab_realloc(malloc(size), size + 1));
+    first = realloc(first, size + 1);
+    second = tslab_realloc(second, size + 1);
+    CHECK_GE(tslab_usable_size(first), size + 1);
+    CHECK_GE(malloc_usable_size(second), size + 1);
+    tslab_free(first);
+    free(second);
   }
 }
 
@@ -103,7 +119,10 @@ int main(int argc, char **argv) {
   aligned_test();
   refusal_test();
   small_things_test();
-  if (strcmp(argv[1], "alone") == 0) alone_test();
-  if (strcmp(argv[1], "preloaded") == 0) preloaded_test();
+  trim_test();
+  bool is_alone = strcmp(argv[1], "alone") == 0;
+  CHECK(is_alone || strcmp(argv[1], "preloaded") == 0);
+  if (is_alone) alone_test();
+  if (!is_alone) preloaded_test();
   return 0;
 }

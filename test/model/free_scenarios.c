@@ -56,6 +56,23 @@ static void closed_cell(void) {
 // A block of an older cell and one of the newest.
 static void cells_2(void) { prepare_cells(5, BLOCK_BYTES); }
 
+// A block that two threads free counts once: the other free is a mistake that is noticed.
+static void *freed_twice;
+static void cell_2_and_a_mistake(void) {
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
+  cell_2();
+  freed_twice = blocks[0];
+  blocks[0] = NULL;
+}
+static void free_twice(void) { tslab_free(freed_twice); }
+
+static void one_is_left(void) {
+  tslab_survivors survivors = tslab_epoch_close(epoch);
+  EXPECT(survivors.error == 0);
+  EXPECT(survivors.objects == 1);
+  free_rest();
+}
+
 // What outlived its epoch, while somebody gives pages of it back.
 static void look(void) { tsl_remains_step(); }
 static void closed_cells(void) {
@@ -80,6 +97,10 @@ const struct model_scenario free_scenarios[] = {
     {.name = "cell-seal", .prepare = cell_2, .threads = {close_counted, free_0, free_1}},
     {.name = "cell-seal-by-other", .prepare = cell_2, .threads = {free_0, free_1, close_counted}},
     {.name = "cell-sealed-last", .prepare = closed_cell, .threads = {free_0, free_1, free_2}},
+    {.name = "cell-freed-twice",
+     .prepare = cell_2_and_a_mistake,
+     .threads = {NULL, free_twice, free_twice},
+     .finish = one_is_left},
     {.name = "cells-seal",
      .prepare = cells_2,
      .threads = {free_0, free_4, close_counted},

@@ -59,6 +59,7 @@ static void opened(void) {
   CHECK_EQ(tsl_cell_at(cell)->granules, 0);
   CHECK(tsl_cell_at(cell)->newer == 0 && tsl_cell_at(cell)->older == 0);
   CHECK_EQ(tsl_cell_out(cell), 0);
+  CHECK_EQ(tsl_cell_sealed_out(cell), 0);
 }
 
 static void cleared(void) {

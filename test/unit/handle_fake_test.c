@@ -1,5 +1,6 @@
 #include "base/options.h"
 #include "epochs.h"
+#include "os/os.h"
 #include "os_fake.h"
 #include "threads.h"
 
@@ -157,6 +158,30 @@ static void wrong_handles_are_refused(void) {
   CHECK(tslab_handle_get(right) == right.block);
 }
 
+// The first stamp of a process whose system gives another random number.
+static uint64_t first_stamp(unsigned numbers_before) {
+  int ends[2], status;
+  uint64_t stamp = 0;
+  CHECK(pipe(ends) == 0);
+  pid_t child = fork();
+  CHECK_GE(child, 0);
+  if (child == 0) {
+    while (numbers_before-- > 0) tsl_os_random();
+    tslab_handle handle = alloc(epochs_open(), BYTES);
+    CHECK_EQ(write(ends[1], &handle.stamp, sizeof handle.stamp), sizeof handle.stamp);
+    _exit(EXIT_SUCCESS);
+  }
+  CHECK_EQ(read(ends[0], &stamp, sizeof stamp), sizeof stamp);
+  CHECK_EQ(waitpid(child, &status, 0), child);
+  CHECK_EQ(status, 0);
+  return stamp;
+}
+
+static void stamps_differ_between_processes(void) {
+  CHECK(first_stamp(0) == first_stamp(0));
+  CHECK(first_stamp(0) != first_stamp(1));
+}
+
 static void check_alloc_refused(tslab_epoch epoch, size_t bytes, int error) {
   errno = 0;
   tslab_handle handle = tslab_handle_alloc(epoch, bytes);
@@ -238,6 +263,7 @@ int main(void) {
   RUN(survivors_keep_their_handles);
   RUN(released_objects_are_gone);
   RUN(wrong_handles_are_refused);
+  RUN(stamps_differ_between_processes);
   RUN(allocation_is_refused);
   RUN(threads_free_each_object_once);
   RUN(threads_live_by_handles);

@@ -45,6 +45,25 @@ static void sleepers_memory_goes_back(void) {
   free_many();
 }
 
+// Looks at the clock come half as often where they were too early, twice as often where they were
+// late, and as often as before where they were right.
+static void looks_follow_the_clock(void) {
+  static const struct {
+    int late_ms;
+    uint16_t pace, then;
+  } cases[] = {{-1, 64, 128}, {-1, 512, 512}, {0, 64, 64}, {1, 64, 32}, {1, 16, 16}};
+  open_heaps();
+  os_fake.now_ms = 1000;
+  unsigned class = tsl_sizeclass_of(64);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    heap->awake = true;
+    heap->pace = cases[i].pace;
+    heap->store->sparse_due_ms = os_fake.now_ms - (uint64_t)cases[i].late_ms;
+    tsl_heap_recount(heap, class, NULL);
+    CHECK_EQ(heap->pace, cases[i].then);
+  }
+}
+
 // Exact number of allocations of a class.
 static uint64_t allocations(unsigned class) {
   uint64_t taken = heap->store->allocations[class] - tsl_bin_until(&heap->bins[class]);
@@ -610,6 +629,7 @@ int main(void) {
   RUN(interior_pointers_are_reported);
   RUN_UNLESS_SECURE(broken_links_are_reported);
   RUN(owned_heaps_are_not_looked_at);
+  RUN_UNLESS_SECURE(looks_follow_the_clock);
   RUN(empty_heap_stays_empty);
   RUN(random_operations);
   RUN(broken_heaps_are_found);

@@ -348,6 +348,35 @@ static void large_epochs_go_on_in_slabs(void) {
   state_check();
 }
 
+// With cells of 64 KiB alone, 16 of them are a MiB to the byte.
+static void a_mib_is_the_end_of_cells(void) {
+  open_with((tslab_epoch_options){.first_cell_bytes = LIMIT_64K});
+  for (void *block = alloc(64); in_cell(block); block = alloc(64)) CHECK_LE(block_count++, 20000);
+  CHECK_EQ(block_count, 16 * LIMIT_64K / 64);
+  CHECK_EQ(heap->cell_pages, 256);
+  state_check();
+}
+
+// Blocks that have a cell each stand behind the cell that is being cut.
+static void a_block_alone_leaves_the_newest_cell(void) {
+  open_part();
+  void *alone[3];
+  alloc_many(64, 1);
+  tsl_cell_number newest = heap->cells;
+  for (unsigned i = 0; i < 3; i++) {
+    alone[i] = tsl_mixed_alone(heap, tsl_sizeclass_of(64));
+    CHECK(alone[i] != NULL);
+    CHECK_EQ(heap->cells, newest);
+    CHECK_EQ(tsl_cell_at(newest)->older, cell_of(alone[i]));
+    state_check();
+  }
+  CHECK_EQ(heap->cells_oldest, cell_of(alone[0]));
+  tsl_fast_free(alone[1]);
+  state_check();
+  CHECK_EQ(heap->cell_count, 3);
+  CHECK_EQ(tsl_cell_at(cell_of(alone[2]))->older, cell_of(alone[0]));
+}
+
 // Every alignment up to a page, for blocks of which none is a multiple of it by itself.
 static void aligned_cuts(void) {
   static const size_t sizes[] = {16, 48, 100, 1000, 4096, 8192};
@@ -646,6 +675,8 @@ int main(void) {
   RUN_UNLESS_SECURE(more_than_half_dead_go_on_in_slabs);
   RUN_UNLESS_SECURE(young_epochs_keep_cells);
   RUN_UNLESS_SECURE(large_epochs_go_on_in_slabs);
+  RUN_UNLESS_SECURE(a_mib_is_the_end_of_cells);
+  RUN_UNLESS_SECURE(a_block_alone_leaves_the_newest_cell);
   RUN_UNLESS_SECURE(aligned_cuts);
   RUN_UNLESS_SECURE(aligned_cut_opens_a_cell);
   RUN_UNLESS_SECURE(aligned_cut_after_an_empty_cell);

@@ -225,6 +225,22 @@ static void no_part_in_cells_is_far_behind(void) {
   check_part_in_cells(8192);
 }
 
+// A part in cells is told of when 256 KiB were allocated since, and not before: that costs time.
+static void parts_in_cells_are_told_of_seldom(void) {
+  tslab_scope scope;
+  open_homes();
+  tsl_report_start();
+  epochs_enter(&scope, epochs_open());
+  const struct tsl_heap *part = tsl_heap_current;
+  while (part->cell_count < 4) alloc(64);
+  CHECK_EQ(part->told_granules, 0);
+  while (part->cell_count < 7) alloc(64);
+  CHECK_GE(part->told_granules, (256 << 10) / 16);
+  uint64_t told = part->told_granules;
+  while (part->cell_count < 8) alloc(64);
+  CHECK_EQ(part->told_granules, told);
+}
+
 int main(void) {
   RUN(no_class_is_far_behind);
   RUN_UNLESS_SECURE(no_part_of_sampled_blocks_is_far_behind);
@@ -235,5 +251,6 @@ int main(void) {
   RUN_UNLESS_SECURE(a_part_that_others_free_is_not_far_behind);
   RUN(a_scope_that_only_freed_tells_when_it_is_left);
   RUN_UNLESS_SECURE(no_part_in_cells_is_far_behind);
+  RUN_UNLESS_SECURE(parts_in_cells_are_told_of_seldom);
   return test_status();
 }

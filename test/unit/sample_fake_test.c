@@ -43,6 +43,8 @@ static struct totals totals(void) {
   for (uint32_t i = 1; i < tsl_mirror_tables[TSL_ROWS_sites].ready; i++) {
     const struct tsl_sites_row *site = TSL_ROW(sites, i);
     if (site->depth == 0) continue;
+    if (site->class < TSL_CLASSES)
+      CHECK_EQ(site->bytes, site->allocations * tsl_sizeclasses[site->class].bytes);
     totals.allocations += site->allocations;
     totals.bytes += site->bytes;
     totals.frees += site->frees;
@@ -342,6 +344,8 @@ static void the_file_can_ask(void) {
   free_all(4000, 64);
   alloc(4000, 64);
   alloc(4000, 64);
+  // of hot blocks, too: the thread looks up from them seldom
+  for (unsigned i = 0; i < 40000; i++) tsl_fast_free(tsl_fast_malloc(16));
   CHECK_EQ(totals().allocations, taken);
   CHECK_EQ(totals().live, totals().allocations - totals().frees);
 }
@@ -462,6 +466,7 @@ static void samples_of_large_blocks_are_bounded(void) {
   }
   CHECK((double)process()->samples_taken <= 1.5 * SECONDS * RATE);
   CHECK(fabs((double)totals().allocations - SECONDS * 1000) <= 4 * 10 * sqrt(SECONDS * RATE));
+  CHECK_EQ(totals().bytes, totals().allocations * tslab_good_size(10 * MEAN));
   CHECK_EQ(totals().live, 0);
 }
 

@@ -2,10 +2,18 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as units from "@grafana/grafana-foundation-sdk/units";
-import { type Dashboard, DASHBOARDS, FILES, type Panel, type Variable } from "../generated.js";
+import {
+  type Dashboard,
+  DASHBOARDS,
+  FILES,
+  type Panel,
+  type Target,
+  type Variable,
+} from "../generated.js";
 import { metricOf } from "../metrics.js";
 import { parse } from "../parse.js";
 import { assertKnown } from "./known.js";
+import { SHOWN } from "./shown.js";
 
 const UNITS = new Set<unknown>(Object.values(units));
 
@@ -26,6 +34,28 @@ const unitsOf = ({ fieldConfig }: Panel): unknown[] => [
     .filter(({ id }) => id === "unit")
     .map(({ value }) => value),
 ];
+
+const seriesOf = ({ expr }: Target): string[] => [
+  ...new Set(parse(expr).selectors.map(({ series }) => series)),
+];
+
+/** A line of shown.ts: legends that only name labels are left out. */
+function lineOf(target: Target): string {
+  const { legendFormat = "" } = target;
+  const isFixed = legendFormat !== "" && !/{{|^__auto$/.test(legendFormat);
+  return `${isFixed ? `${legendFormat}: ` : ""}${seriesOf(target).join(" ")}`;
+}
+
+/** The units that metrics have where a panel has this one; ratios and tables have any. */
+const METRIC_UNITS: Readonly<Record<string, readonly string[]>> = {
+  bytes: ["bytes"],
+  binBps: ["bytes"],
+  s: ["seconds"],
+  short: ["", "objects"],
+  ops: ["", "objects"],
+  cps: ["", "objects"],
+  reqps: [""],
+};
 
 for (const dashboard of DASHBOARDS) {
   const panels = dashboard.panels.filter(({ type }) => type !== "row");
@@ -80,6 +110,22 @@ for (const dashboard of DASHBOARDS) {
     test("panel-units-rule", () => {
       for (const panel of panels) {
         for (const unit of unitsOf(panel)) assert.ok(UNITS.has(unit), `${unit}`);
+      }
+    });
+
+    test("a panel shows what its title says", () => {
+      const shown = panels.map(({ title, targets = [] }) => [title, targets.map(lineOf)]);
+      assert.deepEqual(Object.fromEntries(shown), SHOWN[dashboard.title]);
+    });
+
+    test("a panel's unit is its metrics'", () => {
+      for (const panel of panels) {
+        const wanted = METRIC_UNITS[panel.fieldConfig?.defaults.unit ?? "none"];
+        if (wanted === undefined) continue;
+        for (const series of (panel.targets ?? []).flatMap(seriesOf)) {
+          if (series.endsWith("_bucket")) continue;
+          assert.ok(wanted.includes(metricOf(series)?.unit ?? "?"), `${panel.title}: ${series}`);
+        }
       }
     });
 
