@@ -16,9 +16,7 @@ set(emulator_lacks
   # A /proc/PID/stat of another process that agrees with that process's own.
   api.statistics_in_c.preload api.statistics_in_c.archive
   # Quick starts: a hundred programs each, which run once, preloaded.
-  api.misuse.archive api.epoch_misuse_in_c.archive api.options.archive
-  # Room for 100,000 epochs, which are more than a reservation of 16 GiB has.
-  api.epoch_memory_in_c.preload api.epoch_memory_in_c.archive)
+  api.misuse.archive api.epoch_misuse_in_c.archive api.options.archive)
 
 # With pages larger than the machine's (preset aarch64-64k leaves out the label not-64k).
 set(emulator_lacks_with_large_pages

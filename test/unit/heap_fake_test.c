@@ -55,11 +55,16 @@ static void looks_follow_the_clock(void) {
   open_heaps();
   os_fake.now_ms = 1000;
   unsigned class = tsl_sizeclass_of(64);
+  void *last = alloc(64), *block = alloc(64);
+  tsl_fast_free(last);  // a bin keeps its last block for last
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tsl_fast_free(block);
     heap->awake = true;
     heap->pace = cases[i].pace;
     heap->store->sparse_due_ms = os_fake.now_ms - (uint64_t)cases[i].late_ms;
-    tsl_heap_recount(heap, class, NULL);
+    heap->store->seen[class] -= heap->bins[class].until;
+    heap->bins[class].until = 0;  // the next hot block is due
+    block = alloc(64);
     CHECK_EQ(heap->pace, cases[i].then);
   }
 }
