@@ -1,11 +1,11 @@
 # The front door: each target installs what it misses, then hands over to CMake or to a script.
 # One configuration alone: make test-asan; one suite alone: ctest --preset release -L unit.
 
-TEST_PRESETS := release debug2 secure asan tsan clang musl
+TEST_PRESETS := release debug2 secure asan tsan clang musl aarch64
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test demo bench bench-quick mutants lint format clean help
+.PHONY: build test soak demo bench bench-quick mutants lint format clean help
 
 build: ## Build the libraries into build/lib
 	@tools/bootstrap build
@@ -44,6 +44,11 @@ bench-quick: ## The same with small runs, into build/bench-quick
 	@tools/bootstrap build bench runner
 	@tools/build release libraries bench/all
 	@bench/run_all.sh --quick
+
+soak: ## Fork 100,000 times in the middle of everything, and behind each instruction
+	@tools/bootstrap build
+	@tools/build release libraries stress_fork_anywhere fork_steps_test
+	@tools/soak
 
 mutants: ## Change the sources in many places, one at a time: the tests must notice
 	@tools/bootstrap build lint

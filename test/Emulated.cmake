@@ -11,6 +11,10 @@ set(emulator_lacks
   unit.os_linux_test api.new_handler_frees.preload api.new_handler_frees.archive
   # Return addresses where x86-64 has them: such stacks are not recalled elsewhere.
   unit.sites_fake_test
+  # Resident memory, of which the kernel counts the emulator's own, and mincore.
+  api.aligned.preload api.aligned.archive api.prefixed.alone api.prefixed.preload
+  api.epoch_memory_in_c.preload api.epoch_memory_in_c.archive
+  api.realloc_moves.preload api.realloc_moves.archive
   # Programs that run with raised privileges.
   api.privileged
   # A /proc/PID/stat of another process that agrees with that process's own.

@@ -8,7 +8,7 @@
 // handlers: a library that is loaded before the program's own code has handlers that allocate.
 // signals: a handler forks that interrupts malloc, or a fork. Some children end there, others go on
 // with what was interrupted.
-// all: everything at once.
+// all: each of these, with the threads that print.
 //
 // A child that hangs ends by an alarm; a parent that hangs is ended by ctest.
 #include <pthread.h>
@@ -229,6 +229,7 @@ int main(int count, char **texts) {
       CHECK_EQ(pthread_create(&printers[i], NULL, printer_run, (void *)(i + 1)), 0);
   }
   if (arguments.stdio || arguments.handlers) forks_by_calls();
+  fork_handlers_allocate(false);  // in a signal handler no program may allocate
   if (arguments.signals) forks_by_signals();
   atomic_store(&stopped, true);
   for (int i = 0; i < PRINTERS && arguments.stdio; i++)
