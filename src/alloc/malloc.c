@@ -65,7 +65,7 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block 
   block->mark += (uintptr_t)heap + is_due;
   bin->until++;
   if (block->mark != (uintptr_t)heap) return malloc_after_damage(heap, place);
-  return tsl_heap_pop(heap, (unsigned)(place / sizeof(struct tsl_bin)));
+  return tsl_heap_pop_sampled(heap, (unsigned)(place / sizeof(struct tsl_bin)));
 }
 
 // Programs that allocate many blocks before they free any live on this, and young epochs on cells.
@@ -132,11 +132,11 @@ void *tsl_calloc_large(size_t bytes) {
   return memset(block, 0, bytes);
 }
 
+// Of two threads that free the block, one takes its entry.
 static void free_large(void *block) {
-  if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) {
-    tsl_misuse_interior(block);
-    return;
-  }
+  if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) return tsl_misuse_interior(block);
+  if (tsl_exchange_relaxed(tsl_map_entry(tsl_unit_of(block)), 0) == 0)
+    return tsl_misuse_twice(block);
   tsl_large_list_free(block);
 }
 

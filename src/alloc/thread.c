@@ -20,13 +20,28 @@ static pthread_key_t exit_key;
 // Set once the thread's destructor ran: from then on nobody may tell us of the thread's end.
 static TSL_TLS bool exiting;
 
+static void heap_leave(struct tsl_heap *heap) {
+  tsl_busy_begin();
+  tsl_heap_current = &tsl_heap_empty;
+  tsl_heap_pool(heap);
+  tsl_busy_end();
+}
+
+// NULL when memory is out.
+static struct tsl_heap *heap_enter(void) {
+  tsl_busy_begin();
+  struct tsl_heap *heap = tsl_heap_take();
+  if (heap != NULL) tsl_heap_current = heap;
+  tsl_busy_end();
+  return heap;
+}
+
 // Later destructors may still allocate and free: allocations then borrow a heap for one call, and
 // frees are those of a thread without a heap.
 static void thread_exit(void *heap) {
   exiting = true;
   if (tsl_heap_current != heap || tsl_heap_current->depth != 0) tsl_scope_leave_all(heap);
-  tsl_heap_current = &tsl_heap_empty;
-  tsl_heap_pool(heap);
+  heap_leave(heap);
 }
 
 static bool library_init_locked(void) {
@@ -55,10 +70,9 @@ static bool library_init(void) {
 
 bool tsl_thread_enter(struct tsl_lease *lease) {
   int saved = errno;
-  struct tsl_heap *heap = library_init() ? tsl_heap_take() : NULL;
+  struct tsl_heap *heap = library_init() ? heap_enter() : NULL;
   if (heap == NULL) return false;
   lease->heap = exiting ? heap : NULL;
-  tsl_heap_current = heap;
   if (!exiting) pthread_setspecific(exit_key, heap);
   errno = saved;
   return true;
@@ -70,9 +84,7 @@ bool tsl_thread_join(void) {
 }
 
 void tsl_thread_leave(struct tsl_lease *lease) {
-  if (lease->heap == NULL) return;
-  tsl_heap_current = &tsl_heap_empty;
-  tsl_heap_pool(lease->heap);
+  if (lease->heap != NULL) heap_leave(lease->heap);
 }
 
 // Who was initialising had not handed out anything: it is done again from the start.

@@ -48,6 +48,18 @@ static inline void tsl_lock_release(struct tsl_lock *lock) {
   tsl_locks_held--;
 }
 
+// Between these two a heap is neither the thread's nor the pool's. A signal handler that forks leaves
+// heaps alone then, as if the thread held a lock.
+static inline void tsl_busy_begin(void) {
+  tsl_locks_held++;
+  tsl_compiler_fence();  // pairs: locks-held
+}
+
+static inline void tsl_busy_end(void) {
+  tsl_compiler_fence();  // pairs: locks-held
+  tsl_locks_held--;
+}
+
 // Tries for a moment: long enough for a holder that runs, not for one that the system has set
 // aside.
 static inline bool tsl_lock_try_briefly(struct tsl_lock *lock) {

@@ -21,6 +21,12 @@ static inline void tsl_stack_push(struct tsl_stack *stack, uint32_t number, tsl_
   } while (!tsl_cas_release(&stack->head, &head, next));  // pairs: stack
 }
 
+// In the child of a fork, where nobody else uses the stack but perhaps who was interrupted in it.
+static inline void tsl_stack_clear(struct tsl_stack *stack) {
+  uint64_t head = tsl_load_relaxed(&stack->head);
+  tsl_store_relaxed(&stack->head, (head | UINT32_MAX) + 1);
+}
+
 // 0 when the stack is empty.
 static inline uint32_t tsl_stack_pop(struct tsl_stack *stack, tsl_stack_link *link) {
   uint64_t head = tsl_load_acquire(&stack->head), next;  // pairs: stack

@@ -178,8 +178,11 @@ bool tsl_epoch_claim_release(tslab_epoch id) {
   return true;
 }
 
-// A thread that a fork took may have charged the epoch for memory that it never got.
+// A thread that a fork took may have charged the epoch for memory that it never got, and left its
+// large blocks half counted.
 static void epoch_forget_lost(uint32_t slot) {
+  tsl_store_relaxed(&tsl_epoch_at(slot)->large_blocks, 0);
+  tsl_epoch_at(slot)->large_bytes = 0;
   size_t lost = tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes);
   if (lost != 0) tsl_epoch_discharge_chain(slot, lost);
 }

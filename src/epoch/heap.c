@@ -60,6 +60,7 @@ static void store_open(struct tsl_heap *heap, uint32_t number) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     store->allocations[class] = tsl_bin_until(&heap->bins[class]);
     store->seen[class] = heap->bins[class].until;
+    heap->bins[class].room = (int32_t)tsl_bin_limit(class);  // B5: what was taken is forgotten
     store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
     store->tallies[class] = tsl_tally_new(class);
   }
@@ -364,10 +365,6 @@ void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code) {
   heap_put_hot(heap, class, block);
 }
 
-TSL_NOINLINE void tsl_heap_put_marked(struct tsl_heap *heap, void *block, size_t code) {
-  tsl_heap_put_full(heap, block, code);
-}
-
 // Puts up to `most` hot blocks of a class back into their slabs.
 static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
   for (; most != 0; most--) {
@@ -571,15 +568,29 @@ bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void 
   return true;
 }
 
-void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
+// A block of the bin; NULL when it has no more than its last one. `*is_due`: the counters are.
+static void *heap_pop_hot(struct tsl_heap *heap, unsigned class, bool *is_due) {
   struct tsl_bin *bin = &heap->bins[class];
-  struct tsl_stock *stock = &heap->store->stocks[class];
   void *block = tsl_bin_ends(heap, bin) ? NULL : tsl_bin_pop(heap, class);
-  if (block != NULL) {
-    bin->room--;
-    if (--bin->until == UINT32_MAX) return heap_counted(heap, class, block);
-    return block;
-  }
+  if (block == NULL) return NULL;
+  bin->room--;
+  *is_due = --bin->until == UINT32_MAX;
+  return block;
+}
+
+void *tsl_heap_pop_sampled(struct tsl_heap *heap, unsigned class) {
+  bool is_due = false;
+  void *block = heap_pop_hot(heap, class, &is_due);
+  if (block == NULL) return tsl_heap_pop(heap, class);
+  return is_due ? heap_counted(heap, class, block) : block;
+}
+
+void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
+  struct tsl_stock *stock = &heap->store->stocks[class];
+  bool is_due = false;
+  void *block = heap_pop_hot(heap, class, &is_due);
+  if (is_due) heap_recount(heap, class);
+  if (block != NULL) return block;
   if (stock->run != 0 || (stock->rest != 0 && tsl_stock_run(stock))) return tsl_stock_pop(stock);
   return heap_refill_from_slab(heap, class, 0);
 }

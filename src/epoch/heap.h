@@ -202,11 +202,9 @@ TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 // Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
-// The same for a block whose bin seemed full when one was taken from its `room`.
+// The same for a block whose bin seemed full when one was taken from its `room`, or whose mark says
+// that it may be free.
 TSL_HIDDEN void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code);
-
-// The same for a block whose mark says that it may be free.
-TSL_HIDDEN void tsl_heap_put_marked(struct tsl_heap *heap, void *block, size_t code);
 
 // Whether a block that carries a mark of its heap is free. Owner only.
 TSL_HIDDEN bool tsl_heap_has_free(struct tsl_heap *heap, unsigned class, const void *block);
@@ -218,6 +216,9 @@ TSL_HIDDEN bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned c
 // A block of the class that lies in a slab, at a multiple of the class's size; NULL when memory is
 // out. Owner only.
 TSL_HIDDEN void *tsl_heap_pop(struct tsl_heap *heap, unsigned class);
+
+// The same, unless the block is to be sampled: then it is another one, which lies in a cell.
+TSL_HIDDEN void *tsl_heap_pop_sampled(struct tsl_heap *heap, unsigned class);
 
 // Puts a live block on the heap's bin, or one of the heap's own back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block);

@@ -343,21 +343,12 @@ static unsigned mark_remote(uint8_t *granule,  // NOLINT(readability-non-const-p
   return is_block(block, byte) ? byte : 0;
 }
 
-// The same in a sealed cell, where all have been counted.
-static unsigned mark_sealed(uint8_t *granule,  // NOLINT(readability-non-const-parameter)
-                            const void *block) {
-  unsigned byte = tsl_load_relaxed(granule);
-  if (!is_block(block, byte)) return 0;
-  tsl_store_relaxed(granule, (uint8_t)(byte | TSL_CELL_FREED));
-  return byte;
-}
-
 // `owner`: the heap whose cell it is; 0 when it is sealed.
 TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, void *block) {
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t epoch = cell->epoch, sample = cell->sample;
   uint8_t *granule = tsl_granule_at((uintptr_t)block);
-  unsigned byte = owner == 0 ? mark_sealed(granule, block) : mark_remote(granule, block);
+  unsigned byte = mark_remote(granule, block);
   if (byte == 0) return tsl_mixed_free_nothing(block);
   if ((byte & TSL_CELL_COUNTED) != 0) {
     tsl_report_survivor_freed(epoch, tsl_granule_class(byte));

@@ -1,6 +1,7 @@
 #include "epoch/pool.h"
 
 #include "base/atomic.h"
+#include "base/lock.h"
 #include "base/stack.h"
 #include "epoch/epoch.h"
 #include "epoch/home_units.h"
@@ -40,9 +41,10 @@ static struct tsl_heap *pool_take(void) {
   return below;
 }
 
+// In this order: a heap that may be claimed is in the pool (epoch/orphans.c).
 static void pool_give(struct tsl_heap *heap) {
-  heap_unclaim(heap);
   tsl_stack_push(&pool, heap->number, pool_link);
+  heap_unclaim(heap);
 }
 
 struct tsl_heap *tsl_heap_take(void) {
@@ -107,12 +109,7 @@ void tsl_heap_pool(struct tsl_heap *heap) {
   pool_give(heap);
 }
 
-// Looks at the next heap, when it has no thread; each comes to its turn, and none is moved.
-void tsl_heap_look_at_pool(void) {
-  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
-  if (heaps == 0) return;
-  struct tsl_heap *heap = tsl_heap_at(tsl_add_relaxed(&look_next, 1) % heaps + 1);
-  if (!heap_claim(heap, TSL_HEAP_LOOKED_AT)) return;
+static void heap_look_at(struct tsl_heap *heap) {
   tsl_store_relaxed(&heap->inside, 1);
   tsl_heap_look_at_ready(heap, LOOK_BUDGET);
   tsl_heap_rest(heap);
@@ -124,14 +121,26 @@ void tsl_heap_look_at_pool(void) {
   heap_unclaim(heap);
 }
 
+// Looks at the next heap, when it has no thread; each comes to its turn, and none is moved.
+void tsl_heap_look_at_pool(void) {
+  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
+  if (heaps == 0) return;
+  struct tsl_heap *heap = tsl_heap_at(tsl_add_relaxed(&look_next, 1) % heaps + 1);
+  tsl_busy_begin();
+  if (heap_claim(heap, TSL_HEAP_LOOKED_AT)) heap_look_at(heap);
+  tsl_busy_end();
+}
+
 static void pool_visit(void (*visit)(struct tsl_heap *)) {
   struct tsl_stack visited = {0};
+  tsl_busy_begin();
   for (struct tsl_heap *heap; (heap = pool_take()) != NULL;) {
     visit(heap);
     tsl_stack_push(&visited, heap->number, pool_link);
   }
   for (uint32_t number; (number = tsl_stack_pop(&visited, pool_link)) != 0;)
     pool_give(tsl_heap_at(number));
+  tsl_busy_end();
 }
 
 // Blocks of one heap's slabs may rest in the bins of others: all bins first.
@@ -144,4 +153,5 @@ void tsl_heap_collect_all(void) {
   if (has_home) tsl_heap_collect(home);
 }
 
-void tsl_heap_forget_pool(void) { pool = (struct tsl_stack){0}; }
+// The head goes on changing: a pop that a signal handler interrupted must fail.
+void tsl_heap_forget_pool(void) { tsl_stack_clear(&pool); }

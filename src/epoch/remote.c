@@ -64,11 +64,18 @@ static bool waits(const struct tsl_gather *gather, uint32_t owner, unsigned clas
   return exact && index < 64 && (waiting >> index & 1) != 0;
 }
 
+// The mark is the program's word as well: any number may stand there.
+static bool is_home(uint32_t freer) {
+  if (freer == 0 || freer > tsl_load_relaxed(&tsl_region.last_heap)) return false;
+  const struct tsl_heap *heap = tsl_heap_at(freer);
+  return tsl_load_acquire(&heap->number) == freer && heap->home == heap;  // pairs: heap-init
+}
+
 bool tsl_remote_has_free(uint32_t owner, unsigned class, const void *block) {
   uintptr_t mark = *(const uintptr_t *)block;
   uint32_t freer = tsl_mark_freer(mark);
   if (tsl_slab_has(tsl_slab_place(class, block))) return true;
-  if (!tsl_mark_is_sent(mark) || class >= TSL_GATHERS || !tsl_heap_is_home(freer)) return false;
+  if (!tsl_mark_is_sent(mark) || class >= TSL_GATHERS || !is_home(freer)) return false;
   return waits(&tsl_heap_at(freer)->store->gathers[class], owner, class, block);
 }
 

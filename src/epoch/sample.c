@@ -392,7 +392,7 @@ void tsl_sample_after_fork(void) {
   memset(known, 0, sizeof known);
   site_count = 0;
   blind_count = 0;
-  free_rows.head = 0;
+  tsl_stack_clear(&free_rows);
   last_row = 0;
   forks = (forks + 1) & (UINT32_MAX >> ROW_BITS);
   tsl_sample_mean = 0;  // until the child has a file

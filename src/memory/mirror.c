@@ -62,6 +62,7 @@ static void write_tables(const struct tsl_mirror_layout *layout) {
     tsl_mirror_tables[i].row_bytes = layout->tables[i].row_bytes;
     tsl_mirror_tables[i].most_rows = layout->tables[i].most_rows;
     tsl_mirror_tables[i].retry_ms = 0;
+    tsl_store_relaxed(&tsl_mirror_tables[i].ready, 0);
     at += table_bytes_in(layout, i);
   }
   memcpy(file_table(layout->table_count), layout->fields,
@@ -101,10 +102,22 @@ static void write_head(const struct tsl_mirror_layout *layout) {
   tsl_store_release((uint64_t *)(void *)header->magic, magic);  // pairs: mirror
 }
 
+static void forget(void) {
+  for (unsigned i = 0; i < TSL_MIRROR_TABLES; i++)
+    tsl_store_relaxed(&tsl_mirror_tables[i].ready, 0);
+}
+
+// What a fork's child has in place of its parent's file goes (tsl_mirror_after_fork).
+static void leave(void) {
+  forget();
+  tsl_os_unreserve(header, mapped_bytes);
+  header = NULL;
+}
+
 static bool open_locked(const struct tsl_mirror_layout *layout) {
   uint64_t start = tsl_os_process_start();
   if (start == 0) return false;  // it could not be told from another process's
-  if (header != NULL) tsl_os_unreserve(header, mapped_bytes);  // the parent's, see below
+  if (header != NULL) leave();
   tsl_format(name, sizeof name, "tslab.%u.%zu", tsl_os_process(), (size_t)start);
   mapped_bytes = file_bytes(layout);
   header = tsl_os_share(name, mapped_bytes);
@@ -170,11 +183,6 @@ bool tsl_mirror_extend(unsigned number, uint32_t row) {
 void tsl_mirror_beat(uint64_t now_ms) {
   if (!tsl_mirror_is_open() || tsl_load_relaxed(&header->told_ms) == now_ms) return;
   tsl_store_relaxed(&header->told_ms, now_ms);
-}
-
-static void forget(void) {
-  for (unsigned i = 0; i < TSL_MIRROR_TABLES; i++)
-    tsl_store_relaxed(&tsl_mirror_tables[i].ready, 0);
 }
 
 void tsl_mirror_close(void) {

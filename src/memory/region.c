@@ -368,5 +368,8 @@ void tsl_region_each_run(void (*visit)(uintptr_t start, size_t bytes, void *cont
 }
 
 // Each number moves on after what it counts is there; units that were counted and not opened yet
-// are nobody's for ever.
-void tsl_region_after_fork(void) { tsl_lock_take_over(&grow_lock); }
+// are nobody's for ever. What a step under way has mapped for units may be somebody else's memory:
+// the next step goes around it.
+void tsl_region_after_fork(void) {
+  if (tsl_lock_take_over(&grow_lock)) parts[UNITS].begun = parts[UNITS].end;
+}

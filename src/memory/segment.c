@@ -447,10 +447,16 @@ static void segment_mend(struct tsl_segment *segment) {
   segment_set(segment, segment_find_longest(segment), free_units);
 }
 
+// The count of all dirty units changes after a segment's lock is released.
 void tsl_segments_after_fork(void) {
+  size_t dirty = 0;
   for (size_t i = first_segment(); i < segments_open(); i++) {
-    if (tsl_lock_take_over(&tsl_segment_at(i)->lock)) segment_mend(tsl_segment_at(i));
+    struct tsl_segment *segment = tsl_segment_at(i);
+    if (tsl_lock_take_over(&segment->lock)) segment_mend(segment);
+    for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) dirty += tsl_bit_count(segment->dirty[w]);
   }
+  tsl_store_relaxed(&dirty_units, dirty);
+  tsl_store_relaxed(&dirty_low, dirty);
 }
 
 bool tsl_segment_valid(const struct tsl_segment *segment) {

@@ -57,11 +57,12 @@ enum tsl_os_mapped tsl_stretch_reach(struct tsl_stretch *stretch, uintptr_t end)
   return result;
 }
 
-// The order of the stores: at no instant does the stretch have what is not mapped.
+// The order of the stores: at no instant does the stretch have what is not mapped. It keeps what the
+// system does not take back.
 void tsl_stretch_retreat(struct tsl_stretch *stretch, uintptr_t end) {
-  if (stretch->is_reserved || stretch->end <= end) return;
-  size_t bytes = stretch->end - end;
+  uintptr_t before = stretch->end;
+  if (stretch->is_reserved || before <= end) return;
   tsl_store_relaxed(&stretch->end, end);
-  tsl_os_unreserve((void *)end, bytes);
-  tsl_store_relaxed(&stretch->begun, end);
+  if (!tsl_os_unreserve((void *)end, before - end)) tsl_store_relaxed(&stretch->end, before);
+  tsl_store_relaxed(&stretch->begun, stretch->end);
 }

@@ -29,14 +29,12 @@ static void count_cells(tsl_unit unit, struct tsl_census *census) {
   }
 }
 
-// Blocks neither free nor on their way there; a sealed slab's remote bits are all set.
+// Blocks neither free nor on their way there.
 static void count_slab(const struct tsl_slab *slab, struct tsl_census *census) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
   size_t objects = 0;
   for (unsigned word = 0; word * 64 < sizeclass->capacity; word++) {
-    uint64_t remote = tsl_load_acquire(&slab->remote[word]);  // pairs: remote-free
-    bool sealed = tsl_load_relaxed(&slab->sealed) != 0;
-    uint64_t free = tsl_load_relaxed(&slab->free[word]) | (sealed ? 0 : remote);
+    uint64_t free = tsl_slab_free_word(slab, word);
     objects += tsl_bit_count(~free & tsl_low_bits(sizeclass->capacity - word * 64));
   }
   add_live(census, objects, sizeclass->bytes);

@@ -41,8 +41,8 @@ TSL_HIDDEN bool tsl_os_commit(void *address, size_t bytes);
 // back. NULL when the system refuses.
 TSL_HIDDEN void *tsl_os_borrow(size_t bytes);
 
-// Gives back mapped pages or a reservation.
-TSL_HIDDEN void tsl_os_unreserve(void *address, size_t bytes);
+// Gives back mapped pages or a reservation. False, and nothing changed, when the system refuses.
+TSL_HIDDEN bool tsl_os_unreserve(void *address, size_t bytes);
 
 // Drops the contents of committed pages: they read as zero and cost no memory until touched. False
 // when refused.

@@ -102,10 +102,11 @@ void *tsl_os_reserve(size_t bytes, size_t alignment) {
   return start;
 }
 
-void tsl_os_unreserve(void *address, size_t bytes) {
+bool tsl_os_unreserve(void *address, size_t bytes) {
   int saved = errno;
-  munmap(address, bytes);
+  bool done = munmap(address, bytes) == 0;
   errno = saved;
+  return done;
 }
 
 size_t tsl_os_reserve_limit_bytes(void) {
@@ -139,6 +140,7 @@ bool tsl_os_purge(void *address, size_t bytes) {
 bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   int saved = errno;
   bool done = madvise(address, bytes, guarded ? MADV_GUARD_INSTALL : MADV_GUARD_REMOVE) == 0;
+  if (!done && guarded) madvise(address, bytes, MADV_GUARD_REMOVE);  // a part before locked memory
   errno = saved;
   return done;
 }

@@ -182,11 +182,18 @@ TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);
 // Returns a block that was free already, NULL when there is none.
 TSL_HIDDEN const void *tsl_slab_collect(struct tsl_slab *slab);
 
+// The blocks of a word that are free or on their way there; a sealed slab's remote bits are all set
+// and mean nothing. Any thread.
+TSL_ALWAYS_INLINE uint64_t tsl_slab_free_word(const struct tsl_slab *slab, unsigned word) {
+  uint64_t remote = tsl_load_acquire(&slab->remote[word]);  // pairs: remote-free
+  bool is_sealed = tsl_load_relaxed(&slab->sealed) != 0;
+  return tsl_load_relaxed(&slab->free[word]) | (is_sealed ? 0 : remote);
+}
+
 // Whether a block is free or was freed from another thread: never true of a live one. Any thread.
 TSL_ALWAYS_INLINE bool tsl_slab_has(struct tsl_place place) {
   unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
-  uint64_t free = tsl_load_relaxed(&place.slab->free[word]);
-  return ((free | tsl_load_relaxed(&place.slab->remote[word])) >> bit & 1) != 0;
+  return (tsl_slab_free_word(place.slab, word) >> bit & 1) != 0;
 }
 
 // The block of the word that the lowest bit stands for.

@@ -36,7 +36,7 @@ enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
 }
 
 void *tsl_os_reserve(size_t bytes, size_t alignment) { return (void)bytes, (void)alignment, NULL; }
-void tsl_os_unreserve(void *address, size_t bytes) { (void)address, (void)bytes; }
+bool tsl_os_unreserve(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
 bool tsl_os_commit(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
 bool tsl_os_purge(void *address, size_t bytes) { return (void)address, (void)bytes, false; }
 void tsl_os_discard(void *address, size_t bytes) { (void)address, (void)bytes; }

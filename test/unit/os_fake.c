@@ -221,11 +221,12 @@ static void unreserve_locked(char *address, size_t bytes) {
   *place = NULL;
 }
 
-void tsl_os_unreserve(void *address, size_t bytes) {
+bool tsl_os_unreserve(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   os_fake.calls[OS_FAKE_UNRESERVE]++;
   unreserve_locked(address, bytes);
   pthread_mutex_unlock(&lock);
+  return true;
 }
 
 static void *borrow_locked(size_t bytes) {
