@@ -30,6 +30,9 @@ TSL_HIDDEN enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes);
 // Address space without access, aligned; a multiple of 64 KiB. NULL when the system refuses.
 TSL_HIDDEN void *tsl_os_reserve(size_t bytes, size_t alignment);
 
+// The same for what is never used: whoever reads or writes there faults, for ever.
+TSL_HIDDEN void *tsl_os_forbid(size_t bytes);
+
 // Most bytes of address space it is decent to reserve, seeing the process's limits.
 TSL_HIDDEN size_t tsl_os_reserve_limit_bytes(void);
 

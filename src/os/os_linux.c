@@ -102,6 +102,8 @@ void *tsl_os_reserve(size_t bytes, size_t alignment) {
   return start;
 }
 
+void *tsl_os_forbid(size_t bytes) { return tsl_os_reserve(bytes, 65536); }
+
 void tsl_os_unreserve(void *address, size_t bytes) {
   int saved = errno;
   munmap(address, bytes);
