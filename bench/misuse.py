@@ -5,7 +5,8 @@ secure build and the peers that are there.
 The rule is that of the public harness whose programs are of this kind (mimalloc-bench, folder
 bench/security): a program that says NOT_CAUGHT got away with it, whatever it does afterwards; one
 that ends without saying so was caught; one that does neither in time is counted apart. C programs
-that name ALLOCATION_SIZE are built for 8 bytes, 4 KiB and 256 KiB. Nothing is fetched.
+that name ALLOCATION_SIZE, or lie beside a header that does, are built for 8 bytes, 4 KiB and
+256 KiB. Nothing is fetched.
 """
 
 import csv
@@ -53,12 +54,18 @@ def compiler(name: str) -> str:
     return path
 
 
+def names_size(source: Path) -> bool:
+    """Whether the program, or a header beside it, asks for a size."""
+    texts = (path.read_text(errors="replace") for path in (source, *source.parent.glob("*.h")))
+    return any(SIZE_NAME in text for text in texts)
+
+
 def variants_of(source: Path) -> Iterator[Variant]:
     if source.suffix != ".c":
         yield Variant(source.stem, (compiler("c++"), *FLAGS, *CXX_FLAGS, str(source)))
         return
     command = (compiler("cc"), *FLAGS, *C_FLAGS)
-    if SIZE_NAME not in source.read_text(errors="replace"):
+    if not names_size(source):
         yield Variant(source.stem, (*command, str(source)))
         return
     for size, text in SIZES.items():

@@ -63,6 +63,14 @@ def test_each_size_is_a_program(folder: Path) -> None:
     assert not refused
 
 
+def test_a_header_may_want_the_size(folder: Path) -> None:
+    (folder / "common.h").write_text("#ifndef ALLOCATION_SIZE\n#error no size\n#endif\n")
+    (folder / "plain.c").write_text('#include "common.h"\nint main(void) { return 0; }\n')
+    programs, refused = build_all(folder, folder)
+    assert len(programs) == 3
+    assert not refused
+
+
 def test_what_is_not_built_is_named(folder: Path) -> None:
     add(folder, "broken.c", "this is no C;")
     add(folder, "whole.cc", SAYS)

@@ -33,6 +33,8 @@ static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alig
 }
 
 void *tsl_aligned(size_t alignment, size_t bytes) {
+  void *nothing = tsl_malloc_nothing(bytes, alignment);
+  if (nothing != NULL) return nothing;
   unsigned class = aligned_class(alignment, bytes);
   if (class < TSL_CLASSES && tsl_heap_current->epoch != 0)
     return aligned_in_epoch(tsl_heap_current, class, alignment);

@@ -23,6 +23,13 @@ TSL_HIDDEN void *tsl_calloc_large(size_t bytes);
 TSL_HIDDEN void *tsl_calloc(size_t count, size_t bytes);
 TSL_HIDDEN void *tsl_realloc(void *block, size_t bytes);
 
+// The block that a secure build has for size 0 outside of declared epochs; NULL for another size,
+// and where there is none: then an ordinary block will do.
+TSL_HIDDEN void *tsl_malloc_zero(size_t alignment);
+TSL_ALWAYS_INLINE void *tsl_malloc_nothing(size_t bytes, size_t alignment) {
+  return TSL_SECURE && tsl_unlikely(bytes == 0) ? tsl_malloc_zero(alignment) : NULL;
+}
+
 // The last resort before an allocation fails: what caches hold becomes free units, which serve any
 // size.
 TSL_HIDDEN void tsl_memory_regain(void);

@@ -20,6 +20,7 @@
 #include "memory/large.h"
 #include "memory/mirror.h"
 #include "memory/unit_cache.h"
+#include "slab/zero.h"
 
 static void *out_of_memory(void) {
   tsl_add_relaxed(&tsl_counts.memory_refused, 1);
@@ -86,6 +87,10 @@ void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
   return tsl_malloc_beyond_bin(place, heap);
 }
 
+void *tsl_malloc_zero(size_t alignment) {
+  return tsl_heap_current->epoch == 0 ? tsl_zero_take(alignment) : NULL;
+}
+
 // The epoch waits for each of its large blocks.
 static bool large_charge(uint32_t epoch, size_t bytes) {
   tsl_epoch_hold(epoch);
@@ -140,8 +145,15 @@ static void free_large(void *block) {
   tsl_large_list_free(block);
 }
 
+static void free_zero(const void *block) {
+  enum tsl_zero result = tsl_zero_free(block);
+  if (result == TSL_ZERO_TWICE) tsl_misuse_twice(block);
+  if (result == TSL_ZERO_INTERIOR) tsl_misuse_interior(block);
+}
+
 void tsl_free_outside(void *block) {
   if (block == NULL) return;
+  if (tsl_zero_contains(block)) return free_zero(block);
   bool is_misaligned = ((uintptr_t)block & (TSL_BLOCK_ALIGNMENT - 1)) != 0;
   if (is_misaligned && tsl_map_lookup(block) != 0) return tsl_misuse_interior(block);
   tsl_misuse_foreign("free", block);

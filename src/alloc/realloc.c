@@ -12,6 +12,7 @@
 #include "epoch/pool.h"
 #include "memory/large.h"
 #include "memory/purge.h"
+#include "slab/zero.h"
 
 size_t tsl_usable(const void *block) {
   if (block == NULL) return 0;
@@ -20,11 +21,12 @@ size_t tsl_usable(const void *block) {
   if (code == TSL_CODE_LARGE) return tsl_large_bytes(block);
   if (tsl_code_is_cell(code)) class = tsl_mixed_class(block);
   if (entry != 0 && class < TSL_CLASSES) return tsl_sizeclasses[class].bytes;
-  tsl_misuse_foreign("usable_size", block);
+  if (!tsl_zero_has(block)) tsl_misuse_foreign("usable_size", block);
   return 0;
 }
 
 size_t tsl_good_size(size_t bytes) {
+  if (TSL_SECURE && bytes == 0) return 0;
   if (bytes <= TSL_SMALL_LIMIT) return tsl_sizeclasses[tsl_sizeclass_of(bytes)].bytes;
   return bytes > PTRDIFF_MAX ? 0 : tsl_round_up(bytes, TSL_UNIT_BYTES);
 }
@@ -50,7 +52,7 @@ static void *realloc_copy(void *block, size_t usable, size_t bytes) {
 void *tsl_realloc(void *block, size_t bytes) {
   if (block == NULL) return tsl_fast_malloc(bytes);
   size_t usable = tsl_usable(block);
-  if (usable == 0) return NULL;
+  if (usable == 0 && !tsl_zero_has(block)) return NULL;
   if (tsl_fits_in_place(usable, bytes)) return block;
   if (usable > TSL_SMALL_LIMIT && bytes > TSL_SMALL_LIMIT) {
     void *resized = bytes > PTRDIFF_MAX ? NULL : tsl_large_list_resize(block, bytes);
@@ -78,7 +80,7 @@ void *tsl_calloc(size_t count, size_t bytes) {
     errno = ENOMEM;
     return NULL;
   }
-  if (tsl_unlikely(total > TSL_TINY_LIMIT)) return calloc_slow(total);
+  if (tsl_unlikely(total > TSL_TINY_LIMIT) || TSL_SECURE) return calloc_slow(total);
   size_t place = tsl_tiny_places[total];
   TSL_RETURN_POPPED_AS(heap, place, memset(block_, 0, total),
                        calloc_odd(heap, place, block_, total));

@@ -10,6 +10,7 @@
 #include "epoch/label.h"
 #include "epoch/mixed.h"
 #include "epoch/scope.h"
+#include "slab/zero.h"
 #include "tslab.h"
 
 static const tslab_epoch_options no_options = {.size = sizeof(tslab_epoch_options)};
@@ -148,7 +149,7 @@ void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t byte
 
 void *tslab_epoch_realloc(tslab_epoch epoch, void *block, size_t bytes) {
   size_t usable = tsl_usable(block);
-  if (block != NULL && usable == 0) return NULL;
+  if (block != NULL && usable == 0 && !tsl_zero_has(block)) return NULL;
   if (block != NULL && bytes == 0) return tsl_entry_realloc(block, bytes);
   if (block != NULL && tsl_fits_in_place(usable, bytes)) return block;
   void *moved = tslab_epoch_malloc(epoch, bytes);

@@ -48,8 +48,8 @@ static inline void tsl_lock_release(struct tsl_lock *lock) {
   tsl_locks_held--;
 }
 
-// Between these two a heap is neither the thread's nor the pool's. A signal handler that forks leaves
-// heaps alone then, as if the thread held a lock.
+// Between these two a heap is neither the thread's nor the pool's. A signal handler that forks
+// leaves heaps alone then, as if the thread held a lock.
 static inline void tsl_busy_begin(void) {
   tsl_locks_held++;
   tsl_compiler_fence();  // pairs: locks-held

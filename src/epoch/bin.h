@@ -53,7 +53,9 @@ TSL_ALWAYS_INLINE uint32_t tsl_mark_freer(uintptr_t mark) {
 
 // Whether the block may be free already, by its mark, in a slab of the heap or on its bin.
 TSL_ALWAYS_INLINE bool tsl_mark_is_of(const struct tsl_heap *heap, const void *block) {
-  return (uint32_t) * (const uintptr_t *)block == (uint32_t)(uintptr_t)heap;
+  const uintptr_t *mark = block;  // NULL is outside the region
+  return (uint32_t)*mark ==       // NOLINT(clang-analyzer-core.NullDereference)
+         (uint32_t)(uintptr_t)heap;
 }
 
 // Blocks of a class that a bin holds at most.

@@ -7,6 +7,7 @@
 #include "memory/large.h"
 #include "memory/record.h"
 #include "os/os.h"
+#include "slab/zero.h"
 
 // One cell, slab or large block of an epoch.
 struct piece {
@@ -297,7 +298,7 @@ uint32_t tsl_inspect_slot_of(const void *block) {
 // Whether a block that is not free begins there.
 static bool is_live(const void *block, uint32_t entry) {
   unsigned code = tsl_entry_code(entry);
-  if (entry == 0) return false;
+  if (entry == 0) return tsl_zero_has(block);
   if (code == TSL_CODE_LARGE) return ((uintptr_t)block & (TSL_UNIT_BYTES - 1)) == 0;
   if (tsl_code_is_cell(code)) return tsl_mixed_class(block) != TSL_BINS;
   struct tsl_place place = tsl_slab_place(code / 2, block);
@@ -346,7 +347,10 @@ bool tsl_inspect_block(const void *block, tslab_block_info *info) {
   *info = (tslab_block_info){.size = info->size};
   if (!is_live(block, entry)) return false;
   info->epoch = id_of(tsl_inspect_slot_of(block));
-  if (code == TSL_CODE_LARGE) {
+  if (entry == 0) {
+    info->live = 1;
+    info->capacity = 1;
+  } else if (code == TSL_CODE_LARGE) {
     inspect_large(block, info);
   } else if (tsl_code_is_cell(code)) {
     inspect_cell(block, code / 2, info);

@@ -32,7 +32,9 @@ static void let_go(uint64_t word) {
 }
 
 bool tsl_detention_take(tsl_unit first, size_t units) {
-  if (units > TSL_DETENTION_MOST_UNITS || !pay()) return false;
+  if (units > TSL_DETENTION_MOST_UNITS) return false;
+  if (!TSL_SECURE && tsl_region_is_huge(first)) return false;  // it would be small pages for ever
+  if (!pay()) return false;
   if (!tsl_os_guard((void *)tsl_unit_address(first), units << TSL_UNIT_LOG2, true)) return false;
   uint32_t place = tsl_add_relaxed(&next_place, 1) % TSL_DETENTION_PLACES;
   uint64_t word = (uint64_t)first << UNITS_BITS | units;

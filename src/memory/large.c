@@ -133,6 +133,7 @@ static bool may_move_pages(const struct tsl_span *span) {
 // The new place has pieces even when the system refused: it may be a new mapping nevertheless.
 static enum tsl_os_moved pages_move(const struct tsl_span *from, struct tsl_span *to, void *block,
                                     void *moved) {
+  if (!tsl_os_purge(moved, from->bytes)) return TSL_OS_NOT_MOVED;
   to->pieces = from->pieces + 1;
   tsl_add_relaxed(&pieces, to->pieces);
   return tsl_os_move(block, moved, from->bytes);

@@ -204,6 +204,11 @@ static void region_make_huge(size_t first, size_t end) {
     tsl_or_relaxed(&tsl_segment_at(step / TSL_SEGMENT_UNITS)->huge, huge_bit(step));
 }
 
+bool tsl_region_is_huge(tsl_unit unit) {
+  uint32_t huge = tsl_load_relaxed(&tsl_segment_at(unit / TSL_SEGMENT_UNITS)->huge);
+  return huge_everywhere || (huge & huge_bit(unit)) != 0;
+}
+
 bool tsl_region_renew(tsl_unit first, size_t units) {
   void *start = (void *)tsl_unit_address(first);
   size_t end = first + units;
@@ -211,8 +216,7 @@ bool tsl_region_renew(tsl_unit first, size_t units) {
   tsl_os_name(start, units << TSL_UNIT_LOG2, region_name);
   for (size_t at = first, next; at < end; at = next) {
     next = at_most(step_of(at) + TSL_GROWTH_UNITS, end);
-    uint32_t huge = tsl_load_relaxed(&tsl_segment_at(at / TSL_SEGMENT_UNITS)->huge);
-    region_advise(at, next, huge_everywhere || (huge & huge_bit(at)) != 0);
+    region_advise(at, next, tsl_region_is_huge((tsl_unit)at));
   }
   return true;
 }

@@ -28,7 +28,7 @@ enum {
   TSL_UNIT_LOG2 = 16,
   TSL_SEGMENT_UNITS = 2048,
   TSL_GROWTH_UNITS = 512,
-  TSL_LEAST_GROWTH_UNITS = 32,
+  TSL_LEAST_GROWTH_UNITS = TSL_SECURE ? 16 : 32,
   TSL_MOST_HEAPS = (1 << 24) - 2,  // the two numbers above have other meanings (heap.h)
   TSL_MOST_EPOCHS = 1 << 24,
   TSL_HEAP_BYTES = 17 * TSL_CACHE_LINE,
@@ -75,7 +75,10 @@ TSL_HIDDEN bool tsl_region_init(void);
 // refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(size_t wanted_units);
 
-// The same for a smaller block, which wants so many units for its alignment.
+// Whether the unit may be part of a huge page.
+TSL_HIDDEN bool tsl_region_is_huge(tsl_unit unit);
+
+// The same as tsl_region_grow for a smaller block, which wants so many units for its alignment.
 TSL_HIDDEN bool tsl_region_grow_for(size_t wanted_units, size_t block_units);
 
 // Makes open units zero and one mapping with their neighbours again, after pages were moved to them

@@ -57,8 +57,8 @@ enum tsl_os_mapped tsl_stretch_reach(struct tsl_stretch *stretch, uintptr_t end)
   return result;
 }
 
-// The order of the stores: at no instant does the stretch have what is not mapped. It keeps what the
-// system does not take back.
+// The order of the stores: at no instant does the stretch have what is not mapped. It keeps what
+// the system does not take back.
 void tsl_stretch_retreat(struct tsl_stretch *stretch, uintptr_t end) {
   uintptr_t before = stretch->end;
   if (stretch->is_reserved || before <= end) return;

@@ -30,6 +30,9 @@ TSL_HIDDEN enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes);
 // Address space without access, aligned; a multiple of 64 KiB. NULL when the system refuses.
 TSL_HIDDEN void *tsl_os_reserve(size_t bytes, size_t alignment);
 
+// The same for what is never used: whoever reads or writes there faults, for ever.
+TSL_HIDDEN void *tsl_os_forbid(size_t bytes);
+
 // Most bytes of address space it is decent to reserve, seeing the process's limits.
 TSL_HIDDEN size_t tsl_os_reserve_limit_bytes(void);
 
@@ -55,8 +58,8 @@ TSL_HIDDEN void tsl_os_discard(void *address, size_t bytes);
 // when the system refuses.
 TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);
 
-// Moves pages to `to` (committed, same size) without copying; the old place stays committed and
-// reads as zero. When the system cannot, nothing moved; when it cannot even give `to` back, that
+// Moves pages to `to` (committed, zero, same size) without copying; the old place stays committed
+// and reads as zero. When the system cannot, nothing moved; when it cannot even give `to` back, that
 // place is the system's from now on and must never be used again.
 enum tsl_os_moved { TSL_OS_MOVED, TSL_OS_NOT_MOVED, TSL_OS_PLACE_LOST };
 TSL_HIDDEN enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes);

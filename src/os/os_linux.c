@@ -102,6 +102,8 @@ void *tsl_os_reserve(size_t bytes, size_t alignment) {
   return start;
 }
 
+void *tsl_os_forbid(size_t bytes) { return tsl_os_reserve(bytes, 65536); }
+
 bool tsl_os_unreserve(void *address, size_t bytes) {
   int saved = errno;
   bool done = munmap(address, bytes) == 0;
@@ -152,11 +154,29 @@ bool tsl_os_renew(void *address, size_t bytes) {
   return done;
 }
 
+static bool is_zero(const uint64_t *words, size_t bytes) {
+  uint64_t all = 0;
+  for (size_t i = 0; i < bytes / sizeof *words; i++) all |= words[i];
+  return all == 0;
+}
+
+// A source of several mappings is moved one by one, and a refusal may come between two.
+static void bring_back(char *from, char *to, size_t bytes) {
+  size_t page = tsl_os_page_bytes();
+  for (size_t at = 0; at < bytes; at += page) {
+    unsigned char ignored;
+    bool is_mapped = mincore(to + at, page, &ignored) == 0;
+    if (is_mapped && !is_zero((uint64_t *)(void *)(to + at), page))
+      memcpy(from + at, to + at, page);
+  }
+}
+
 // A refusal may come when `to` is unmapped already: before Linux 6.17 that is what becomes of a
 // source that is more than one mapping.
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   int saved = errno;
   void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
+  if (moved != to) bring_back(from, to, bytes);
   bool whole = moved == to || tsl_os_renew(to, bytes);
   errno = saved;
   return moved == to ? TSL_OS_MOVED : whole ? TSL_OS_NOT_MOVED : TSL_OS_PLACE_LOST;

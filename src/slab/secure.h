@@ -4,7 +4,8 @@
 //  - blocks are handed out in random order, are wiped when they are freed, and then wait in a
 //    quarantine;
 //  - the last page of each slab is a guard, where the system has such (Linux 6.13);
-//  - a free that says a size is checked.
+//  - a free that says a size is checked;
+//  - a block of size 0 is an address that faults (zero.h).
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-// sizeclass: which sizes share a slab (sizeclass.def). Size 0 gets 16 bytes. Worst waste: 15 bytes
-// up to 128, a fifth of the block above.
+// sizeclass: which sizes share a slab (sizeclass.def). Size 0 gets 16 bytes; in the hardened build
+// only where there is no address for it (zero.h). Worst waste: 15 bytes up to 128, a fifth of the
+// block above.
 #pragma once
 
 #include <stdbool.h>

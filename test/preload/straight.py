@@ -30,7 +30,7 @@ def start_of(library: Path, objdump: str, name: str) -> int:
 def straight_path(library: Path, objdump: str, name: str) -> int:
     start = start_of(library, objdump, name)
     command = [objdump, "-d", "--no-show-raw-insn", f"--start-address={start}"]
-    command += [f"--stop-address={start + 4096}", library]
+    command += [f"--stop-address={start + 4096}", str(library)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     path = re.findall(r"^\s+[0-9a-f]+:\t(\S+)", text, re.MULTILINE)
     for count, instruction in enumerate(path, start=1):

@@ -111,7 +111,7 @@ def check_why(tslab: Command, pid: str) -> dict[str, Any]:
 
 def own_mappings_bytes(tslab: Command, pid: str) -> int:
     """Resident memory of the mappings that hold the allocator's region, and of its file."""
-    process = {figure["name"]: figure["value"] for figure in tslab.json("stats", pid)["process"]}
+    process = tslab.json("stats", pid)["process"]
     region = range(process["region_at"], process["region_at"] + process["region_bytes"])
     resident = 0
     is_own = False

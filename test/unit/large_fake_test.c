@@ -98,6 +98,7 @@ static void out_of_memory(void) {
 static void resized_in_place(void) {
   open_region();
   char *block = alloc(4 * MIB);
+  CHECK(tsl_region_grow(64));
   fill(block, 4 * MIB, 3);
   CHECK(tsl_large_resize(block, 6 * MIB + 1));
   CHECK_EQ(tsl_large_bytes(block), 6 * MIB + TSL_UNIT_BYTES);

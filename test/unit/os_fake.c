@@ -203,6 +203,10 @@ void *tsl_os_reserve(size_t bytes, size_t alignment) {
   return start;
 }
 
+void *tsl_os_forbid(size_t bytes) {
+  return os_fake.forbids_nothing ? NULL : map_aligned(bytes, 1 << 16);
+}
+
 // Of a plan any part goes back, of everything else all of it.
 static void unreserve_locked(char *address, size_t bytes) {
   bool is_planned = arena != NULL && arena_is_plan && address >= arena;
@@ -214,6 +218,8 @@ static void unreserve_locked(char *address, size_t bytes) {
     expect(bytes == arena_bytes, "all of it goes back");
     return arena_drop();
   }
+  bool is_forbidden = address != os_fake.shared && address != os_fake.borrowed;
+  if (is_forbidden) return (void)munmap(address, bytes);
   char **place = address == os_fake.shared ? &os_fake.shared : &os_fake.borrowed;
   size_t whole = address == os_fake.shared ? os_fake.shared_bytes : os_fake.borrowed_bytes;
   expect(address == *place && bytes == whole, "all of it goes back");

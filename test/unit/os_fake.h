@@ -41,6 +41,7 @@ struct os_fake {
   uint64_t calls[OS_FAKE_CALLS];  // so far, refused ones included
   uint64_t refused;               // calls so far
   uint64_t now_ms;
+  bool forbids_nothing;         // tsl_os_forbid has no address space
   size_t limit_bytes;           // of a plan, and what tsl_os_reserve_limit_bytes says
   size_t committed_bytes;       // at this time
   size_t most_committed_bytes;  // more is refused

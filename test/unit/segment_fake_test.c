@@ -15,7 +15,7 @@ _Static_assert(LARGE >> TSL_UNIT_LOG2 >= 8 * SEGMENT, "a large region has many s
 static void open_region(size_t bytes) {
   os_fake.limit_bytes = bytes;
   CHECK(tsl_region_init());
-  CHECK(tsl_region_grow(1));
+  CHECK(tsl_region_grow(32));
 }
 
 static size_t first_segment(void) { return tsl_region.first_unit / SEGMENT; }

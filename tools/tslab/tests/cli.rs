@@ -77,7 +77,7 @@ fn stats_shows_totals_classes_and_what_the_process_says() {
     assert_eq!(output.code, Some(0));
     assert!(output.text.contains("live      409.7 KiB in 809 objects\n"), "{}", output.text);
     assert!(output.text.contains("128 B   131   15      2       4         1000"));
-    assert!(output.text.contains("open_bytes           1.0 MiB\n"), "{}", output.text);
+    assert!(output.text.contains("open_bytes                1.0 MiB\n"), "{}", output.text);
     assert!(output.text.contains("other_thread    8  blocks of the"), "{}", output.text);
     assert!(output.errors.contains("has ended: ages count to the last moment that it told of"));
     let json = files.json(&["stats", &NOBODY.to_string()]);
