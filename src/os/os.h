@@ -59,8 +59,8 @@ TSL_HIDDEN void tsl_os_discard(void *address, size_t bytes);
 TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);
 
 // Moves pages to `to` (committed, zero, same size) without copying; the old place stays committed
-// and reads as zero. When the system cannot, nothing moved; when it cannot even give `to` back, that
-// place is the system's from now on and must never be used again.
+// and reads as zero. When the system cannot, nothing moved; when it cannot even give `to` back,
+// that place is the system's from now on and must never be used again.
 enum tsl_os_moved { TSL_OS_MOVED, TSL_OS_NOT_MOVED, TSL_OS_PLACE_LOST };
 TSL_HIDDEN enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes);
 
