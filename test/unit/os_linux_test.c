@@ -17,6 +17,7 @@
 enum { BYTES = 1 << 22, ROUNDS = 20000 };
 
 static bool move_fails;
+static bool move_breaks;  // when the first quarter has moved
 
 // In place of the C library's: what Linux before 6.17 does with a source that is more than one
 // mapping. It refuses, and has unmapped the target by then.
@@ -29,6 +30,7 @@ void *mremap(void *from, size_t old_bytes, size_t bytes, int flags, ...) {
   void *target = (flags & MREMAP_FIXED) == 0 ? NULL : to;
   if (!move_fails) return (void *)syscall(SYS_mremap, from, old_bytes, bytes, flags, target);
   if (target != NULL) munmap(to, bytes);
+  if (move_breaks) syscall(SYS_mremap, from, bytes / 4, bytes / 4, flags, target);
   errno = EFAULT;
   return MAP_FAILED;
 }
@@ -304,6 +306,26 @@ static void refused_move_leaves_both_places(void) {
   check_filled(from, BYTES, 1);
   CHECK(may_touch(to, true) && may_touch(to + BYTES / 2 - 1, true));
   check_filled(to, BYTES, 0);
+}
+
+// Since Linux 6.17 a source of several mappings is moved one by one.
+static void move_that_breaks_off_loses_nothing(void) {
+  char *from = reserve_committed(), *to = reserve_committed();
+  memset(from, 1, BYTES);
+  move_fails = move_breaks = true;
+  CHECK_EQ(tsl_os_move(from, to, BYTES / 2), TSL_OS_NOT_MOVED);
+  check_filled(from, BYTES, 1);
+  check_filled(to, BYTES, 0);
+}
+
+// The system guards what lies before a locked page, and then refuses.
+static void refused_guard_leaves_nothing_guarded(void) {
+  char *start = reserve_committed();
+  size_t page = tsl_os_page_bytes();
+  memset(start, 1, 4 * page);
+  CHECK_EQ(mlock(start + 2 * page, page), 0);
+  bool guarded = tsl_os_guard(start, 4 * page, true);
+  CHECK_EQ(may_touch(start, true), !guarded);
 }
 
 static size_t mappings(const char *start, size_t bytes) {
@@ -668,6 +690,8 @@ int main(void) {
   RUN(guard_is_set_and_taken_away);
   RUN(moved_content);
   RUN(refused_move_leaves_both_places);
+  RUN(move_that_breaks_off_loses_nothing);
+  RUN(refused_guard_leaves_nothing_guarded);
   RUN(renewed_place_is_one_mapping);
   RUN(errno_survives_refusals);
   RUN(advice_changes_no_content);
