@@ -5,6 +5,7 @@
 #include "blocks.h"
 #include "epoch/pool.h"
 #include "epoch/remote.h"
+#include "epoch/seal.h"
 #include "state.h"
 
 enum { FEW = 40 };
@@ -244,7 +245,45 @@ static void lengths_are_true(void) {
   state_check();
 }
 
+// The freer that a mark names may be a number that no heap has: the word is the program's.
+static void marks_that_programs_write_are_only_words(void) {
+  leave_few(64);
+  static const uint32_t freers[] = {0, 3, 0xfff000, 0x7fffffff};
+  for (unsigned i = 0; i < sizeof freers / sizeof *freers; i++) {
+    *(uintptr_t *)blocks[2 * i] = tsl_mark_sent(heap, freers[i]);
+    *(uintptr_t *)blocks[2 * i + 1] = tsl_mark_sent(heap, freers[i]);
+    tsl_fast_free(blocks[2 * i]);
+    free_as(other, blocks[2 * i + 1]);
+  }
+  tsl_heap_collect(heap);
+  state_check();
+}
+
+// B5 in each life of a part: what was taken off its bins before does not count.
+static void lengths_are_true_in_each_life(void) {
+  unsigned class = tsl_sizeclass_of(64);
+  struct tsl_survivors none = {0};
+  open_heaps();
+  for (int life = 0; life < 4; life++) {
+    tslab_epoch id;
+    struct tsl_heap *part = blocks_open_part(heap, TSLAB_NO_CELLS, &id);
+    alloc_many(64, 500);
+    free_many();
+    alloc_many(64, 300);
+    CHECK(tsl_bin_valid(part, class));
+    free_many();
+    CHECK_GE(tsl_bin_length(part, class), 400);
+    CHECK(tsl_bin_valid(part, class));
+    tsl_heap_current = heap;
+    CHECK_EQ(tsl_epoch_end(id, TSL_EPOCH_CLOSED), 0);
+    CHECK(tsl_heap_claim_seal(part));
+    tsl_heap_seal(part, &none);
+  }
+}
+
 int main(void) {
+  RUN_UNLESS_SECURE(marks_that_programs_write_are_only_words);
+  RUN_UNLESS_SECURE(lengths_are_true_in_each_life);
   RUN_UNLESS_SECURE(each_place_is_looked_at);
   RUN_UNLESS_SECURE(written_and_freed_again);
   RUN_UNLESS_SECURE(no_word_accuses);
