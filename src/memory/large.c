@@ -36,6 +36,7 @@ static void count_large(int objects, ptrdiff_t bytes) {
 void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean) {
   size_t units = units_for(bytes);
   size_t alignment_units = alignment <= TSL_UNIT_BYTES ? 1 : alignment >> TSL_UNIT_LOG2;
+  if (alignment_units > TSL_SEGMENT_UNITS) tsl_detention_end();  // such a place is dear
   tsl_unit first = tsl_units_take(units, alignment_units, clean);
   if (first == 0) return NULL;
   struct tsl_span *span = tsl_span_at(first);

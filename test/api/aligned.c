@@ -85,8 +85,7 @@ static void gigabyte_alignment_test(void) {
       aligned_check(blocks[i], GIB, 100);
       memset(blocks[i], 0x44, 100);
     }
-    // The secure build detains 64 of them, each with records in a gigabyte of its own.
-    CHECK_LE(process_resident_bytes() - resident_before, (TSL_SECURE ? 5 : 4) * MIB);
+    CHECK_LE(process_resident_bytes() - resident_before, 4 * MIB);
     for (int i = 0; i < COUNT; i++) free(blocks[i]);
   }
   CHECK_LE(process_mapped_bytes(), mapped_before + COUNT * GIB + 256 * MIB);
