@@ -63,7 +63,7 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t link = (uintptr_t)TSL_BIN(heap, code * 8)->head ^ (uintptr_t)block;
   freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
   tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other
-  freed->mark = (uintptr_t)heap;
+  tsl_store_relaxed(&freed->mark, (uintptr_t)heap);
   TSL_OPAQUE(code);
   tsl_compiler_fence();  // pairs: bin-head
   TSL_BIN(heap, code * 8)->head = block;

@@ -50,7 +50,7 @@ bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block) {
   }
   tsl_store_relaxed(&bin->room, room - 1);
   freed->link = (uintptr_t)block ^ (uintptr_t)bin->head;
-  freed->mark = (uintptr_t)heap;
+  tsl_store_relaxed(&freed->mark, (uintptr_t)heap);
   tsl_compiler_fence();  // pairs: bin-head
   bin->head = block;
   return true;

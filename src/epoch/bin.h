@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 #include "slab/sizeclass.h"
 
@@ -53,8 +54,8 @@ TSL_ALWAYS_INLINE uint32_t tsl_mark_freer(uintptr_t mark) {
 
 // Whether the block may be free already, by its mark, in a slab of the heap or on its bin.
 TSL_ALWAYS_INLINE bool tsl_mark_is_of(const struct tsl_heap *heap, const void *block) {
-  const uintptr_t *mark = block;  // NULL is outside the region
-  return (uint32_t)*mark ==       // NOLINT(clang-analyzer-core.NullDereference)
+  const uintptr_t *mark = block;              // NULL is outside the region
+  return (uint32_t)tsl_load_operand(mark) ==  // NOLINT(clang-analyzer-core.NullDereference)
          (uint32_t)(uintptr_t)heap;
 }
 

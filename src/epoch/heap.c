@@ -304,7 +304,7 @@ TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class, struct
 TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
-  if (!TSL_SECURE) *(uintptr_t *)block = tsl_mark_sent(heap, heap->home->number);
+  if (!TSL_SECURE) tsl_store_relaxed((uintptr_t *)block, tsl_mark_sent(heap, heap->home->number));
   heap_put_at(heap, class, place, block);
 }
 

@@ -85,7 +85,8 @@ static bool mark(uint32_t owner, unsigned class, void *block) {
   const struct tsl_heap *heap = tsl_heap_at(owner);
   bool is_free = tsl_mark_is_of(heap, block) && tsl_remote_has_free(owner, class, block);
   if (is_free) tsl_misuse_twice(block);
-  if (!is_free) *(uintptr_t *)block = tsl_mark_sent(heap, tsl_heap_current->home->number);
+  if (!is_free)
+    tsl_store_relaxed((uintptr_t *)block, tsl_mark_sent(heap, tsl_heap_current->home->number));
   return !is_free;
 }
 

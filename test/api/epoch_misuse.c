@@ -192,7 +192,8 @@ static const struct mistake {
     {"interior-next", interior_next, "not the beginning"},
     {"interior-large", interior_large, "not the beginning"},
     {"drained-cell", drained_cell, NULL},
-    {"drained-slab", drained_slab, "not a block"},
+    // Its unit may be another slab's by then: "not a block", or "the block is free already".
+    {"drained-slab", drained_slab, "block"},
     {"drained-large", drained_large, "not a block"},
 };
 enum { MISTAKES = sizeof mistakes / sizeof *mistakes };

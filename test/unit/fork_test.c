@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "epochs.h"
 #include "memory/segment.h"
+#include "os/os.h"
 #include "pattern.h"
 #include "state.h"
 #include "threads.h"
@@ -444,7 +445,25 @@ static void busy_threads_in_epochs(void) {
   epochs_check_all_free();
 }
 
+static void a_fork_wipes_the_mark(void) {
+  uint32_t *mark = tsl_os_fork_mark();
+  int status;
+  CHECK(mark != NULL);
+  CHECK_EQ(*mark, 0);
+  *mark = 7;
+  pid_t child = fork();
+  if (child == 0) {
+    bool is_wiped = *mark == 0;
+    *mark = 8;
+    _exit(is_wiped && *mark == 8 ? EXIT_SUCCESS : EXIT_FAILURE);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK_EQ(status, 0);
+  CHECK_EQ(*mark, 7);
+}
+
 int main(void) {
+  RUN(a_fork_wipes_the_mark);
   RUN(child_has_the_blocks);
   RUN(child_before_the_first_allocation);
   RUN(handlers_may_allocate);

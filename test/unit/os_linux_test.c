@@ -318,16 +318,6 @@ static void move_that_breaks_off_loses_nothing(void) {
   check_filled(to, BYTES, 0);
 }
 
-// The system guards what lies before a locked page, and then refuses.
-static void refused_guard_leaves_nothing_guarded(void) {
-  char *start = reserve_committed();
-  size_t page = tsl_os_page_bytes();
-  memset(start, 1, 4 * page);
-  CHECK_EQ(mlock(start + 2 * page, page), 0);
-  bool guarded = tsl_os_guard(start, 4 * page, true);
-  CHECK_EQ(may_touch(start, true), !guarded);
-}
-
 static size_t mappings(const char *start, size_t bytes) {
   char line[512];
   size_t count = 0;
@@ -634,23 +624,6 @@ static void a_file_is_shared_no_more(void) {
   tsl_os_unshare("tslab.test.7");
 }
 
-static void a_fork_wipes_the_mark(void) {
-  uint32_t *mark = tsl_os_fork_mark();
-  int status;
-  CHECK(mark != NULL);
-  CHECK_EQ(*mark, 0);
-  *mark = 7;
-  pid_t child = fork();
-  if (child == 0) {
-    bool is_wiped = *mark == 0;
-    *mark = 8;
-    _exit(is_wiped && *mark == 8 ? EXIT_SUCCESS : EXIT_FAILURE);
-  }
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK_EQ(status, 0);
-  CHECK_EQ(*mark, 7);
-}
-
 static void *share_cancelled(void *past_it) {
   pthread_cancel(pthread_self());
   tsl_os_process_start();
@@ -691,7 +664,6 @@ int main(void) {
   RUN(moved_content);
   RUN(refused_move_leaves_both_places);
   RUN(move_that_breaks_off_loses_nothing);
-  RUN(refused_guard_leaves_nothing_guarded);
   RUN(renewed_place_is_one_mapping);
   RUN(errno_survives_refusals);
   RUN(advice_changes_no_content);
@@ -714,7 +686,6 @@ int main(void) {
   if (ADDRESSES_CAN_BE_LIMITED) RUN(too_large_a_share_of_the_addresses_is_refused);
   RUN(other_peoples_files_stay);
   RUN(a_file_is_shared_no_more);
-  RUN(a_fork_wipes_the_mark);
   RUN(no_call_is_a_cancellation_point);
   return test_status();
 }
