@@ -667,7 +667,7 @@ int main(void) {
   RUN(renewed_place_is_one_mapping);
   RUN(errno_survives_refusals);
   RUN(advice_changes_no_content);
-  RUN(limit_follows_the_process);
+  if (ADDRESSES_CAN_BE_LIMITED) RUN(limit_follows_the_process);
   RUN(clock_goes_on);
   RUN(sleeps_until_woken);
   RUN(random_bits_differ);
