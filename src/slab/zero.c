@@ -65,8 +65,9 @@ void *tsl_zero_take(size_t alignment) {
 }
 
 bool tsl_zero_contains(const void *address) {
+  if (!TSL_SECURE) return false;
   uintptr_t from = tsl_load_relaxed(&start);
-  return TSL_SECURE && from != 0 && (uintptr_t)address - from < ZERO_BYTES;
+  return from != 0 && (uintptr_t)address - from < ZERO_BYTES;
 }
 
 static size_t index_of(const void *block) {
