@@ -91,14 +91,10 @@ static int visit_cell_blocks(const struct piece *piece, const struct block_visit
   return result;
 }
 
-// Blocks that are neither free nor on their way there; a sealed slab's remote bits are all set.
+// Blocks that are neither free nor on their way there.
 static uint64_t live_bits(const struct tsl_slab *slab, unsigned word) {
   unsigned capacity = tsl_sizeclasses[slab->class].capacity;
-  // In this order: the remote bits read are from before the seal that `sealed` tells of.
-  uint64_t remote = tsl_load_acquire(&slab->remote[word]);  // pairs: remote-free
-  bool sealed = tsl_load_relaxed(&slab->sealed) != 0;
-  uint64_t free = tsl_load_relaxed(&slab->free[word]) | (sealed ? 0 : remote);
-  return ~free & tsl_low_bits(capacity - word * 64);
+  return ~tsl_slab_free_word(slab, word) & tsl_low_bits(capacity - word * 64);
 }
 
 static int visit_slab_blocks(const struct piece *piece, const struct block_visit *each) {

@@ -185,6 +185,7 @@ TSL_HIDDEN const void *tsl_slab_collect(struct tsl_slab *slab);
 // The blocks of a word that are free or on their way there; a sealed slab's remote bits are all set
 // and mean nothing. Any thread.
 TSL_ALWAYS_INLINE uint64_t tsl_slab_free_word(const struct tsl_slab *slab, unsigned word) {
+  // In this order: the remote bits read are from before the seal that `sealed` tells of.
   uint64_t remote = tsl_load_acquire(&slab->remote[word]);  // pairs: remote-free
   bool is_sealed = tsl_load_relaxed(&slab->sealed) != 0;
   return tsl_load_relaxed(&slab->free[word]) | (is_sealed ? 0 : remote);
