@@ -171,7 +171,3 @@ tslab_bench_smoke_refuses(few ws_sweep 1000 8)
 tslab_bench_smoke_refuses(order idle_return 1000 20 10)
 tslab_bench_smoke_refuses(one thread_shapes free_only 1)
 tslab_bench_smoke_refuses(none thread_shapes)
-
-add_test(NAME bench_peer_exports
-  COMMAND ${CMAKE_CURRENT_LIST_DIR}/peers/exports ${CMAKE_BINARY_DIR}/peers)
-set_tests_properties(bench_peer_exports PROPERTIES LABELS bench SKIP_RETURN_CODE 77)
