@@ -59,8 +59,9 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   }
   TSL_OPAQUE(code);
   struct tsl_free_block *freed = block;
-  if (tsl_unlikely(tsl_mark_is_of(heap, block))) return tsl_heap_put_full(heap, block, code);
-  uintptr_t link = (uintptr_t)TSL_BIN(heap, code * 8)->head ^ (uintptr_t)block;
+  uintptr_t link = (uintptr_t)block;
+  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, TSL_BIN(heap, code * 8)->head)))
+    return tsl_heap_put_full(heap, block, code);
   freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
   tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other
   tsl_store_relaxed(&freed->mark, (uintptr_t)heap);

@@ -181,6 +181,8 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
     tsl_free_outside(block);
   } else if (place < TSL_CODES) {
     tsl_heap_push(home, place / 2, block);
+  } else if (place - TSL_CODE_VISITED < TSL_CODES) {
+    tsl_heap_put_visited(home, code / 2, block);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
   } else {

@@ -60,11 +60,19 @@
             : "r"(value));                                  \
     tsl_flag_;                                              \
   })
+// XORs into a register.
+#define TSL_XOR_IS_ZERO(value, other)                                      \
+  __extension__({                                                          \
+    int tsl_flag_;                                                         \
+    __asm__("xorq %2, %1" : "=@ccz"(tsl_flag_), "+r"(value) : "m"(other)); \
+    tsl_flag_;                                                             \
+  })
 #define TSL_DECREMENT_IS_ZERO(field) TSL_FLAG_("z", "subl", field)
 #define TSL_DECREMENT_IS_NEGATIVE(field) TSL_FLAG_("s", "subl", field)
 #else
 #define TSL_RETURNED(value) TSL_OPAQUE(value)
 #define TSL_INCREMENT(field) ((field)++)
+#define TSL_XOR_IS_ZERO(value, other) (((value) ^= (uintptr_t)(other)) == 0)
 #define TSL_DECREMENT_IS_ZERO(field) (--(field) == 0)
 #define TSL_DECREMENT_IS_NEGATIVE(field) (--(field) < 0)
 #define TSL_COUNT_AND_TAKE(until, field, value) \

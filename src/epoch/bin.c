@@ -24,18 +24,11 @@ struct tsl_bin tsl_bin_new(unsigned class, uint32_t until) {
   return (struct tsl_bin){&tsl_bin_end, until - 1, (int32_t)tsl_bin_limit(class)};
 }
 
-// The thread's allocations take blocks off without counting the room.
-static int32_t room_of(const struct tsl_heap *heap, unsigned class) {
-  const struct tsl_bin *bin = &heap->bins[class];
-  uint32_t taken = tsl_load_relaxed(&heap->store->seen[class]) - tsl_load_relaxed(&bin->until);
-  return tsl_load_relaxed(&bin->room) + (int32_t)taken;
-}
-
 // A reader in another thread may see numbers of two moments.
 uint32_t tsl_bin_length(const struct tsl_heap *heap, unsigned class) {
   int32_t limit = (int32_t)tsl_bin_limit(class);
   if (!tsl_heap_has_store(heap)) return 0;
-  int32_t length = limit - room_of(heap, class);
+  int32_t length = limit - tsl_heap_room(heap, class);
   return length < 0 ? 0 : length > limit ? (uint32_t)limit : (uint32_t)length;
 }
 
@@ -44,7 +37,7 @@ bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_free_block *freed = block;
   int32_t room = bin->room;
   if (room <= 0) {
-    room = room_of(heap, class);
+    room = tsl_heap_room(heap, class);
     if (room <= 0) return false;
     tsl_store_relaxed(&heap->store->seen[class], bin->until);
   }
@@ -82,19 +75,17 @@ static bool is_whole(const struct tsl_heap *heap, unsigned class,
   return block->mark == (uintptr_t)heap && is_followed(block, class);
 }
 
-// A head that somebody else freed as well, or that lost its mark alone, is given up alone.
+// A head that lost its mark alone is given up alone.
 static void head_give_up(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
   const struct tsl_free_block *block = bin->head, *next = next_of(block);
-  bool is_sent = tsl_mark_is_of(heap, block) && tsl_mark_is_sent(block->mark);
   bool is_linked = is_followed(block, class);
-  if (is_linked && (is_sent || next == &tsl_bin_end || is_whole(heap, class, next))) {
+  if (is_linked && (next == &tsl_bin_end || is_whole(heap, class, next))) {
     bin->head = next_of(block);
     bin->room++;
   } else {
     bin_clear(heap, class);
   }
-  if (is_sent) return tsl_misuse_both(block);
   tsl_misuse_written(block);
 }
 
@@ -171,5 +162,5 @@ bool tsl_bin_valid(const struct tsl_heap *heap, unsigned class) {
     block = next_of(block);
   }
   if (!tsl_heap_has_store(heap)) return length == 0;
-  return (int32_t)length + room_of(heap, class) == (int32_t)limit;
+  return (int32_t)length + tsl_heap_room(heap, class) == (int32_t)limit;
 }

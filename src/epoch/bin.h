@@ -1,15 +1,12 @@
-// bin: the blocks of one size class that a heap freed last, linked through themselves. A free block
-// carries a mark in its first word and, on a bin, its link in the second.
+// bin: the blocks of one size class that a heap freed last, linked through themselves. A block on a
+// bin carries a mark in its first word and its link in the second.
 //
 //  B1  a link is self XOR next; the last one leads to tsl_bin_end, outside the region, so that one
 //      comparison finds the end, the empty bin and a link that would leave the region
-//  B2  a block on a bin carries the heap's address as its mark. Taking it off takes the mark: a
-//      block that is on a bin twice, or that somebody wrote to or freed as well, does not come off
-//      it a second time
-//  B3  a block that went to its slab carries the lower half of the address of the heap that the
-//      slab belongs to, and who freed it. So one comparison with the lower half finds each block
-//      that may be free. A mark accuses nobody: the program may have any word there. Whether the
-//      block is free is what the bin, the slab, the stock and the gathers say
+//  B2  the mark is the heap's address. Taking the block off takes it: a block that is on a bin
+//      twice, or that somebody wrote to, does not come off it a second time
+//  B3  who frees a block reads nothing of it, because a cold one would be waited for. A link of
+//      zero says that it is the head already
 //  B4  the secure build has no bins and no marks: what is free is zero there
 //  B5  length of a bin == its limit - room - the allocations since `seen` was taken (heap.h)
 #pragma once
@@ -40,25 +37,6 @@ _Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES, "a code times 8 is a bin
 // Where every bin's last link leads; its own link is too large.
 TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 
-// The upper half of a mark of B3 has this bit, which no address has.
-enum { TSL_MARK_FREER_SHIFT = 32 };
-#define TSL_MARK_SENT (UINT64_C(1) << 63)
-
-TSL_ALWAYS_INLINE uintptr_t tsl_mark_sent(const struct tsl_heap *owner, uint32_t freer) {
-  return (uint32_t)(uintptr_t)owner | TSL_MARK_SENT | (uint64_t)freer << TSL_MARK_FREER_SHIFT;
-}
-TSL_ALWAYS_INLINE bool tsl_mark_is_sent(uintptr_t mark) { return (mark & TSL_MARK_SENT) != 0; }
-TSL_ALWAYS_INLINE uint32_t tsl_mark_freer(uintptr_t mark) {
-  return (uint32_t)((mark & ~TSL_MARK_SENT) >> TSL_MARK_FREER_SHIFT);
-}
-
-// Whether the block may be free already, by its mark, in a slab of the heap or on its bin.
-TSL_ALWAYS_INLINE bool tsl_mark_is_of(const struct tsl_heap *heap, const void *block) {
-  const uintptr_t *mark = block;              // NULL is outside the region
-  return (uint32_t)tsl_load_operand(mark) ==  // NOLINT(clang-analyzer-core.NullDereference)
-         (uint32_t)(uintptr_t)heap;
-}
-
 // Blocks of a class that a bin holds at most.
 TSL_HIDDEN unsigned tsl_bin_limit(unsigned class);
 
@@ -81,7 +59,7 @@ TSL_HIDDEN uint32_t tsl_bin_length(const struct tsl_heap *heap, unsigned class);
 
 // The rest is the owner's, or that of who acts for it.
 
-// Puts a free block on the bin. False when it is full.
+// Puts a block on the bin. False when it is full: then nothing of it was touched.
 TSL_HIDDEN bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block);
 
 // Takes the block that was freed last off the bin; NULL when it is empty.
@@ -90,8 +68,8 @@ TSL_HIDDEN void *tsl_bin_pop(struct tsl_heap *heap, unsigned class);
 // Whether a block is on the bin: follows its links.
 TSL_HIDDEN bool tsl_bin_has(const struct tsl_heap *heap, unsigned class, const void *block);
 
-// Reports a head that was written to, or freed by somebody else as well, and gives it up, with all
-// that follows when its link is lost. Afterwards the head is whole or the bin empty.
+// Reports a head that was written to or freed twice, and gives it up, with all that follows when
+// its link is lost. Afterwards the head is whole or the bin empty.
 TSL_HIDDEN void tsl_bin_check(struct tsl_heap *heap, unsigned class);
 
 // The same for each bin, and reports a head that was never handed out. Who opens a slab calls it:

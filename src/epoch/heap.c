@@ -220,7 +220,15 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   }
 }
 
+// What others free from here on makes it a visited one again.
+static void slab_end_visit(const struct tsl_slab *slab) {
+  uint32_t *entry = tsl_map_entry(tsl_slab_unit(slab));
+  uint32_t visited = tsl_load_relaxed(entry);
+  if ((visited & TSL_CODE_VISITED) != 0) tsl_store_relaxed(entry, visited ^ TSL_CODE_VISITED);
+}
+
 static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
+  slab_end_visit(slab);
   struct tsl_tally *tally = heap_tally(heap, slab->class);
   uint32_t before = slab->out;
   const void *twice = tsl_slab_collect(slab);
@@ -300,11 +308,9 @@ TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class, struct
   if (tsl_unlikely(is_due)) heap_tell(heap, class);
 }
 
-// A block that the program had gets a mark; one that it never had is not touched.
 TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
-  if (!TSL_SECURE) tsl_store_relaxed((uintptr_t *)block, tsl_mark_sent(heap, heap->home->number));
   heap_put_at(heap, class, place, block);
 }
 
@@ -338,31 +344,23 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   heap_put(heap, class, block);
 }
 
-bool tsl_heap_has_free(struct tsl_heap *heap, unsigned class, const void *block) {
-  if (*(const uintptr_t *)block == (uintptr_t)heap && tsl_bin_has(heap, class, block)) return true;
-  return tsl_stock_has(&heap->store->stocks[class], block) ||
-         tsl_remote_has_free(heap->number, class, block);
-}
-
-// A block whose mark says that it may be free.
-TSL_NOINLINE static bool is_marked_free(struct tsl_heap *heap, unsigned class, const void *block) {
-  bool is_interior = tsl_slab_place(class, block).index < 0;
-  bool is_free = !is_interior && tsl_heap_has_free(heap, class, block);
-  if (is_interior) tsl_misuse_interior(block);
-  if (is_free) tsl_misuse_twice(block);
-  return is_interior || is_free;
-}
-
 TSL_ALWAYS_INLINE void heap_put_hot(struct tsl_heap *heap, unsigned class, void *block) {
-  if (tsl_unlikely(!tsl_bin_push(heap, class, block))) heap_put(heap, class, block);
+  if (tsl_unlikely(block == heap->bins[class].head)) return tsl_misuse_twice(block);
+  if (tsl_heap_room(heap, class) <= 0) return heap_put(heap, class, block);
+  tsl_bin_push(heap, class, block);
 }
 
 void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code) {
   unsigned class = (unsigned)(code / 2);
   heap->bins[class].room++;
   if (TSL_SECURE) return heap_quarantine(heap, class, block);
-  if (tsl_unlikely(tsl_mark_is_of(heap, block)) && is_marked_free(heap, class, block)) return;
   heap_put_hot(heap, class, block);
+}
+
+void tsl_heap_put_visited(struct tsl_heap *home, unsigned class, void *block) {
+  if (tsl_slab_place(class, block).index < 0) return tsl_misuse_interior(block);
+  if (tsl_unlikely(tsl_remote_has_free(home->number, class, block))) return tsl_misuse_twice(block);
+  tsl_heap_push(home, class, block);
 }
 
 // Puts up to `most` hot blocks of a class back into their slabs.
@@ -553,17 +551,13 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
 
 void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
   if (TSL_SECURE) return heap_quarantine(heap, class, block);
-  if (tsl_unlikely(tsl_mark_is_of(heap, block)) && is_marked_free(heap, class, block)) return;
   heap_put_hot(heap, class, block);
 }
 
 bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned class, void *block) {
   if (TSL_SECURE || class < TSL_GATHERS || !tsl_heap_is_home(owner)) return false;
   if (tsl_slab_place(class, block).index < 0) return false;
-  bool is_here = tsl_mark_is_of(home, block) && tsl_bin_has(home, class, block);
-  bool is_marked = tsl_mark_is_of(tsl_heap_at(owner), block);
-  bool is_free = is_here || (is_marked && tsl_remote_has_free(owner, class, block));
-  if (!is_free) return tsl_bin_push(home, class, block);
+  if (block != home->bins[class].head) return tsl_bin_push(home, class, block);
   tsl_misuse_twice(block);
   return true;
 }
@@ -614,7 +608,6 @@ static void lay_down(struct tsl_heap *heap, unsigned class, void *block) {
 
 static void bin_lay_down(struct tsl_heap *heap, unsigned class) {
   for (void *block; (block = tsl_bin_pop(heap, class)) != NULL;) {
-    *(uintptr_t *)block = tsl_mark_sent(heap, heap->home->number);
     heap_tally(heap, class)->rested++;
     lay_down(heap, class, block);
   }
@@ -682,8 +675,8 @@ static bool slabs_valid(const struct tsl_heap *heap) {
   tsl_unit before = 0;
   for (tsl_unit unit = heap->slabs; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
     if (tsl_span_at(unit)->prev != before || tsl_span_at(unit)->epoch != heap->epoch) return false;
-    if (tsl_load_relaxed(tsl_map_entry(unit)) != (heap->tag | tsl_slab_at(unit)->class * 2u))
-      return false;
+    uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit)) & ~(uint32_t)TSL_CODE_VISITED;
+    if (entry != (heap->tag | tsl_slab_at(unit)->class * 2u)) return false;
     count++;
   }
   return count == heap->slab_count;

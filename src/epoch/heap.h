@@ -8,7 +8,7 @@
 //  H1  everything but [remote] fields belongs to the home heap's thread; a pooled home heap belongs
 //      to whoever claimed it, a heap that is being sealed to whoever claimed that
 //  H2  each block that is not live is in one place: on a bin, in a stock, in a gather, in a bit of
-//      its slab. Who frees a block that carries a mark (bin.h) looks for it in all of them
+//      its slab
 //  H3  above TSL_TINY_LIMIT a home heap's bin may hold blocks of other home heaps' slabs, which go
 //      back there when they leave it
 //  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in
@@ -36,16 +36,17 @@ enum {
   TSL_CODE_BITS = 8,
   TSL_CODES = 2 * TSL_CLASSES,
   TSL_CELL_CODES = 2 * TSL_BINS,
-  TSL_CODE_LARGE = 0xfe
+  TSL_CODE_LARGE = 0x7e,
+  // Beside the code of a home heap's slab for blocks up to TSL_TINY_LIMIT: others freed blocks that
+  // the owner has not collected yet. It takes the owner's frees off the fast path (remote.h).
+  TSL_CODE_VISITED = 0x80,
 };
 _Static_assert(TSL_CELL_CODES < TSL_CODE_LARGE, "a code fits its bits");
 
 // Numbers that no heap has: that in the map entries of sealed slabs, and the empty heap's.
 enum { TSL_HEAP_NOBODY = TSL_MOST_HEAPS, TSL_HEAP_SEALED };
 
-TSL_ALWAYS_INLINE unsigned tsl_entry_code(uint32_t entry) {
-  return entry & ((1u << TSL_CODE_BITS) - 1);
-}
+TSL_ALWAYS_INLINE unsigned tsl_entry_code(uint32_t entry) { return entry & (TSL_CODE_VISITED - 1); }
 
 // Of map entries of units that are cut into cells.
 TSL_ALWAYS_INLINE bool tsl_code_is_cell(unsigned code) {
@@ -61,7 +62,6 @@ struct tsl_gather {
   uint64_t out;     // [owner] and still is; the others wait
   uint32_t owner;   // [owner] whose slab it is
   uint32_t round;   // [owner] odd while the gather begins with another word
-  uintptr_t mark;   // [owner] of its blocks
 };
 
 enum { TSL_GATHERS = TSL_CLASS_OF_1280 };
@@ -183,6 +183,14 @@ TSL_ALWAYS_INLINE bool tsl_heap_has_store(const struct tsl_heap *heap) {
   return heap->store != &tsl_store_empty;
 }
 
+// B5: the frees that a bin still takes. The thread's allocations take blocks off without counting
+// `room`.
+TSL_ALWAYS_INLINE int32_t tsl_heap_room(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_bin *bin = &heap->bins[class];
+  uint32_t taken = tsl_load_relaxed(&heap->store->seen[class]) - tsl_load_relaxed(&bin->until);
+  return tsl_load_relaxed(&bin->room) + (int32_t)taken;
+}
+
 // Of any owner in the map.
 static inline bool tsl_heap_is_home(uint32_t owner) {
   return owner < TSL_HEAP_NOBODY && tsl_heap_at(owner)->home == tsl_heap_at(owner);
@@ -202,12 +210,13 @@ TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 // Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
-// The same for a block whose bin seemed full when one was taken from its `room`, or whose mark says
-// that it may be free.
+// The same for a block whose bin seemed full when one was taken from its `room`, or knows the block
+// already.
 TSL_HIDDEN void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code);
 
-// Whether a block that carries a mark of its heap is free. Owner only.
-TSL_HIDDEN bool tsl_heap_has_free(struct tsl_heap *heap, unsigned class, const void *block);
+// The same for a block of a home heap's slab to which others freed since the owner collected there:
+// the block may be one of theirs.
+TSL_HIDDEN void tsl_heap_put_visited(struct tsl_heap *home, unsigned class, void *block);
 
 // Puts a block of another home heap on this one's bin: one of many cache lines, so that nobody has
 // to share lines with a stranger. False when it has to go home instead. Owner only.

@@ -107,7 +107,8 @@ void tsl_misuse_size(const void *block, size_t said, size_t usable) {
 
 void tsl_misuse_written(const void *block) {
   struct text text = said_of(block, __builtin_frame_address(0));
-  tsl_misuse("heap corruption: the free block %p was written to%s", block, text.bytes);
+  tsl_misuse("heap corruption: the free block %p was written to, or freed twice%s", block,
+             text.bytes);
 }
 
 void tsl_misuse_overflow(const void *block) {

@@ -22,7 +22,7 @@ TSL_HIDDEN void tsl_misuse_foreign(const char *call, const void *block) TSL_COLD
 // free() with a size that the block cannot have been asked for.
 TSL_HIDDEN void tsl_misuse_size(const void *block, size_t said, size_t usable) TSL_COLD;
 
-// A free block that was written to.
+// A free block that is not as its free left it.
 TSL_HIDDEN void tsl_misuse_written(const void *block) TSL_COLD;
 
 // A live block whose end, or what lies before its beginning, was written to.

@@ -27,12 +27,23 @@ static enum tsl_remote put_late(struct tsl_slab *slab) {
   return tsl_slab_count_down(slab);
 }
 
-static void put_blocks(uint32_t owner, struct tsl_slab *slab, unsigned index, uint64_t blocks) {
+// Nobody else writes the entry: the slab is not closed before its owner has collected from it, and
+// that is after this thread has pushed it.
+static void visit(uint32_t owner, unsigned class, const struct tsl_slab *slab) {
+  uint32_t *entry = tsl_map_entry(tsl_slab_unit(slab));
+  if (class < TSL_GATHERS && tsl_heap_is_home(owner))
+    tsl_store_relaxed(entry, tsl_load_relaxed(entry) | TSL_CODE_VISITED);
+}
+
+static void put_blocks(uint32_t owner, unsigned class, struct tsl_place place, uint64_t blocks) {
+  struct tsl_slab *slab = place.slab;
+  unsigned index = (unsigned)place.index;
   blocks <<= index % 64;
   enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
   if (result == TSL_REMOTE_TWICE) return tsl_misuse_twice(tsl_slab_first(slab, index / 64, blocks));
   if (result == TSL_REMOTE_LATE) result = put_late(slab);
+  if (result == TSL_REMOTE_PUSH) visit(owner, class, slab);
   if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
   if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
 }
@@ -64,39 +75,20 @@ static bool waits(const struct tsl_gather *gather, uint32_t owner, unsigned clas
   return exact && index < 64 && (waiting >> index & 1) != 0;
 }
 
-// The mark is the program's word as well: any number may stand there.
-static bool is_home(uint32_t freer) {
-  if (freer == 0 || freer > tsl_load_relaxed(&tsl_region.last_heap)) return false;
-  const struct tsl_heap *heap = tsl_heap_at(freer);
-  return tsl_load_acquire(&heap->number) == freer && heap->home == heap;  // pairs: heap-init
-}
-
 bool tsl_remote_has_free(uint32_t owner, unsigned class, const void *block) {
-  uintptr_t mark = *(const uintptr_t *)block;
-  uint32_t freer = tsl_mark_freer(mark);
-  if (tsl_slab_has(tsl_slab_place(class, block))) return true;
-  if (!tsl_mark_is_sent(mark) || class >= TSL_GATHERS || !is_home(freer)) return false;
-  return waits(&tsl_heap_at(freer)->store->gathers[class], owner, class, block);
-}
-
-// Marks a block of a heap that is not sealed. False, after a report, when it is free already.
-static bool mark(uint32_t owner, unsigned class, void *block) {
-  if (TSL_SECURE || owner == TSL_HEAP_SEALED) return true;
-  const struct tsl_heap *heap = tsl_heap_at(owner);
-  bool is_free = tsl_mark_is_of(heap, block) && tsl_remote_has_free(owner, class, block);
-  if (is_free) tsl_misuse_twice(block);
-  if (!is_free)
-    tsl_store_relaxed((uintptr_t *)block, tsl_mark_sent(heap, tsl_heap_current->home->number));
-  return !is_free;
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (tsl_slab_has(place)) return true;
+  uint32_t gatherer = tsl_load_acquire(&place.slab->gatherer);  // pairs: gatherer
+  if (class >= TSL_GATHERS || gatherer == 0) return false;
+  return waits(&tsl_heap_at(gatherer)->store->gathers[class], owner, class, block);
 }
 
 void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
-  if (tsl_unlikely(!mark(owner, class, block))) return;
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
   count_sent(owner, class);
-  put_blocks(owner, place.slab, (unsigned)place.index, 1);
+  put_blocks(owner, class, place, 1);
 }
 
 // Who is interrupted by a fork between the two gives the blocks up in the child.
@@ -106,7 +98,7 @@ void tsl_remote_send(struct tsl_heap *home, unsigned class) {
   if (blocks == 0) return;
   tsl_store_relaxed(&gather->opened, gather->out);
   struct tsl_place place = tsl_slab_place(class, (void *)gather->start);
-  put_blocks(gather->owner, place.slab, (unsigned)place.index, blocks);
+  put_blocks(gather->owner, class, place, blocks);
 }
 
 void tsl_remote_send_all(struct tsl_heap *home) {
@@ -150,14 +142,13 @@ TSL_NOINLINE static void gather_open(struct tsl_heap *home, uint32_t owner, unsi
   uintptr_t start = (uintptr_t)block - (size_t)bit * tsl_sizeclasses[class].bytes;
   if (start == gather->start && owner == gather->owner && (gather->opened >> bit & 1) != 0)
     return tsl_misuse_twice(block);
-  if (!mark(owner, class, block)) return;
   tsl_remote_send(home, class);
   uint64_t others =
       tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
   gather_begin(gather, start, owner, others);
-  gather->mark = tsl_mark_sent(tsl_heap_at(owner), home->number);
+  tsl_store_release(&place.slab->gatherer, home->number);  // pairs: gatherer
   count_sent(owner, class);
-  put_blocks(owner, place.slab, (unsigned)place.index, 1);
+  put_blocks(owner, class, place, 1);
 }
 
 void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class, void *block) {
@@ -168,11 +159,6 @@ void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class, vo
   bool is_there = exact && index < 64 && gather->owner == owner;
   if (tsl_unlikely(!is_there || (gather->out >> index & 1) == 0))
     return gather_open(home, owner, class, block);
-  uintptr_t *marked = block;
-  if (tsl_unlikely((uint32_t)*marked == (uint32_t)gather->mark) &&
-      tsl_remote_has_free(owner, class, block))
-    return tsl_misuse_twice(block);
-  *marked = gather->mark;
   tsl_store_relaxed(&gather->out, gather->out ^ UINT64_C(1) << index);
   home->store->tallies[class].sent++;
 }

@@ -1,5 +1,7 @@
 // remote: frees by threads that the block's heap does not belong to. Each is one atomic operation
-// on the slab's word; blocks that come home in a row share one.
+// on the slab's word; blocks that come home in a row share one. The first one to a slab up to
+// TSL_TINY_LIMIT says so in the map (TSL_CODE_VISITED), so that the owner, who frees no block twice
+// that waits here, needs no look at the slab otherwise.
 #pragma once
 
 #include "epoch/heap.h"
@@ -15,8 +17,8 @@ TSL_HIDDEN void tsl_remote_put(uint32_t owner, unsigned class, void *block);
 TSL_HIDDEN void tsl_remote_gather(struct tsl_heap *home, uint32_t owner, unsigned class,
                                   void *block);
 
-// Whether a block that carries a mark of a heap is free in its slab, or waits in the gather of who
-// freed it. Never true of a live one. Any thread.
+// Whether a block is free in its slab, or waits in the gather of the thread that gathered from the
+// slab last. Never true of a live one. Any thread.
 TSL_HIDDEN bool tsl_remote_has_free(uint32_t owner, unsigned class, const void *block);
 
 // Sends what waits in a class's gather, or in all of them. Owner only.

@@ -28,7 +28,7 @@ enum {
   TSL_UNIT_LOG2 = 16,
   TSL_SEGMENT_UNITS = 2048,
   TSL_GROWTH_UNITS = 512,
-  TSL_LEAST_GROWTH_UNITS = TSL_SECURE ? 16 : 32,
+  TSL_LEAST_GROWTH_UNITS = 8,
   TSL_MOST_HEAPS = (1 << 24) - 2,  // the two numbers above have other meanings (heap.h)
   TSL_MOST_EPOCHS = 1 << 24,
   TSL_HEAP_BYTES = 17 * TSL_CACHE_LINE,

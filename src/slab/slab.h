@@ -51,6 +51,7 @@ struct tsl_slab {
   uint32_t life;                        // [const] the life of the heap whose slab it is
   int32_t left;                         // [remote] frees until a sealed slab is empty
   uint32_t sealed;                      // [remote]
+  uint32_t gatherer;                    // [remote] home heap that gathers, or did; 0: none ever
   uint64_t remote[TSL_SLAB_WORDS];      // [remote]
 };
 

@@ -122,8 +122,9 @@ static void twice_by_two_threads(void) {
 
 static void twice_other_then_owner(void) {
   void *block = malloc(64);
+  pointer_announce(block);
   thread_frees(block);
-  mistaken_free(block);
+  free(block);
   blocks_cycle(64);
 }
 
@@ -189,10 +190,10 @@ static const struct mistake {
     {"twice-huge", twice_huge, AT_ONCE},
     {"twice-realloced", twice_realloced, AT_ONCE},
     {"twice-by-two-threads", twice_by_two_threads, AT_ONCE},
-    {"twice-after-one", twice_after_one, AT_ONCE},
-    {"twice-after-many", twice_after_many, AT_ONCE},
+    {"twice-after-one", twice_after_one, LATER},
+    {"twice-after-many", twice_after_many, LATER},
     {"twice-other-then-owner", twice_other_then_owner, AT_ONCE},
-    {"twice-owner-then-other", twice_owner_then_other, LATER},
+    {"twice-owner-then-other", twice_owner_then_other, BY_SECURE},
     {"interior-odd", interior_odd, AT_ONCE},
     {"interior-odd-middle", interior_odd_middle, AT_ONCE},
     {"interior-granule", interior_granule, BY_SECURE},

@@ -32,9 +32,10 @@ static tsl_unit take(size_t count, size_t alignment) {
   return first;
 }
 
-// Takes every unit that is open.
+// Opens some and takes every unit that is open.
 static void take_all_open(void) {
   bool clean;
+  while (tsl_region.units < tsl_region.first_unit + 64) CHECK(tsl_region_grow(1));
   for (size_t unit = tsl_region.first_unit; unit < tsl_region.units; unit++) {
     tsl_units_take_at((tsl_unit)unit, 1, &clean);
   }
