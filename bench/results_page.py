@@ -6,6 +6,7 @@ table's rows.
 """
 
 import csv
+import fnmatch
 import json
 import re
 import sys
@@ -28,6 +29,8 @@ TITLES = {
 }
 MARKS = re.compile(r"(<!-- figures:([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
 UNKNOWN_CAUSE = "cause not written down"
+BEHIND = "**behind**"
+EVEN = 0.95  # from this part of the best peer on
 HEADINGS = ("work", "unit", "ours", "best peer", "", "ratio", "95 % interval", "bar", "verdict")
 
 Row = dict[str, str]
@@ -45,8 +48,15 @@ class Table:
     rows: list[Row]
     environment: dict[str, object]
 
-    def missed(self) -> list[Row]:
-        return [row for row in self.rows if row["met"] == "False"]
+    def lost(self) -> list[Row]:
+        """Bars that are missed, and rows without one in which we are behind."""
+        return [row for row in self.rows if row["met"] == "False" or verdict(row) == BEHIND]
+
+    def behind(self) -> int:
+        return sum(verdict(row) == BEHIND for row in self.rows)
+
+    def commit(self) -> str:
+        return str(self.environment.get("commit", "not recorded"))[:12]
 
     def count(self, verdict: str) -> int:
         return sum(row["met"] == verdict for row in self.rows)
@@ -77,7 +87,7 @@ def load_table(folder: Path, name: str) -> Table | None:
 
 
 def load_notes(path: Path) -> dict[str, str]:
-    """Causes by the name of the row."""
+    """Causes by the name of the row, or by a pattern of names."""
     if not path.exists():
         return {}
     try:
@@ -97,7 +107,7 @@ def load(folder: Path, images: Path) -> Sources:
         raise PageError(f"no *_summary.csv in {folder.name}/; one is made by: bench/run core")
     notes = load_notes(folder / "notes.toml")
     rows = {row["name"] for table in known.values() for row in table.rows}
-    strange = sorted(notes.keys() - rows)
+    strange = sorted(name for name in notes if not fnmatch.filter(rows, name))
     if strange:
         raise PageError(f"notes.toml names rows that no table has: {', '.join(strange)}")
     return Sources(known, notes, sorted(path.name for path in images.glob("*.png")))
@@ -121,8 +131,16 @@ def spread(row: Row) -> str:
     return "-" if row["low"] == "" else f"{ratio(row['low'])} to {ratio(row['high'])}"
 
 
+def comparison(row: Row) -> str:
+    """What a row without a bar says of us and the best peer."""
+    if row["ratio"] == "":
+        return "-"
+    value = float(row["ratio"])
+    return BEHIND if value < EVEN else "even" if value <= 1 / EVEN else "ahead"
+
+
 def verdict(row: Row) -> str:
-    return {"True": "met", "False": "**missed**"}.get(row["met"], "-")
+    return {"True": "met", "False": "**missed**"}.get(row["met"], comparison(row))
 
 
 def line(cells: Sequence[str]) -> str:
@@ -162,25 +180,32 @@ def section_lines(table: Table) -> list[str]:
 
 def counts_lines(tables: Sequence[Table]) -> list[str]:
     """How many rows met what they must reach."""
-    headings = ("table", "measured", "rounds", "met", "missed", "only shown")
+    headings = ("table", "measured", "commit", "rounds", "met", "missed", "no bar", "behind there")
     rows = [
         (
-            table.name, str(table.environment["time"])[:10], str(table.environment["rounds"]),
-            str(table.count("True")), str(table.count("False")), str(table.count("")),
+            table.name, str(table.environment["time"])[:10], table.commit(),
+            str(table.environment["rounds"]), str(table.count("True")), str(table.count("False")),
+            str(table.count("")), str(table.behind()),
         )
         for table in tables
     ]  # fmt: skip
     return lines_of(headings, rows)
 
 
+def cause(notes: dict[str, str], name: str) -> str:
+    """The row's own note, or that of the first pattern that it matches."""
+    patterns = (text for key, text in notes.items() if fnmatch.fnmatchcase(name, key))
+    return notes.get(name) or next(patterns, UNKNOWN_CAUSE)
+
+
 def lost_lines(sources: Sources) -> list[str]:
     rows = [
         (
             row["name"], row["unit"], figure(row["ours"]), figure(row["peer"]), row["peer_name"],
-            row["bar"], sources.notes.get(row["name"], UNKNOWN_CAUSE),
+            row["bar"], cause(sources.notes, row["name"]),
         )
         for table in sources.tables.values()
-        for row in table.missed()
+        for row in table.lost()
     ]  # fmt: skip
     headings = ("row", "unit", "ours", "best peer", "", "bar", "cause")
     return ["## What is lost", "", *(lines_of(headings, rows) if rows else ["Every bar is met."])]
@@ -222,7 +247,8 @@ def page(sources: Sources) -> str:
         "<!-- written by bench/results_page.py from bench/results; do not edit -->",
         "# Results", "",
         "Medians of all rounds. A ratio above one: we are ahead, whatever the unit; the interval is"
-        " of the median of the paired ratios of the rounds.", "",
+        " of the median of the paired ratios of the rounds. A row without a bar is even within"
+        " a twentieth of the best peer.", "",
         *counts_lines(tables), "",
         *lost_lines(sources), "",
         *founding_lines(sources), "",

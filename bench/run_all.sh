@@ -5,7 +5,8 @@
 #                      bench/baseline/NAME/
 #   --quick            small runs, one round, into build/bench-quick/ with charts beside them
 # With --allocator the table `observed` is left out: it compares our allocator with itself.
-# Status 1 when a bar is missed or a run failed; what comes behind is measured all the same.
+# Status 1 when a run failed, and with --strict when a bar is missed; what comes behind is measured
+# all the same. Each table ends with a line that names the bars that were missed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -53,8 +54,8 @@ esac
 
 if [[ " ${options[*]} $* " == *" --allocator"* ]]; then tables=(core epochs suite); fi
 
-# A table whose bars are not all met does not keep the next from being measured; an interruption or
-# a wrong option does.
+# A table that failed does not keep the next from being measured; an interruption or a wrong option
+# does.
 status=0
 for table in "${tables[@]}"; do
   printf '\n== %s\n' "$table"

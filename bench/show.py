@@ -79,6 +79,19 @@ def print_bars(rows: Sequence[Row]) -> None:
     console.print(table)
 
 
+def print_missed(rows: Sequence[Row]) -> None:
+    """The last line: what missed its bar, of those that were judged."""
+    judged = [row for row in rows if row.met is not None]
+    missed = [row.name for row in judged if row.missed]
+    if not judged:
+        console.print("no verdict: one round, or nothing to compare with")
+    elif missed:
+        text = f"missed {len(missed)} of {len(judged)} bars: {', '.join(missed)}"
+        console.print(text, style="yellow", markup=False)
+    else:
+        console.print(f"met all of {len(judged)} bars", style="green")
+
+
 def print_medians(results: Results, works: Sequence[Work]) -> None:
     table = Table(title="Medians")
     table.add_column("work")

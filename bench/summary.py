@@ -59,6 +59,9 @@ class Results:
     def peers(self) -> list[str]:
         return [name for name in self.allocators() if name != OURS]
 
+    def rounds(self) -> int:
+        return len({run.number for runs in self.series.values() for run in runs})
+
     def versions(self) -> dict[str, str]:
         known = {}
         for run in (runs[0] for runs in self.series.values()):
@@ -226,5 +229,7 @@ def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
         rows.append(degradation_row(results))
     if {"many_epochs_1", "many_epochs_100000"} <= chosen:
         rows.append(growth_row(results))
+    if results.rounds() == 1:  # one round says nothing of the next
+        rows = [replace(row, low=None, high=None, met=None) for row in rows]
     sections = [work.section for work in works]
     return sorted(rows, key=lambda row: sections.index(row.section))

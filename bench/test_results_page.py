@@ -84,7 +84,7 @@ def test_check_fails_when_a_document_differs(place: Place) -> None:
 def test_marks_are_filled_and_the_rest_stays(place: Place) -> None:
     place.run()
     text = place.readme.read_text()
-    assert "| core | 2026-11-21 | 7 | 2 | 1 | 0 |" in text
+    assert "| core | 2026-11-21 | not recorded | 7 | 2 | 1 | 0 | 0 |" in text
     assert text.startswith("# x\n\n")
     assert text.endswith("<!-- /figures -->\nend\n")
 
@@ -118,11 +118,12 @@ def test_charts_are_shown_as_far_as_they_are_there(place: Place) -> None:
 
 def test_the_commit_is_shown_where_the_results_name_it(place: Place) -> None:
     place.run()
-    assert "| commit |" not in place.page()
+    assert "| not recorded |" in place.page()
     about = place.results / "core_environment.json"
     about.write_text(json.dumps({**json.loads(about.read_text()), "commit": "0a1b2c3d4e5f"}))
     place.run()
     assert "| commit | 0a1b2c3d4e5f |" in place.page()
+    assert "| not recorded |" not in place.page()
     assert invented(place.page(), place.results) == loose(place.page()) == []
 
 
@@ -191,14 +192,20 @@ def loose(page: str) -> list[str]:
 
 def counts_are_true(page: str, results: Path) -> bool:
     counts = next(table for table in tables_of(page) if table[0][0] == "table")
-    for name, date, rounds, met, missed, shown in counts[1:]:
+    for name, date, commit, rounds, met, missed, shown, behind in counts[1:]:
         with (results / f"{name}_summary.csv").open(newline="") as file:
-            verdicts = [row["met"] for row in csv.DictReader(file)]
+            rows = list(csv.DictReader(file))
+        verdicts = [row["met"] for row in rows]
+        ratios = [float(row["ratio"]) for row in rows if row["met"] == "" and row["ratio"] != ""]
         about = json.loads((results / f"{name}_environment.json").read_text())
         wanted = [verdicts.count(word) for word in ("True", "False", "")]
         if [int(met), int(missed), int(shown)] != wanted:
             return False
+        if int(behind) != sum(ratio < 0.95 for ratio in ratios):
+            return False
         if (date, int(rounds)) != (about["time"][:10], about["rounds"]):
+            return False
+        if commit != about.get("commit", "not recorded")[:12]:
             return False
     return True
 
@@ -222,6 +229,22 @@ def test_a_number_from_elsewhere_is_found(place: Place) -> None:
     ]
     assert loose(page + "\nIt is 3.5 times ahead.\n") == ["3.5"]
     assert not counts_are_true(page.replace("| 7 | 2 | 1 |", "| 7 | 3 | 0 |"), place.results)
+
+
+def test_rows_without_a_bar_are_compared() -> None:
+    row = {"met": "", "ratio": "0.94"}
+    assert results_page.verdict(row) == "**behind**"
+    assert results_page.verdict({**row, "ratio": "0.96"}) == "even"
+    assert results_page.verdict({**row, "ratio": "1.06"}) == "ahead"
+    assert results_page.verdict({**row, "ratio": ""}) == "-"
+    assert results_page.verdict({**row, "met": "True"}) == "met"
+
+
+def test_a_cause_is_that_of_the_row_or_of_its_pattern() -> None:
+    notes = {"burst_*": "all bursts", "burst_x2 rate": "this one"}
+    assert results_page.cause(notes, "burst_x2 rate") == "this one"
+    assert results_page.cause(notes, "burst_x2 p50_ns") == "all bursts"
+    assert results_page.cause(notes, "steady rate") == results_page.UNKNOWN_CAUSE
 
 
 def test_the_documents_say_what_the_result_files_say() -> None:

@@ -259,7 +259,7 @@ def test_bad_arguments_end_with_status_2(
 def test_parts_of_a_table_do_not_go_among_the_results(machine: Machine) -> None:
     options = {
         "build": machine.build, "rounds": 1, "only": (), "allocator": (), "quick": False,
-        "resume": False, "against": None,
+        "resume": False, "strict": False, "against": None,
     }  # fmt: skip
     results, part = run.ROOT / "bench" / "results", machine.build / "bench-part"
     assert run.wish_of(None, **options).output == results

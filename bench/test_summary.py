@@ -198,6 +198,18 @@ def test_what_is_observed_is_held_against_the_same_unobserved() -> None:
     work = Work("w", ("w",), ("w",), (metric,), "s")
     for rate, met in ((98.9, False), (99.1, True)):
         rates = {"tslab": rate, "statistics": 120.0, "unobserved": 100.0}
-        told = [Run(0, "w", name, "1", {"rate": value}) for name, value in rates.items()]
+        told = [
+            Run(number, "w", name, "1", {"rate": value})
+            for number in range(2)
+            for name, value in rates.items()
+        ]
         (row,) = summarise(Results(told), [work])
         assert (row.peer_name, row.met) == ("unobserved", met)
+
+
+def test_one_round_gives_no_interval_and_no_verdict() -> None:
+    metric = Metric("rate", "M/s", Bar.AHEAD, higher_is_better=True)
+    work = Work("w", ("w",), ("w",), (metric,), "s")
+    told = [Run(0, "w", name, "1", {"rate": 1.0}) for name in ("tslab", "glibc")]
+    (row,) = summarise(Results(told), [work])
+    assert (row.ratio, row.low, row.high, row.met) == (1.0, None, None, None)
