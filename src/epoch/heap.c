@@ -579,14 +579,24 @@ void *tsl_heap_pop_sampled(struct tsl_heap *heap, unsigned class) {
   return is_due ? heap_counted(heap, class, block) : block;
 }
 
-void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
+static void *heap_pop_cold(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
+  if (stock->run != 0 || (stock->rest != 0 && tsl_stock_run(stock))) return tsl_stock_pop(stock);
+  return heap_refill_from_slab(heap, class, 0);
+}
+
+void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
   bool is_due = false;
   void *block = heap_pop_hot(heap, class, &is_due);
   if (is_due) heap_recount(heap, class);
-  if (block != NULL) return block;
-  if (stock->run != 0 || (stock->rest != 0 && tsl_stock_run(stock))) return tsl_stock_pop(stock);
-  return heap_refill_from_slab(heap, class, 0);
+  return block != NULL ? block : heap_pop_cold(heap, class);
+}
+
+void *tsl_heap_pop_quietly(struct tsl_heap *heap, unsigned class) {
+  bool is_due = false;
+  void *block = heap_pop_hot(heap, class, &is_due);
+  if (is_due) heap_count(heap, class);
+  return block != NULL ? block : heap_pop_cold(heap, class);
 }
 
 void tsl_heap_put_any(uint32_t entry, void *block) {

@@ -226,7 +226,10 @@ TSL_HIDDEN bool tsl_heap_adopt(struct tsl_heap *home, uint32_t owner, unsigned c
 // out. Owner only.
 TSL_HIDDEN void *tsl_heap_pop(struct tsl_heap *heap, unsigned class);
 
-// The same, unless the block is to be sampled: then it is another one, which lies in a cell.
+// The same without a look at what is due: the caller's refill has looked. Owner only.
+TSL_HIDDEN void *tsl_heap_pop_quietly(struct tsl_heap *heap, unsigned class);
+
+// As tsl_heap_pop, unless the block is to be sampled: then it is another one, which lies in a cell.
 TSL_HIDDEN void *tsl_heap_pop_sampled(struct tsl_heap *heap, unsigned class);
 
 // Puts a live block on the heap's bin, or one of the heap's own back in its slab. Owner only.

@@ -149,7 +149,7 @@ static tsl_cell_number cell_get(struct tsl_heap *heap, unsigned class) {
     heap->refused = true;
     return 0;
   }
-  void *memory = tsl_heap_pop(heap->home, class);
+  void *memory = tsl_heap_pop_quietly(heap->home, class);
   if (memory == NULL) {
     tsl_epoch_discharge(heap->epoch, bytes);
     return 0;
