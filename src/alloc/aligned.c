@@ -7,6 +7,7 @@
 #include "alloc/alloc.h"
 #include "alloc/fast.h"
 #include "epoch/mixed.h"
+#include "epoch/report.h"
 
 enum { SLAB_ALIGNMENT_LIMIT = 4096 };
 
@@ -21,6 +22,7 @@ static unsigned aligned_class(size_t alignment, size_t bytes) {
 
 // Blocks of cells lie at multiples of 16 only.
 static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  tsl_report_start();
   heap->refused = false;
   void *block = tsl_mixed_aligned(heap, class, alignment);
   if (block == NULL && !heap->refused) block = tsl_heap_pop(heap, class);

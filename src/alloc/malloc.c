@@ -15,6 +15,7 @@
 #include "epoch/mixed.h"
 #include "epoch/pool.h"
 #include "epoch/remote.h"
+#include "epoch/report.h"
 #include "epoch/sample.h"
 #include "memory/detention.h"
 #include "memory/large.h"
@@ -93,6 +94,7 @@ void *tsl_malloc_zero(size_t alignment) {
 
 // The epoch waits for each of its large blocks.
 static bool large_charge(uint32_t epoch, size_t bytes) {
+  tsl_report_start();
   tsl_epoch_hold(epoch);
   if (tsl_epoch_charge(epoch, bytes)) return true;
   tsl_epoch_drain(epoch, 1);

@@ -256,7 +256,6 @@ static bool epoch_take_or_tell(uint32_t slot, size_t bytes) {
 }
 
 bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
-  tsl_report_start();
   for (uint32_t at = slot; at != 0; at = tsl_epoch_at(at)->parent) {
     if (tsl_likely(epoch_take_or_tell(at, bytes))) continue;
     for (uint32_t undo = slot; undo != at; undo = tsl_epoch_at(undo)->parent)

@@ -541,6 +541,7 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32
 
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   if (is_tick_due(heap->home)) heap_tick(heap->home);
+  if (heap->epoch != 0) tsl_report_start();
   heap->refused = false;
   void *block = tsl_mixed_refill(heap, class);
   if (block != NULL || heap->refused) return block;

@@ -127,6 +127,7 @@ static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes) {
   uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
   bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;
   size_t before = tsl_large_bytes(block), after = tsl_round_up(bytes, TSL_UNIT_BYTES);
+  tsl_report_start();
   if (after > before && !tsl_epoch_charge(slot, after - before)) return NULL;
   void *result = list_resize(slot, block, bytes) ? block : NULL;
   if (result == NULL && is_open) result = list_move(slot, block, bytes);
