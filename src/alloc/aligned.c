@@ -8,6 +8,7 @@
 #include "alloc/fast.h"
 #include "epoch/mixed.h"
 #include "epoch/report.h"
+#include "epoch/sample.h"
 
 enum { SLAB_ALIGNMENT_LIMIT = 4096 };
 
@@ -30,6 +31,7 @@ static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alig
     tsl_memory_regain();
     block = tsl_heap_pop(heap, class);
   }
+  if (tsl_sample_is_on()) tsl_sample_follow_times(heap);
   if (block == NULL) errno = ENOMEM;
   return block;
 }

@@ -474,6 +474,7 @@ static void heap_recount(struct tsl_heap *heap, unsigned class) {
   if (!home->awake && (tsl_purge_waits() || tsl_remains_wait())) heap_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->store->sparse_due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
+  if (tsl_sample_is_on()) tsl_sample_follow_times(heap);
   heap_count(heap, class);
   tsl_report_allocations(heap, class);
   if (home->awake && now_ms >= due_ms) heap_tick(home);
@@ -539,7 +540,7 @@ static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32
   return tsl_stock_pop(stock);
 }
 
-void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
+static void *heap_refill(struct tsl_heap *heap, unsigned class) {
   if (is_tick_due(heap->home)) heap_tick(heap->home);
   if (heap->epoch != 0) tsl_report_start();
   heap->refused = false;
@@ -548,6 +549,12 @@ void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   uint32_t sampled = 0;
   if (tsl_sample_is_on()) block = tsl_sample_handful(heap, class, &sampled);
   return block != NULL ? block : heap_refill_from_slab(heap, class, sampled);
+}
+
+void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
+  void *block = heap_refill(heap, class);
+  if (tsl_sample_is_on()) tsl_sample_follow_times(heap);
+  return block;
 }
 
 void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {

@@ -70,6 +70,7 @@ struct tsl_heap *tsl_heap_take_part(struct tsl_heap *home, uint32_t epoch) {
   part->mixed = tsl_load_relaxed(&tsl_epoch_at(epoch)->first_cell) != TSL_BINS;
   tsl_store_relaxed(&part->sealing, TSL_HEAP_UNSEALED);
   tsl_store_relaxed(&part->holds, 1);
+  part->sample_times = home->store->sample_times;
   part->cut_objects = 0;
   part->cut_granules = 0;
   part->freed_objects = 0;

@@ -67,8 +67,7 @@ static size_t within(struct tsl_heap *home, double mean, size_t bytes) {
   return distance < (double)bytes ? (size_t)distance : SIZE_MAX;
 }
 
-// All points of a heap that are still to come are drawn to stand for the same number.
-static void follow_times(struct tsl_heap *heap) {
+void tsl_sample_follow_times(struct tsl_heap *heap) {
   uint32_t times = heap->home->store->sample_times;
   if (tsl_likely(heap->sample_times == times)) return;
   heap->sample_times = times;
@@ -77,7 +76,6 @@ static void follow_times(struct tsl_heap *heap) {
 }
 
 size_t tsl_sample_within(struct tsl_heap *heap, size_t bytes) {
-  follow_times(heap);
   return within(heap->home, mean_bytes() * tsl_sample_times(heap), bytes);
 }
 
@@ -127,7 +125,7 @@ static void count_points(struct tsl_heap *home, uint32_t points) {
 
 void tsl_sample_look(struct tsl_heap *home) {
   count_points(home, 0);
-  follow_times(home);
+  tsl_sample_follow_times(home);
 }
 
 // Of the points of large blocks, which hold many, none is left out. For how many the one that was

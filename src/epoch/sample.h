@@ -43,13 +43,18 @@ TSL_HIDDEN void tsl_sample_follow(void);
 // stands for. Owner only.
 TSL_HIDDEN void tsl_sample_look(struct tsl_heap *home);
 
+// Draws the heap's points anew when what each stands for has changed: all that are still to come
+// stand for the same number. Behind a point that was reached, so that it is not thrown away. Owner
+// only.
+TSL_HIDDEN void tsl_sample_follow_times(struct tsl_heap *heap);
+
 // The same of the points that were drawn for a heap before. Owner only.
 TSL_ALWAYS_INLINE uint32_t tsl_sample_times(const struct tsl_heap *heap) {
   return heap->sample_times == 0 ? 1 : heap->sample_times;
 }
 
 // Bytes before the next point that is drawn for the heap, when it is among the next `bytes`;
-// SIZE_MAX otherwise. May draw all its points anew. Owner only.
+// SIZE_MAX otherwise. Owner only.
 TSL_HIDDEN size_t tsl_sample_within(struct tsl_heap *heap, size_t bytes);
 
 // Hot allocations of a class until the one that holds the next point, if it is among the next

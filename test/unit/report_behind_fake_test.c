@@ -116,6 +116,7 @@ static void check_part_of_sampled_blocks(size_t bytes) {
 
 static void no_part_of_sampled_blocks_is_far_behind(void) {
   open_homes();
+  tsl_report_start();
   check_part_of_sampled_blocks(64);
   check_part_of_sampled_blocks(32768);
 }
