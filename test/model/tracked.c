@@ -18,8 +18,9 @@ struct range {
 
 struct page {
   uintptr_t address;
-  uint64_t first_hash;
-  unsigned char first[PAGE];  // contents at the beginning
+  uint64_t first_hash, hashed_hash;
+  unsigned char first[PAGE];   // contents at the beginning
+  unsigned char hashed[PAGE];  // contents when they were hashed last; most steps change few pages
 };
 
 // Lies in memory of its own, which is not tracked.
@@ -99,7 +100,8 @@ static void page_add(uintptr_t address) {
   struct page *page = &tracked->pages[tracked->page_count++];
   page->address = address;
   memcpy(page->first, (void *)address, PAGE);
-  page->first_hash = hash_page(address, page->first);
+  memcpy(page->hashed, page->first, PAGE);
+  page->first_hash = page->hashed_hash = hash_page(address, page->first);
   if (mprotect((void *)address, PAGE, PROT_READ | PROT_WRITE) != 0) abort();
 }
 
@@ -154,12 +156,21 @@ void tracked_restore(const struct tracked_state *state) {
   }
 }
 
+static uint64_t page_hash(struct page *page) {
+  const void *bytes = (const void *)page->address;
+  if (memcmp(page->hashed, bytes, PAGE) != 0) {
+    memcpy(page->hashed, bytes, PAGE);
+    page->hashed_hash = hash_page(page->address, page->hashed);
+  }
+  return page->hashed_hash;
+}
+
 // Independent of the pages' order, and of pages that are as they were.
 uint64_t tracked_hash(void) {
   uint64_t hash = 0;
   for (size_t i = 0; i < tracked->page_count; i++) {
-    const struct page *page = &tracked->pages[i];
-    hash ^= page->first_hash ^ hash_page(page->address, (const unsigned char *)page->address);
+    struct page *page = &tracked->pages[i];
+    hash ^= page->first_hash ^ page_hash(page);
   }
   return hash;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <ucontext.h>
 
 #include "alloc/fast.h"
 #include "base/options.h"
@@ -15,12 +16,13 @@
 #include "threads.h"
 
 #if defined(__x86_64__)
-enum { KEPT = 20, CHILD_SECONDS = 20, MOST_FORKS = 60 };
+enum { KEPT = 20, CHILD_SECONDS = 20 };
 
 static void *kept[KEPT];
-static size_t stride;  // instructions between two forks
-static size_t steps;   // [stepped thread] taken so far
-static uint32_t over;  // [remote] the operation has ended
+static bool is_soak;       // a fork at each step
+static size_t steps;       // [stepped thread] taken so far
+static size_t fork_steps;  // [stepped thread] the step of the next fork
+static uint32_t over;      // [remote] the operation has ended
 static sem_t may_fork, may_go_on;
 static tslab_epoch epoch;
 static void *survivors[KEPT];
@@ -41,9 +43,22 @@ static void step_off(void) {
           : "memory", "cc");
 }
 
-static void on_step(int signal) {
-  (void)signal;
-  if (++steps % stride != 0) return;
+// A check that only reads is one step: the handler makes the call and returns from it.
+static void step_over_check(greg_t *registers) {
+  if (registers[REG_RIP] != (greg_t)(uintptr_t)tsl_segment_valid) return;
+  const greg_t *stack = (const greg_t *)registers[REG_RSP];
+  registers[REG_RAX] = tsl_segment_valid((struct tsl_segment *)registers[REG_RDI]);
+  registers[REG_RIP] = *stack;
+  registers[REG_RSP] += (greg_t)sizeof *stack;
+}
+
+// Between two forks lies a sixtieth of the way so far: all steps of a long operation are for the
+// soak.
+static void on_step(int signal, siginfo_t *info, void *context) {
+  (void)signal, (void)info;
+  step_over_check(((ucontext_t *)context)->uc_mcontext.gregs);
+  if (++steps < fork_steps) return;
+  fork_steps = is_soak ? 0 : steps + 1 + steps / 60;
   CHECK_EQ(sem_post(&may_fork), 0);
   while (sem_wait(&may_go_on) != 0) CHECK_EQ(errno, EINTR);
 }
@@ -152,7 +167,7 @@ static void keep_some(void) {
 
 static void fork_at_each_step(const struct stepped *stepped) {
   pthread_t thread;
-  struct sigaction action = {.sa_handler = on_step};
+  struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
   CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
   keep_some();
   CHECK(sem_init(&may_fork, 0, 0) == 0 && sem_init(&may_go_on, 0, 0) == 0);
@@ -168,25 +183,8 @@ static void fork_at_each_step(const struct stepped *stepped) {
   CHECK_GE(steps, 10);
 }
 
-// Counts the operation's instructions in a process of its own.
-static size_t count_steps(const struct stepped *stepped) {
-  int ends[2];
-  size_t counted = 0;
-  CHECK_EQ(pipe(ends), 0);
-  pid_t child = fork();
-  if (child == 0) {
-    stride = SIZE_MAX;
-    fork_at_each_step(stepped);
-    _exit(write(ends[1], &steps, sizeof steps) == sizeof steps ? EXIT_SUCCESS : EXIT_FAILURE);
-  }
-  CHECK(read(ends[0], &counted, sizeof counted) == sizeof counted);
-  CHECK(waitpid(child, NULL, 0) == child);
-  return counted;
-}
-
-// All steps of a long operation are for the soak: here some of them, evenly spread.
 static void run(const struct stepped *stepped) {
-  stride = getenv("FORK_AT_EACH_STEP") != NULL ? 1 : count_steps(stepped) / MOST_FORKS + 1;
+  is_soak = getenv("FORK_AT_EACH_STEP") != NULL;
   fork_at_each_step(stepped);
 }
 
