@@ -13,6 +13,7 @@
 #include "epoch/large_list.h"
 #include "epoch/misuse.h"
 #include "epoch/mixed.h"
+#include "epoch/orphans.h"
 #include "epoch/pool.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"
@@ -46,6 +47,7 @@ static void *malloc_first(size_t bytes) {
 
 TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
   if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
+  if (tsl_unlikely(tsl_orphans_wait)) tsl_orphans_adopt_late();
   void *block = tsl_heap_refill(heap, class);
   if (tsl_unlikely(block == NULL) && !heap->refused) {
     tsl_memory_regain();
@@ -67,6 +69,7 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block 
   block->mark += (uintptr_t)heap + is_due;
   bin->until++;
   if (block->mark != (uintptr_t)heap) return malloc_after_damage(heap, place);
+  if (tsl_unlikely(tsl_orphans_wait)) tsl_orphans_adopt_late();
   return tsl_heap_pop_sampled(heap, (unsigned)(place / sizeof(struct tsl_bin)));
 }
 

@@ -7,7 +7,6 @@
 #include "epoch/home_units.h"
 #include "epoch/misuse.h"
 #include "epoch/mixed.h"
-#include "epoch/orphans.h"
 #include "epoch/pool.h"
 #include "epoch/quarantine.h"
 #include "epoch/remains.h"
@@ -447,7 +446,6 @@ void tsl_heap_rest(struct tsl_heap *heap) {
 // What the thread did not need of its unit cache since the last tick goes to the others.
 static void heap_tick(struct tsl_heap *home) {
   home->ticks = TICK_REFILLS;
-  if (tsl_unlikely(tsl_orphans_wait)) tsl_orphans_adopt_late();
   tsl_heap_rest(home);
   tsl_home_units_trim(home, home->unit_count - home->unit_low);
   tsl_mixed_look(home, TSL_MIXED_FEW);

@@ -15,6 +15,6 @@ TSL_HIDDEN extern bool tsl_orphans_wait;
 TSL_HIDDEN void tsl_orphans_after_fork(const struct tsl_heap *mine);
 
 // Adopts them, unless a signal handler forked while its thread was in the middle of a change: then
-// a later tick does it.
+// a later refill does it.
 TSL_HIDDEN void tsl_orphans_adopt(void);
 TSL_HIDDEN void tsl_orphans_adopt_late(void);

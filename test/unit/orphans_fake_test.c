@@ -92,7 +92,7 @@ static void parts_that_were_laid_down_are_mended(void) {
   CHECK_EQ(part->home->number, heap->number);
 }
 
-// A signal handler forked in the middle of a change: its thread's next tick adopts them.
+// A signal handler forked in the middle of a change: its thread's next refill adopts them.
 static void who_was_interrupted_adopts_later(void) {
   open_heaps();
   heap->inside = 1;
