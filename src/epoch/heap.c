@@ -7,6 +7,7 @@
 #include "epoch/home_units.h"
 #include "epoch/misuse.h"
 #include "epoch/mixed.h"
+#include "epoch/neighbours.h"
 #include "epoch/orphans.h"
 #include "epoch/pool.h"
 #include "epoch/quarantine.h"
@@ -18,6 +19,7 @@
 #include "memory/purge.h"
 #include "memory/record.h"
 #include "os/os.h"
+#include "slab/canary.h"
 
 enum {
   COLLECT_BUDGET = 4,  // slabs that one refill looks at
@@ -312,11 +314,7 @@ static unsigned block_class(const void *block) { return tsl_entry_code(tsl_map_l
 
 // What the program wrote to a block that waited is told, and goes no further.
 static void heap_end_quarantine(struct tsl_heap *heap, void *block) {
-  size_t bytes = tsl_sizeclasses[block_class(block)].bytes;
-  if (tsl_unlikely(!tsl_quarantine_is_whole(block, bytes))) {
-    tsl_misuse_written(block);
-    tsl_secure_wipe(block, bytes);
-  }
+  tsl_quarantine_check(block, tsl_sizeclasses[block_class(block)].bytes);
   heap_put(heap, block_class(block), block);
 }
 
@@ -325,10 +323,12 @@ static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) 
   struct tsl_place place = tsl_slab_place(class, block);
   if (place.index < 0) return tsl_misuse_interior(block);
   if (tsl_slab_has(place) || tsl_stock_has(&heap->store->stocks[class], block) ||
-      tsl_quarantine_has(heap, block))
+      tsl_quarantine_has(block))
     return tsl_misuse_twice(block);
+  tsl_neighbours_check(heap, class, place);
+  if (tsl_canary_has(block) && !tsl_canary_is_whole(block, class)) tsl_misuse_overflow(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
-  void *oldest = tsl_quarantine_swap(heap, block);
+  void *oldest = tsl_quarantine_swap(heap, class, block);
   if (oldest != NULL) heap_end_quarantine(heap, oldest);
   tsl_report_bin(heap, class);
 }
@@ -408,7 +408,7 @@ static void tally_refill(struct tsl_tally *tally, unsigned blocks) {
 static bool is_quarantined(struct tsl_heap *heap, unsigned class, struct tsl_handful handful) {
   size_t offset = (size_t)tsl_lowest_bit(handful.blocks) * tsl_sizeclasses[class].bytes;
   const void *block = (const void *)(handful.base + offset);
-  if (!tsl_quarantine_has(heap, block)) return false;
+  if (!tsl_quarantine_has(block)) return false;
   heap_tally(heap, class)->out++;
   tsl_misuse_both(block);
   return true;

@@ -91,7 +91,9 @@ struct tsl_store {
   uint32_t sample_times;                   // [owner] home heap: for those drawn from now on
   uint64_t sampled_hot;   // [owner] bit i: class i's `until` ends at a block to be sampled
   uint64_t sampled_cold;  // [owner] bit i: its next block beyond the stock is to be sampled
-  void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
+  void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped,
+  uint8_t quarantined[TSL_BINS];            // [owner] and how many of each class they are
+  const void *handed;                       // [owner] secure build: the block allocated last
 };
 
 enum tsl_heap_sealing { TSL_HEAP_UNSEALED, TSL_HEAP_SEALING, TSL_HEAP_IS_SEALED };
