@@ -9,14 +9,15 @@
 #include "epoch/mixed.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
+#include "slab/canary.h"
 
 enum { SLAB_ALIGNMENT_LIMIT = 4096 };
 
 // The smallest class that holds `bytes` at multiples of `alignment`; TSL_CLASSES when there is
 // none.
 static unsigned aligned_class(size_t alignment, size_t bytes) {
-  if (alignment > SLAB_ALIGNMENT_LIMIT || bytes > TSL_SMALL_LIMIT) return TSL_CLASSES;
-  unsigned class = tsl_sizeclass_of(bytes == 0 ? 1 : bytes);
+  if (alignment > SLAB_ALIGNMENT_LIMIT || bytes > TSL_CANARY_LIMIT) return TSL_CLASSES;
+  unsigned class = tsl_sizeclass_of((bytes == 0 ? 1 : bytes) + TSL_CANARY_BYTES);
   while (class < TSL_CLASSES && tsl_sizeclasses[class].bytes % alignment != 0) class += 1;
   return class;
 }
@@ -41,7 +42,7 @@ void *tsl_aligned(size_t alignment, size_t bytes) {
   if (nothing != NULL) return nothing;
   unsigned class = aligned_class(alignment, bytes);
   if (class < TSL_CLASSES && tsl_heap_current->epoch != 0)
-    return aligned_in_epoch(tsl_heap_current, class, alignment);
-  if (class < TSL_CLASSES) return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
+    return tsl_guard(aligned_in_epoch(tsl_heap_current, class, alignment), class, bytes);
+  if (class < TSL_CLASSES) return tsl_guard(tsl_malloc_class(class), class, bytes);
   return tsl_malloc_large(bytes, alignment, NULL);
 }

@@ -30,6 +30,21 @@ TSL_ALWAYS_INLINE void *tsl_malloc_nothing(size_t bytes, size_t alignment) {
   return TSL_SECURE && tsl_unlikely(bytes == 0) ? tsl_malloc_zero(alignment) : NULL;
 }
 
+// malloc of the secure build: behind each block of a slab stands a canary.
+TSL_HIDDEN void *tsl_guarded_malloc(size_t bytes);
+
+// A block of a class of slabs, without a canary.
+TSL_HIDDEN void *tsl_malloc_class(unsigned class);
+
+// Gives a live block of the secure build that is to have `bytes` of its class a canary. The block
+// may be NULL.
+TSL_HIDDEN void *tsl_guard(void *block, unsigned class, size_t bytes);
+
+// Whether a live block has a canary, and resizing such a block in place, to 1 byte at least. False
+// when it must move.
+TSL_HIDDEN bool tsl_guarded_has(const void *block);
+TSL_HIDDEN bool tsl_guarded_resize(void *block, size_t bytes);
+
 // The last resort before an allocation fails: what caches hold becomes free units, which serve any
 // size.
 TSL_HIDDEN void tsl_memory_regain(void);
@@ -46,11 +61,12 @@ TSL_HIDDEN size_t tsl_usable(const void *block);
 // Usable bytes that a block of `bytes` would have; 0 when no block can be so large.
 TSL_HIDDEN size_t tsl_good_size(size_t bytes);
 
-// A block stays where it is while it wastes less than half of itself.
-TSL_HIDDEN bool tsl_fits_in_place(size_t usable, size_t bytes);
+// Makes a live block of `usable` bytes one of `bytes`, more than 0, in its place: it stays there
+// while it wastes less than half of itself. False when it must move.
+TSL_HIDDEN bool tsl_resize_in_place(void *block, size_t usable, size_t bytes);
 
-// Reports a size that the live block cannot have been asked for, by malloc or by a realloc that
-// left it in place.
+// Reports a size that the live block was not asked for, or cannot have been where no canary says
+// so.
 TSL_HIDDEN void tsl_check_size(const void *block, size_t bytes);
 
 // Gives free memory back to the system, but for `keep_bytes`. True when there was some.

@@ -33,8 +33,7 @@
   TSL_RETURN_POPPED_AS(heap, place, block_, tsl_malloc_odd(heap, place, block_))
 
 TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
-  void *nothing = tsl_malloc_nothing(bytes, TSL_BLOCK_ALIGNMENT);
-  if (nothing != NULL) return nothing;
+  if (TSL_SECURE) return tsl_guarded_malloc(bytes);
   struct tsl_heap *heap = tsl_heap_current;
   if (tsl_unlikely(bytes > TSL_TINY_LIMIT)) return tsl_malloc_slow(bytes, heap);
   size_t place = tsl_tiny_places[bytes];

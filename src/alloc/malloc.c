@@ -37,16 +37,16 @@ TSL_COLD void tsl_memory_regain(void) {
 }
 
 // The calling thread has no heap yet, or no more.
-static void *malloc_first(size_t bytes) {
+static void *malloc_first(unsigned class) {
   struct tsl_lease lease;
   if (!tsl_thread_enter(&lease)) return out_of_memory();
-  void *block = tsl_fast_malloc(bytes);
+  void *block = tsl_malloc_class(class);
   tsl_thread_leave(&lease);
   return block;
 }
 
 TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
-  if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(tsl_sizeclasses[class].bytes);
+  if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(class);
   if (tsl_unlikely(tsl_orphans_wait)) tsl_orphans_adopt_late();
   void *block = tsl_heap_refill(heap, class);
   if (tsl_unlikely(block == NULL) && !heap->refused) {
@@ -82,6 +82,12 @@ void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap) {
   if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
   if (stock->rest != 0 && tsl_stock_run(stock)) return tsl_stock_pop(stock);
   return malloc_beyond_stock(heap, (unsigned)(place / sizeof(struct tsl_bin)));
+}
+
+// The secure build's bins are empty.
+void *tsl_malloc_class(unsigned class) {
+  if (!TSL_SECURE) return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
+  return tsl_malloc_beyond_bin(class * sizeof(struct tsl_bin), tsl_heap_current);
 }
 
 void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {

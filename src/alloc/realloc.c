@@ -12,6 +12,7 @@
 #include "epoch/pool.h"
 #include "memory/large.h"
 #include "memory/purge.h"
+#include "slab/canary.h"
 #include "slab/zero.h"
 
 size_t tsl_usable(const void *block) {
@@ -20,24 +21,34 @@ size_t tsl_usable(const void *block) {
   unsigned code = tsl_entry_code(entry), class = code / 2;
   if (code == TSL_CODE_LARGE) return tsl_large_bytes(block);
   if (tsl_code_is_cell(code)) class = tsl_mixed_class(block);
-  if (entry != 0 && class < TSL_CLASSES) return tsl_sizeclasses[class].bytes;
+  if (entry != 0 && class < TSL_CLASSES) return tsl_canary_usable(block, class);
   if (!tsl_zero_has(block)) tsl_misuse_foreign("usable_size", block);
   return 0;
 }
 
 size_t tsl_good_size(size_t bytes) {
-  if (TSL_SECURE && bytes == 0) return 0;
-  if (bytes <= TSL_SMALL_LIMIT) return tsl_sizeclasses[tsl_sizeclass_of(bytes)].bytes;
+  if (TSL_SECURE && bytes <= TSL_CANARY_LIMIT) return bytes;
+  if (bytes <= TSL_CANARY_LIMIT) return tsl_sizeclasses[tsl_sizeclass_of(bytes)].bytes;
   return bytes > PTRDIFF_MAX ? 0 : tsl_round_up(bytes, TSL_UNIT_BYTES);
 }
 
-bool tsl_fits_in_place(size_t usable, size_t bytes) {
+static bool fits_in_place(size_t usable, size_t bytes) {
   return bytes <= usable && (bytes >= usable / 2 || tsl_good_size(bytes) == usable);
+}
+
+bool tsl_resize_in_place(void *block, size_t usable, size_t bytes) {
+  if (tsl_guarded_has(block)) return tsl_guarded_resize(block, bytes == 0 ? 1 : bytes);
+  return fits_in_place(usable, bytes);
+}
+
+static bool is_size_of(const void *block, size_t usable, size_t bytes) {
+  if (tsl_guarded_has(block)) return usable == (bytes == 0 ? 1 : bytes);
+  return fits_in_place(usable, bytes);
 }
 
 void tsl_check_size(const void *block, size_t bytes) {
   size_t usable = tsl_usable(block);
-  if (block == NULL || tsl_fits_in_place(usable, bytes)) return;
+  if (block == NULL || is_size_of(block, usable, bytes)) return;
   tsl_misuse_size(block, bytes, usable);
 }
 
@@ -53,7 +64,7 @@ void *tsl_realloc(void *block, size_t bytes) {
   if (block == NULL) return tsl_fast_malloc(bytes);
   size_t usable = tsl_usable(block);
   if (usable == 0 && !tsl_zero_has(block)) return NULL;
-  if (tsl_fits_in_place(usable, bytes)) return block;
+  if (tsl_resize_in_place(block, usable, bytes)) return block;
   if (usable > TSL_SMALL_LIMIT && bytes > TSL_SMALL_LIMIT) {
     void *resized = bytes > PTRDIFF_MAX ? NULL : tsl_large_list_resize(block, bytes);
     if (resized != NULL) return resized;

@@ -151,7 +151,7 @@ void *tslab_epoch_realloc(tslab_epoch epoch, void *block, size_t bytes) {
   size_t usable = tsl_usable(block);
   if (block != NULL && usable == 0 && !tsl_zero_has(block)) return NULL;
   if (block != NULL && bytes == 0) return tsl_entry_realloc(block, bytes);
-  if (block != NULL && tsl_fits_in_place(usable, bytes)) return block;
+  if (block != NULL && tsl_resize_in_place(block, usable, bytes)) return block;
   void *moved = tslab_epoch_malloc(epoch, bytes);
   if (moved == NULL || block == NULL) return moved;
   memcpy(moved, block, bytes < usable ? bytes : usable);

@@ -151,7 +151,9 @@ static uint32_t sweep_cells(tsl_unit unit, uint32_t slot) {
 static void sweep_slab(size_t unit, uint32_t slot) {
   struct tsl_slab *slab = tsl_slab_at(unit);
   if (tsl_load_relaxed(&tsl_span_at(unit)->epoch) != slot) return;
-  if (tsl_load_relaxed(&slab->left) != 0) tsl_heap_drained(slab);
+  if (tsl_load_relaxed(&slab->left) == 0) return;
+  tsl_slab_wipe(slab);
+  tsl_heap_drained(slab);
 }
 
 // Ends what outlived the heaps of a closed epoch. Takes time in proportion to the region.

@@ -7,6 +7,7 @@
 #include "epoch/home_units.h"
 #include "epoch/misuse.h"
 #include "epoch/mixed.h"
+#include "epoch/neighbours.h"
 #include "epoch/pool.h"
 #include "epoch/quarantine.h"
 #include "epoch/remains.h"
@@ -14,14 +15,14 @@
 #include "epoch/report.h"
 #include "epoch/sample.h"
 #include "epoch/sparse.h"
+#include "epoch/store.h"
 #include "memory/purge.h"
 #include "memory/record.h"
 #include "os/os.h"
+#include "slab/canary.h"
 
 enum {
   COLLECT_BUDGET = 4,  // slabs that one refill looks at
-  TICK_REFILLS = 16,   // refills between two looks at what is not needed
-  SELDOM = 1 << 14,    // hot allocations of a class between two looks by a heap that is asleep
   MOST_PACE = 512,     // hot allocations of a class between two looks at the clock
   LEAST_PACE = 16,
   REST_LOOKS = 8,    // classes that one such look considers
@@ -52,50 +53,14 @@ TSL_RELRO struct tsl_heap tsl_heap_empty = {
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_heap_empty;
 
-// The heap has it when it is whole: a fork may come between.
-static void store_open(struct tsl_heap *heap, uint32_t number) {
-  uintptr_t address = tsl_region.stores + (uintptr_t)number * TSL_STORE_BYTES;
-  struct tsl_store *store = (struct tsl_store *)address;
-  for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    store->allocations[class] = tsl_bin_until(&heap->bins[class]);
-    store->seen[class] = heap->bins[class].until;
-    heap->bins[class].room = (int32_t)tsl_bin_limit(class);  // B5: what was taken is forgotten
-    store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
-    store->tallies[class] = tsl_tally_new(class);
-  }
-  store->sampled_hot = 0;
-  store->sampled_cold = 0;
-  tsl_compiler_fence();  // pairs: heap-store
-  heap->store = store;
-}
-
 static struct tsl_tally *heap_tally(struct tsl_heap *heap, unsigned class) {
   return &heap->store->tallies[class];
-}
-
-static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_heap *home) {
-  heap->tag = number << TSL_CODE_BITS;
-  heap->contained = tsl_region.span_bytes;
-  heap->home = home;
-  heap->ticks = TICK_REFILLS;
-  heap->store = &tsl_store_empty;
-  for (unsigned class = 0; class < TSL_BINS; class += 1)
-    heap->bins[class] = tsl_bin_new(class, SELDOM);
-  if (home == heap) store_open(heap, number);
-  tsl_store_release(&heap->number, number);  // pairs: heap-init
-}
-
-struct tsl_heap *tsl_heap_add(struct tsl_heap *home) {
-  uint32_t number = tsl_region_add_heap();
-  if (number == 0) return NULL;
-  heap_init(tsl_heap_at(number), number, home == NULL ? tsl_heap_at(number) : home);
-  return tsl_heap_at(number);
 }
 
 // Sets the number of allocations until the next look, and keeps their total.
 static void heap_count(struct tsl_heap *heap, unsigned class) {
   uint32_t *until = &heap->bins[class].until;
-  uint32_t next = heap->home->awake ? heap->home->pace : SELDOM;
+  uint32_t next = heap->home->awake ? heap->home->pace : TSL_SELDOM_COUNT;
   if (tsl_sample_is_on()) next = tsl_sample_until(heap, class, next);
   uint32_t before = tsl_bin_until(&heap->bins[class]);
   heap->store->allocations[class] += (uint64_t)next - before;
@@ -317,11 +282,7 @@ static unsigned block_class(const void *block) { return tsl_entry_code(tsl_map_l
 
 // What the program wrote to a block that waited is told, and goes no further.
 static void heap_end_quarantine(struct tsl_heap *heap, void *block) {
-  size_t bytes = tsl_sizeclasses[block_class(block)].bytes;
-  if (tsl_unlikely(!tsl_quarantine_is_whole(block, bytes))) {
-    tsl_misuse_written(block);
-    tsl_secure_wipe(block, bytes);
-  }
+  tsl_quarantine_check(block, tsl_sizeclasses[block_class(block)].bytes);
   heap_put(heap, block_class(block), block);
 }
 
@@ -330,10 +291,12 @@ static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) 
   struct tsl_place place = tsl_slab_place(class, block);
   if (place.index < 0) return tsl_misuse_interior(block);
   if (tsl_slab_has(place) || tsl_stock_has(&heap->store->stocks[class], block) ||
-      tsl_quarantine_has(heap, block))
+      tsl_quarantine_has(block))
     return tsl_misuse_twice(block);
+  tsl_neighbours_check(heap, class, place);
+  if (tsl_canary_has(block) && !tsl_canary_is_whole(block, class)) tsl_misuse_overflow(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
-  void *oldest = tsl_quarantine_swap(heap, block);
+  void *oldest = tsl_quarantine_swap(heap, class, block);
   if (oldest != NULL) heap_end_quarantine(heap, oldest);
   tsl_report_bin(heap, class);
 }
@@ -405,7 +368,7 @@ static void tally_refill(struct tsl_tally *tally, unsigned blocks) {
 static bool is_quarantined(struct tsl_heap *heap, unsigned class, struct tsl_handful handful) {
   size_t offset = (size_t)tsl_lowest_bit(handful.blocks) * tsl_sizeclasses[class].bytes;
   const void *block = (const void *)(handful.base + offset);
-  if (!tsl_quarantine_has(heap, block)) return false;
+  if (!tsl_quarantine_has(block)) return false;
   heap_tally(heap, class)->out++;
   tsl_misuse_both(block);
   return true;
@@ -445,7 +408,7 @@ void tsl_heap_rest(struct tsl_heap *heap) {
 
 // What the thread did not need of its unit cache since the last tick goes to the others.
 static void heap_tick(struct tsl_heap *home) {
-  home->ticks = TICK_REFILLS;
+  home->ticks = TSL_TICK_REFILLS;
   tsl_heap_rest(home);
   tsl_home_units_trim(home, home->unit_count - home->unit_low);
   tsl_mixed_look(home, TSL_MIXED_FEW);
@@ -522,7 +485,7 @@ static bool is_tick_due(struct tsl_heap *home) {
 
 // Of the blocks that a refill hands out, the one numbered `sampled` is to be sampled; 0: none.
 static void *heap_refill_from_slab(struct tsl_heap *heap, unsigned class, uint32_t sampled) {
-  if (!tsl_heap_has_store(heap)) store_open(heap, heap->number);
+  if (!tsl_heap_has_store(heap)) tsl_store_open(heap);
   struct tsl_stock *stock = &heap->store->stocks[class];
   uint8_t inside = heap->home->inside;
   tsl_bin_check(heap, class);

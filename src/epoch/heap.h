@@ -91,7 +91,9 @@ struct tsl_store {
   uint32_t sample_times;                   // [owner] home heap: for those drawn from now on
   uint64_t sampled_hot;   // [owner] bit i: class i's `until` ends at a block to be sampled
   uint64_t sampled_cold;  // [owner] bit i: its next block beyond the stock is to be sampled
-  void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped
+  void *quarantine[TSL_QUARANTINE_BLOCKS];  // [owner] secure build: blocks freed last, wiped,
+  uint8_t quarantined[TSL_BINS];            // [owner] and how many of each class they are
+  const void *handed;                       // [owner] secure build: the block allocated last
 };
 
 enum tsl_heap_sealing { TSL_HEAP_UNSEALED, TSL_HEAP_SEALING, TSL_HEAP_IS_SEALED };
@@ -195,10 +197,6 @@ TSL_ALWAYS_INLINE int32_t tsl_heap_room(const struct tsl_heap *heap, unsigned cl
 static inline bool tsl_heap_is_home(uint32_t owner) {
   return owner < TSL_HEAP_NOBODY && tsl_heap_at(owner)->home == tsl_heap_at(owner);
 }
-
-// A new heap that belongs to `home`, or is a home heap itself when that is NULL. NULL when memory
-// is out. Any thread.
-TSL_HIDDEN struct tsl_heap *tsl_heap_add(struct tsl_heap *home);
 
 // Collects up to `budget` slabs with remote frees. Owner only.
 TSL_HIDDEN void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget);

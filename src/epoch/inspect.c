@@ -7,6 +7,7 @@
 #include "memory/large.h"
 #include "memory/record.h"
 #include "os/os.h"
+#include "slab/canary.h"
 #include "slab/zero.h"
 
 // One cell, slab or large block of an epoch.
@@ -75,6 +76,7 @@ static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
 struct block_visit {
   int (*visit)(void *, size_t, void *);
   void *context;
+  bool usable;  // tells what the program may use of a block, not what it takes
 };
 
 static int visit_cell_blocks(const struct piece *piece, const struct block_visit *each) {
@@ -105,7 +107,8 @@ static int visit_slab_blocks(const struct piece *piece, const struct block_visit
     for (uint64_t live = live_bits(slab, word); live != 0 && result == 0; live &= live - 1) {
       size_t index = word * 64 + tsl_lowest_bit(live);
       void *block = (void *)(piece_address(piece) + index * sizeclass->bytes);
-      result = each->visit(block, sizeclass->bytes, each->context);
+      size_t usable = tsl_canary_usable(block, slab->class);
+      result = each->visit(block, each->usable ? usable : sizeclass->bytes, each->context);
     }
   }
   return result;
@@ -153,7 +156,7 @@ static void lay_down(struct tsl_heap *heap, void *unused) {
 }
 
 int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void *context) {
-  struct block_visit each = {visit, context};
+  struct block_visit each = {visit, context, true};
   struct tsl_heap *home = tsl_heap_current->home;
   uint8_t inside = home->inside;
   if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, 1);
@@ -192,7 +195,7 @@ static int count_block(void *block, size_t bytes, void *context) {
 }
 
 static int count_piece(const struct piece *piece, void *context) {
-  struct block_visit each = {count_block, context};
+  struct block_visit each = {count_block, context, false};
   return visit_piece_blocks(piece, &each);
 }
 
@@ -327,7 +330,6 @@ static void inspect_slab(const struct tsl_slab *slab, tslab_block_info *info) {
     info->live += tsl_bit_count(live_bits(slab, word));
   info->capacity = sizeclass->capacity;
   info->shared_bytes = sizeclass->slab_bytes;
-  info->usable_bytes = sizeclass->bytes;
 }
 
 static void inspect_large(const void *block, tslab_block_info *info) {
@@ -352,6 +354,7 @@ bool tsl_inspect_block(const void *block, tslab_block_info *info) {
     inspect_cell(block, code / 2, info);
   } else {
     inspect_slab(tsl_slab_place(code / 2, block).slab, info);
+    info->usable_bytes = tsl_canary_usable(block, code / 2);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 #include "epoch/mend.h"
 
 #include "epoch/heap.h"
+#include "epoch/quarantine.h"
 #include "memory/record.h"
 
 // The fork came when the last allocation before the next look was counted, and not seen yet.
@@ -42,6 +43,7 @@ void tsl_heap_mend(struct tsl_heap *heap) {
     heap->store->stocks[class].slabs = NULL;
     tsl_tally_forget_out(&heap->store->tallies[class], class);
   }
+  tsl_quarantine_recount(heap);
   for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
     slab_mend(heap, tsl_slab_at(unit));
 }

@@ -1,4 +1,5 @@
 #include "epoch/pool.h"
+#include "epoch/store.h"
 
 #include "base/atomic.h"
 #include "base/lock.h"

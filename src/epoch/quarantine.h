@@ -9,20 +9,24 @@
 
 struct tsl_heap;
 
-TSL_HIDDEN bool tsl_quarantine_has(const struct tsl_heap *heap, const void *block);
+// Whether a block waits in the quarantine of any heap. Any thread.
+TSL_HIDDEN bool tsl_quarantine_has(const void *block);
 
 // Puts a block in. Returns the one that has waited longest, which is out from here on; NULL while
 // there is room for more. Owner only.
-TSL_HIDDEN void *tsl_quarantine_swap(struct tsl_heap *heap, void *block);
-
-// Whether a block is still as it was wiped.
-TSL_HIDDEN bool tsl_quarantine_is_whole(const void *block, size_t bytes);
+TSL_HIDDEN void *tsl_quarantine_swap(struct tsl_heap *heap, unsigned class, void *block);
 
 // Reports a write to the first line of the block that came last, and wipes it again. Owner only.
 TSL_HIDDEN void tsl_quarantine_look(struct tsl_heap *heap);
+
+// Reports a write to the first bytes of a block that was wiped, and wipes them again.
+TSL_HIDDEN void tsl_quarantine_check(void *block, size_t bytes);
 
 // Takes a block out; NULL when there is none. The owner, or who acts for it.
 TSL_HIDDEN void *tsl_quarantine_take(struct tsl_heap *heap);
 
 // Blocks of a class in it. Any thread: a moment's value.
 TSL_HIDDEN size_t tsl_quarantine_blocks(const struct tsl_heap *heap, unsigned class);
+
+// Makes the counts true, after a fork took the owner in the middle of a swap.
+TSL_HIDDEN void tsl_quarantine_recount(struct tsl_heap *heap);

@@ -4,9 +4,11 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "epoch/misuse.h"
+#include "epoch/quarantine.h"
 #include "epoch/report.h"
 #include "epoch/seal.h"
 #include "memory/record.h"
+#include "slab/canary.h"
 
 // False when the heap was sealed meanwhile: nobody will look at its stack.
 TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
@@ -83,10 +85,23 @@ bool tsl_remote_has_free(uint32_t owner, unsigned class, const void *block) {
   return waits(&tsl_heap_at(gatherer)->store->gathers[class], owner, class, block);
 }
 
+// Wipes a block of the secure build that was not freed before. False when the quarantine has it, or
+// another thread frees it now.
+static bool wipe(unsigned class, void *block) {
+  if (tsl_quarantine_has(block)) return false;
+  if (tsl_canary_has(block)) {
+    bool is_whole = tsl_canary_is_whole(block, class);
+    if (!tsl_canary_take(block)) return false;
+    if (!is_whole) tsl_misuse_overflow(block);
+  }
+  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
+  return true;
+}
+
 void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
   struct tsl_place place = tsl_slab_place(class, block);
   if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
-  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
+  if (TSL_SECURE && !wipe(class, block)) return tsl_misuse_twice(block);
   count_sent(owner, class);
   put_blocks(owner, class, place, 1);
 }

@@ -159,6 +159,7 @@ void tsl_heap_release(struct tsl_heap *heap) {
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
     tsl_slab_clear_remote(tsl_slab_at(unit));  // a fork may have come between bit and summary
+    tsl_slab_wipe(tsl_slab_at(unit));
     ended += slab_end(tsl_slab_at(unit));
   }
   tsl_report_sealed(heap);

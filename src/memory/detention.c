@@ -2,6 +2,8 @@
 
 #include "base/atomic.h"
 #include "base/options.h"
+#include "base/stack.h"
+#include "memory/record.h"
 #include "memory/segment.h"
 #include "os/os.h"
 
@@ -10,6 +12,8 @@ enum { UNITS_BITS = 32 };
 static uint64_t places[TSL_DETENTION_PLACES];  // [remote] first unit << 32 | units; 0: empty
 static uint32_t next_place;                    // [remote]
 static uint64_t spent_ms;                      // [remote]
+static struct tsl_stack stuck;                 // places that the system did not open again
+static uint64_t stuck_units;                   // [remote]
 
 static size_t units_of(uint64_t word) { return (size_t)(word & UINT32_MAX); }
 
@@ -22,13 +26,36 @@ static bool pay(void) {
   return next <= now && tsl_cas_relaxed(&spent_ms, &spent, next);
 }
 
-// Pages that the system does not open again stay where they are, for ever.
+static uint32_t *stuck_link(uint32_t unit) { return &tsl_span_at(unit)->cache_next; }
+
+// Where pages were moved to, the system makes the place one with its neighbours first.
+static void give(tsl_unit first, size_t units) {
+  if (tsl_span_at(first)->pieces == 0 || tsl_region_renew(first, units))
+    tsl_units_give(first, units);
+}
+
 static void let_go(uint64_t word) {
   tsl_unit first = (tsl_unit)(word >> UNITS_BITS);
-  if (word == 0) return;
   size_t bytes = units_of(word) << TSL_UNIT_LOG2;
-  if (tsl_os_guard((void *)tsl_unit_address(first), bytes, false))
-    tsl_units_give(first, units_of(word));
+  if (word == 0) return;
+  if (!tsl_os_guard((void *)tsl_unit_address(first), bytes, false))
+    return tsl_detention_keep(first, units_of(word));
+  give(first, units_of(word));
+}
+
+void tsl_detention_keep(tsl_unit first, size_t units) {
+  tsl_store_relaxed(&tsl_span_at(first)->units, (uint32_t)units);
+  tsl_add_relaxed(&stuck_units, units);
+  tsl_stack_push(&stuck, first, stuck_link);
+}
+
+void tsl_detention_retry(void) {
+  if (tsl_likely(tsl_load_relaxed(&stuck_units) == 0)) return;
+  tsl_unit first = tsl_stack_pop(&stuck, stuck_link);
+  if (first == 0) return;
+  uint32_t units = tsl_load_relaxed(&tsl_span_at(first)->units);
+  tsl_sub_relaxed(&stuck_units, units);
+  let_go((uint64_t)first << UNITS_BITS | units);
 }
 
 bool tsl_detention_take(tsl_unit first, size_t units) {
@@ -45,10 +72,11 @@ bool tsl_detention_take(tsl_unit first, size_t units) {
 void tsl_detention_end(void) {
   for (unsigned i = 0; i < TSL_DETENTION_PLACES; i++)
     let_go(tsl_exchange_acq_rel(&places[i], 0));  // pairs: detention
+  tsl_detention_retry();
 }
 
 size_t tsl_detention_units(void) {
-  size_t units = 0;
+  size_t units = tsl_load_relaxed(&stuck_units);
   for (unsigned i = 0; i < TSL_DETENTION_PLACES; i++)
     units += units_of(tsl_load_relaxed(&places[i]));
   return units;

@@ -10,12 +10,20 @@
 
 enum {
   TSL_DETENTION_PLACES = TSL_SECURE ? 64 : 16,
-  TSL_DETENTION_MOST_UNITS = 128,  // a larger block costs the system more than it is worth
+  // A larger block costs the system more than it is worth; the secure build's have a guard unit.
+  TSL_DETENTION_MOST_UNITS = 128 + TSL_SECURE,
 };
 
 // Detains units that nobody uses any more. False when they have to be given back at once. Who has
 // been there longest goes back. Any thread.
 TSL_HIDDEN bool tsl_detention_take(tsl_unit first, size_t units);
+
+// Keeps units of which the system does not open the guarded pages; their span says whether pages
+// were moved there. Any thread.
+TSL_HIDDEN void tsl_detention_keep(tsl_unit first, size_t units);
+
+// Tries one of these places again. Any thread.
+TSL_HIDDEN void tsl_detention_retry(void);
 
 // All of them go back.
 TSL_HIDDEN void tsl_detention_end(void);

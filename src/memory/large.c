@@ -22,6 +22,9 @@ enum { MOST_PIECES = 2048, MOST_PIECES_OF_BLOCK = 64 };
 // moves it so seldom that even copying takes time in proportion to its final size.
 enum { ROOM_SHARE_LOG2 = 3 };
 
+// The secure build gives each block a unit more, whose first page is a guard.
+enum { GUARD_UNITS = TSL_SECURE ? 1 : 0 };
+
 static uint32_t pieces;  // [remote] of all blocks
 
 static size_t units_for(size_t bytes) {
@@ -33,24 +36,22 @@ static void count_large(int objects, ptrdiff_t bytes) {
   tsl_add_relaxed(&tsl_counts.large_bytes, (uint64_t)bytes);
 }
 
-void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean) {
-  size_t units = units_for(bytes);
-  size_t alignment_units = alignment <= TSL_UNIT_BYTES ? 1 : alignment >> TSL_UNIT_LOG2;
-  if (alignment_units > TSL_SEGMENT_UNITS) tsl_detention_end();  // such a place is dear
-  tsl_unit first = tsl_units_take(units, alignment_units, clean);
-  if (first == 0) return NULL;
-  struct tsl_span *span = tsl_span_at(first);
-  span->units = (uint32_t)units;
-  span->bytes = units << TSL_UNIT_LOG2;
-  span->sample = 0;
-  span->pieces = 0;
-  tsl_store_relaxed(&span->epoch, 0);
-  tsl_store_relaxed(tsl_map_entry(first), entry);
-  count_large(1, (ptrdiff_t)span->bytes);
-  return (void *)tsl_unit_address(first);
+static bool guard_set(struct tsl_span *span, size_t unit, size_t offset_units, bool guarded) {
+  void *page = (void *)tsl_unit_address(unit + offset_units);
+  if (!tsl_os_guard(page, tsl_os_page_bytes(), guarded)) return false;
+  span->guard = guarded ? (uint32_t)offset_units : 0;
+  return true;
 }
 
-size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block))->bytes; }
+// Puts the guard behind the block's bytes. Without one an overflow is not seen, no more.
+static void guard_close(struct tsl_span *span, size_t unit) {
+  if (TSL_SECURE) (void)guard_set(span, unit, span->bytes >> TSL_UNIT_LOG2, true);
+}
+
+// False when the system leaves the guard where it is.
+static bool guard_open(struct tsl_span *span, size_t unit) {
+  return !TSL_SECURE || span->guard == 0 || guard_set(span, unit, span->guard, false);
+}
 
 // Where pages were moved to, the place is made one with its neighbours before others have it. What
 // the system refuses to make so is never used again.
@@ -58,6 +59,42 @@ static void span_give(uint32_t span_pieces, size_t first, size_t units) {
   if (span_pieces == 0 || tsl_region_renew((tsl_unit)first, units))
     tsl_units_give((tsl_unit)first, units);
 }
+
+// What is free is zero in the secure build.
+static void units_wipe(size_t first, size_t units) {
+  void *start = (void *)tsl_unit_address(first);
+  size_t bytes = units << TSL_UNIT_LOG2;
+  if (TSL_SECURE && !tsl_os_purge(start, bytes)) memset(start, 0, bytes);
+}
+
+// Gives back a place that nobody uses, or keeps it while its guard stays.
+static void span_end(size_t unit) {
+  struct tsl_span *span = tsl_span_at(unit);
+  if (!guard_open(span, unit)) return tsl_detention_keep((tsl_unit)unit, span->units);
+  span_give(span->pieces, unit, span->units);  // pairs: span-units
+}
+
+void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean) {
+  size_t units = units_for(bytes);
+  size_t alignment_units = alignment <= TSL_UNIT_BYTES ? 1 : alignment >> TSL_UNIT_LOG2;
+  if (alignment_units > TSL_SEGMENT_UNITS) tsl_detention_end();  // such a place is dear
+  if (TSL_SECURE) tsl_detention_retry();
+  tsl_unit first = tsl_units_take(units + GUARD_UNITS, alignment_units, clean);
+  if (first == 0) return NULL;
+  struct tsl_span *span = tsl_span_at(first);
+  span->units = (uint32_t)(units + GUARD_UNITS);
+  span->bytes = units << TSL_UNIT_LOG2;
+  span->sample = 0;
+  span->pieces = 0;
+  span->guard = 0;
+  guard_close(span, first);
+  tsl_store_relaxed(&span->epoch, 0);
+  tsl_store_relaxed(tsl_map_entry(first), entry);
+  count_large(1, (ptrdiff_t)span->bytes);
+  return (void *)tsl_unit_address(first);
+}
+
+size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block))->bytes; }
 
 // From here on the units may be anybody's as soon as they are given away.
 static void large_forget(size_t unit) {
@@ -71,18 +108,18 @@ static void large_forget(size_t unit) {
 static void large_end(void *block) {
   size_t unit = tsl_unit_of(block);
   large_forget(unit);
-  span_give(tsl_span_at(unit)->pieces, unit, tsl_span_at(unit)->units);  // pairs: span-units
+  span_end(unit);
   tsl_purge_tick();
 }
 
 // A place that consists of pieces is not detained: the mappings that it costs would stay as long.
 void tsl_large_free(void *block) {
   size_t unit = tsl_unit_of(block);
-  const struct tsl_span span = *tsl_span_at(unit);
+  const struct tsl_span *span = tsl_span_at(unit);
   large_forget(unit);
-  if (span.pieces == 0 && tsl_detention_take((tsl_unit)unit, span.units)) return;
-  if (TSL_SECURE) tsl_os_purge(block, (size_t)span.units << TSL_UNIT_LOG2);
-  span_give(span.pieces, unit, span.units);  // pairs: span-units
+  if (span->pieces == 0 && tsl_detention_take((tsl_unit)unit, span->units)) return;
+  units_wipe(unit, span->bytes >> TSL_UNIT_LOG2);
+  span_end(unit);
   tsl_purge_tick();
 }
 
@@ -95,14 +132,16 @@ static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
     return false;
   tsl_store_relaxed(&span->units, (uint32_t)wanted);
   tsl_compiler_fence();  // pairs: span-units
-  if (wanted < before) span_give(span->pieces, unit + wanted, before - wanted);
+  if (wanted >= before) return true;
+  units_wipe(unit + wanted - GUARD_UNITS, before - wanted);
+  span_give(span->pieces, unit + wanted, before - wanted);
   return true;
 }
 
-bool tsl_large_resize(void *block, size_t bytes) {
-  size_t unit = tsl_unit_of(block), wanted = units_for(bytes);
-  struct tsl_span *span = tsl_span_at(unit);
-  size_t before = span->bytes, after = wanted << TSL_UNIT_LOG2;
+// The block's guard is open.
+static bool span_resize(struct tsl_span *span, size_t unit, size_t bytes) {
+  size_t wanted = units_for(bytes) + GUARD_UNITS;
+  size_t before = span->bytes, after = (wanted - GUARD_UNITS) << TSL_UNIT_LOG2;
   bool fits = after >= before && wanted <= span->units;
   if (after < before) span->bytes = after;
   tsl_compiler_fence();  // pairs: span-units
@@ -112,6 +151,15 @@ bool tsl_large_resize(void *block, size_t bytes) {
   return true;
 }
 
+bool tsl_large_resize(void *block, size_t bytes) {
+  size_t unit = tsl_unit_of(block);
+  struct tsl_span *span = tsl_span_at(unit);
+  if (!guard_open(span, unit)) return false;
+  bool resized = span_resize(span, unit, bytes);
+  guard_close(span, unit);
+  return resized;
+}
+
 // What lies behind the block's bytes has no memory while it is room.
 static void *alloc_with_room(size_t bytes, uint32_t entry) {
   size_t wanted = units_for(bytes) << TSL_UNIT_LOG2;
@@ -119,9 +167,11 @@ static void *alloc_with_room(size_t bytes, uint32_t entry) {
   bool clean;
   char *block = tsl_large_alloc(wanted + room, 1, entry, &clean);
   if (block == NULL) return tsl_large_alloc(bytes, 1, entry, &clean);
-  if (room == 0) return block;
+  struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
+  if (room == 0 || !guard_open(span, tsl_unit_of(block))) return block;
   if (!clean) tsl_os_discard(block + wanted, room);
-  tsl_span_at(tsl_unit_of(block))->bytes = wanted;
+  span->bytes = wanted;
+  guard_close(span, tsl_unit_of(block));
   count_large(0, -(ptrdiff_t)room);
   return block;
 }

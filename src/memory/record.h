@@ -19,6 +19,8 @@ struct tsl_span {
   tsl_unit prev;        // [owner of the list] or of an epoch's large blocks
   uint32_t sample;      // [owner of the block] of a large block; 0: none
   uint32_t pieces;      // [owner of the block] of a large block: how often its pages were moved
+  uint32_t guard;       // [owner of the block] secure build: of a large block, the unit whose first
+                        // page is its guard, counted from the block's first one; 0: none
 } TSL_ON_LINE;
 
 _Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES,

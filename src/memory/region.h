@@ -32,7 +32,7 @@ enum {
   TSL_MOST_HEAPS = (1 << 24) - 2,  // the two numbers above have other meanings (heap.h)
   TSL_MOST_EPOCHS = 1 << 24,
   TSL_HEAP_BYTES = 17 * TSL_CACHE_LINE,
-  TSL_STORE_BYTES = (TSL_SECURE ? 101 : 93) * TSL_CACHE_LINE,
+  TSL_STORE_BYTES = (TSL_SECURE ? 102 : 94) * TSL_CACHE_LINE,
   TSL_EPOCH_BYTES = 3 * TSL_CACHE_LINE,
   TSL_CELLS_BYTES = 9 * TSL_CACHE_LINE,
   TSL_GRANULE_LOG2 = 4,  // each granule of memory has a byte

@@ -214,14 +214,21 @@ void tsl_os_wake(const uint32_t *word) {
   errno = saved;
 }
 
-// splitmix64 (Steele, Lea, Flood 2014) over 8 of the kernel's 16 random bytes, which lie at any
-// address, and a counter.
+// 8 of the kernel's 16 random bytes, which lie at any address.
+static uint64_t random_seed(void) {
+  static uint64_t kept;  // [remote] 0: not read yet
+  uint64_t seed = tsl_load_relaxed(&kept);
+  if (tsl_likely(seed != 0)) return seed;
+  const char *bytes = (const char *)getauxval(AT_RANDOM);
+  if (bytes != NULL) memcpy(&seed, bytes + 8, sizeof seed);
+  tsl_store_relaxed(&kept, seed);
+  return seed;
+}
+
+// splitmix64 (Steele, Lea, Flood 2014) over these and a counter.
 uint64_t tsl_os_random(void) {
   static uint64_t drawn;
-  const char *bytes = (const char *)getauxval(AT_RANDOM);
-  uint64_t seed = 0;
-  if (bytes != NULL) memcpy(&seed, bytes + 8, sizeof seed);
-  uint64_t x = seed + (tsl_add_relaxed(&drawn, 1) + 1) * 0x9E3779B97F4A7C15u;
+  uint64_t x = random_seed() + (tsl_add_relaxed(&drawn, 1) + 1) * 0x9E3779B97F4A7C15u;
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
   x = (x ^ x >> 27) * 0x94D049BB133111EBu;
   return x ^ x >> 31;

@@ -17,13 +17,14 @@
 
 enum { TSL_GUARD_BYTES = TSL_SECURE ? 4096 : 0, TSL_QUARANTINE_BLOCKS = TSL_SECURE ? 64 : 1 };
 
-// One of the bits of a word that is not zero: the lowest, or any.
+// One of the bits of a word that is not zero: the lowest, or any, each as likely as the others.
+TSL_HIDDEN unsigned tsl_secure_pick_any(uint64_t blocks);
 TSL_ALWAYS_INLINE unsigned tsl_secure_pick(uint64_t blocks) {
-  if (!TSL_SECURE) return tsl_lowest_bit(blocks);
-  unsigned turn = (unsigned)(tsl_os_random() & 63);
-  uint64_t turned = blocks >> turn | blocks << (-turn & 63);
-  return (tsl_lowest_bit(turned) + turn) & 63;
+  return TSL_SECURE ? tsl_secure_pick_any(blocks) : tsl_lowest_bit(blocks);
 }
+
+// Whether all bytes are zero.
+TSL_HIDDEN bool tsl_secure_is_zero(const void *start, size_t bytes);
 
 static inline void tsl_secure_wipe(void *block, size_t bytes) {
   if (TSL_SECURE) memset(block, 0, bytes);

@@ -42,6 +42,14 @@ bool tsl_slab_close(struct tsl_slab *slab) {
   return true;
 }
 
+void tsl_slab_wipe(struct tsl_slab *slab) {
+  uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
+  size_t bytes = slab_end(slab) - start;
+  if (!TSL_SECURE) return;
+  memset(tsl_granule_at(start), 0, bytes >> TSL_GRANULE_LOG2);
+  tsl_secure_wipe((void *)start, bytes - (slab->guarded ? TSL_GUARD_BYTES : 0));
+}
+
 struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
   unsigned word = tsl_secure_pick(slab->summary);
   struct tsl_handful handful = {slab->free[word], 0};

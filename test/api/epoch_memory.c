@@ -4,7 +4,7 @@
 enum { OPEN = TSL_SECURE ? 10000 : 100000, OBJECTS = 10, EPOCHS = 1000000, FIRST = 1000 };
 
 // The hardened build has no cells: each size has a slab of its own, and a page in it.
-#define EPOCH_BYTES ((TSL_SECURE ? 64 : 6) * KIB)
+#define EPOCH_BYTES ((TSL_SECURE ? 80 : 6) * KIB)
 #define NOISE_BYTES (256 * KIB)
 
 static size_t mappings(void) {

@@ -32,7 +32,7 @@ static void check_distinct(size_t bytes, unsigned count) {
   }
 }
 
-static const size_t sizes[] = {8, 64, 1024, 3000, 32768};
+static const size_t sizes[] = {16, 64, 1024, 3000, 32000};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 // The head of a bin is known at once, with room in the bin and without.

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "epochs.h"
 #include "homes.h"
+#include "takes.h"
 
 enum { MOST_LIVE = 500, STEPS = 4000, CHECK_EVERY = 200, EPOCHS = 3 };
 
@@ -76,7 +77,7 @@ static void *allocate(uint64_t *seed, const tslab_epoch *epochs) {
 static void check_live(void) {
   struct tsl_census census;
   size_t bytes = 0;
-  for (unsigned i = 0; i < live_count; i++) bytes += tsl_usable(live[i]);
+  for (unsigned i = 0; i < live_count; i++) bytes += takes_of(live[i]);
   tsl_census_take(&census);
   CHECK_EQ(census.live_objects, live_count);
   CHECK_EQ(census.live_bytes, bytes);

@@ -4,6 +4,7 @@
 #include "capture.h"
 #include "epochs.h"
 #include "os_fake.h"
+#include "takes.h"
 #include "threads.h"
 
 enum { BYTES = 100, SOME = 10, MANY = 3000, EPOCHS = 40, LIVES = 100000, MIB = 1 << 20 };
@@ -35,7 +36,7 @@ static void survivors_in_cells(void) {
   epochs_free(blocks[3], BYTES);
   epochs_free(larger[1], 1000);
   for (int i = 0; i < 2; i++) epochs_free(second[i], 4000);
-  check_survivors(epoch, SOME, (SOME - 1) * tslab_good_size(BYTES) + 1024, 1);
+  check_survivors(epoch, SOME, (SOME - 1) * takes(BYTES) + 1024, 1);
   blocks[3] = blocks[SOME - 1];
   epochs_free_many(blocks, BYTES, SOME - 1);
   epochs_free(larger[0], 1000);
@@ -60,7 +61,7 @@ static void survivors_in_slabs(void) {
   void *small[] = {epochs_alloc(epoch, 64), epochs_alloc(epoch, 64), epochs_alloc(epoch, 200)};
   epochs_free(small[1], 64);
   epochs_free(blocks[14], 12000);
-  check_survivors(epoch, 16, 14 * 12288 + 64 + 224, 2 * 32 + 16 + 16);
+  check_survivors(epoch, 16, 14 * 12288 + takes(64) + takes(200), 2 * 32 + 16 + 16);
   epochs_free_many(blocks, 12000, 14);
   CHECK_EQ(epochs_stats(epoch).held_bytes, 32 * 4096);
   epochs_free(small[0], 64);
@@ -87,7 +88,7 @@ static void survivors_that_are_aligned(void) {
   for (int i = 0; i < 6; i++) {
     blocks[i] = tslab_epoch_aligned_alloc(epoch, alignments[i], 700);
     CHECK(blocks[i] != NULL && (uintptr_t)blocks[i] % alignments[i] == 0);
-    bytes += tslab_usable_size(blocks[i]);
+    bytes += takes_of(blocks[i]);
   }
   CHECK_EQ(epochs_close(epoch, 6).bytes, bytes);
   for (int i = 0; i < 6; i++) tslab_free(blocks[i]);
@@ -106,7 +107,7 @@ static void freed_by_another_thread(size_t first_cell_bytes) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
   epochs_alloc_many(blocks, epoch, BYTES, MANY);
   threads_run_one(free_some, &count);
-  CHECK_EQ(epochs_close(epoch, MANY - count).bytes, (MANY - count) * tslab_good_size(BYTES));
+  CHECK_EQ(epochs_close(epoch, MANY - count).bytes, (MANY - count) * takes(BYTES));
   memmove(blocks, blocks + count, (MANY - count) * sizeof *blocks);
   count = MANY - count;
   threads_run_one(free_some, &count);

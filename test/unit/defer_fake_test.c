@@ -3,6 +3,7 @@
 
 #include "epochs.h"
 #include "os_fake.h"
+#include "takes.h"
 #include "threads.h"
 
 enum { BYTES = 100, SOME = 10, MANY = 3000 };
@@ -118,7 +119,7 @@ static void deferred_may_free_the_epochs_objects(void) {
   void *large = epochs_alloc(epoch, 100000);
   for (int i = 1; i < SOME; i++) CHECK_EQ(tslab_epoch_defer(epoch, free_argument, blocks[i]), 0);
   CHECK_EQ(tslab_epoch_defer(epoch, free_argument, large), 0);
-  CHECK_EQ(epochs_close(epoch, 1).bytes, tslab_good_size(BYTES));
+  CHECK_EQ(epochs_close(epoch, 1).bytes, takes(BYTES));
   epochs_free(blocks[0], BYTES);
   check_over(epoch);
 }

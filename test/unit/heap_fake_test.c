@@ -4,6 +4,7 @@
 #include "blocks.h"
 #include "memory/purge.h"
 #include "state.h"
+#include "takes.h"
 
 enum { MOST_HELD = 20000, SIZES = 12, STEPS = 20000 };
 
@@ -54,7 +55,7 @@ static void looks_follow_the_clock(void) {
   } cases[] = {{-1, 64, 128}, {-1, 512, 512}, {0, 64, 64}, {1, 64, 32}, {1, 16, 16}};
   open_heaps();
   os_fake.now_ms = 1000;
-  unsigned class = tsl_sizeclass_of(64);
+  unsigned class = takes_class(64);
   void *last = alloc(64), *block = alloc(64);
   tsl_fast_free(last);  // a bin keeps its last block for last
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -107,9 +108,9 @@ static void heaps_come_to_an_end(void) {
 
 static void blocks_belong_to_the_heap(void) {
   open_heaps();
-  for (size_t bytes = TSL_SECURE ? 1 : 0; bytes <= TSL_SMALL_LIMIT; bytes += bytes / 16 + 1) {
+  for (size_t bytes = TSL_SECURE ? 1 : 0; bytes <= TSL_CANARY_LIMIT; bytes += bytes / 16 + 1) {
     void *block = alloc(bytes);
-    unsigned class = tsl_sizeclass_of(bytes);
+    unsigned class = takes_class(bytes);
     struct tsl_place place = tsl_slab_place(class, block);
     CHECK_EQ(tsl_map_lookup(block), heap->tag | class * 2);
     CHECK(place.index >= 0);
@@ -143,7 +144,7 @@ static void full_bins(void) {
   static const size_t sizes[] = {1, 64, 1000, 5000, 32768};
   open_heaps();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    unsigned class = tsl_sizeclass_of(sizes[i]);
+    unsigned class = takes_class(sizes[i]);
     unsigned limit = tsl_bin_limit(class);
     alloc_many(sizes[i], 3 * limit);
     state_check();
@@ -181,7 +182,7 @@ static void no_memory_and_again(void) {
   os_fake_fail_all(OS_FAKE_COMMIT);
   for (size_t bytes = 16; bytes <= TSL_SMALL_LIMIT; bytes *= 2) {
     CHECK(tsl_fast_malloc(bytes) == NULL);
-    CHECK(tsl_heap_refill(heap, tsl_sizeclass_of(bytes)) == NULL);
+    CHECK(tsl_heap_refill(heap, takes_class(bytes)) == NULL);
   }
   state_check();
   os_fake_recover();
@@ -298,7 +299,7 @@ static void medium_blocks_stay_with_who_frees_them(void) {
 static void as_many_as_a_bin_holds(void) {
   open_heaps();
   alloc_many(3000, 100);
-  unsigned class = tsl_sizeclass_of(3000), most = tsl_bin_limit(class);
+  unsigned class = takes_class(3000), most = tsl_bin_limit(class);
   CHECK(most < 100);
   free_many_remotely();
   CHECK_EQ(other->bins[class].room, 0);
@@ -402,7 +403,7 @@ static void pooled_heap_in_use_stays(void) {
 // A thread that went on to other sizes does not hold on to slabs that could be empty.
 static void resting_classes_give_back(void) {
   open_heaps();
-  unsigned class = tsl_sizeclass_of(512);
+  unsigned class = takes_class(512);
   alloc_many(512, 4000);
   free_many();
   CHECK(bin_length(class) > 1);
@@ -416,23 +417,23 @@ static void resting_classes_give_back(void) {
 }
 
 static void every_allocation_is_counted(void) {
-  unsigned class = tsl_sizeclass_of(80);
+  unsigned class = takes_class(70);
   open_heaps();
   CHECK_EQ(allocations(class), 0);
-  alloc_many(80, 1000);
+  alloc_many(70, 1000);
   CHECK_EQ(allocations(class), 1000);
   free_many();
-  alloc_many(80, 777);
+  alloc_many(70, 777);
   CHECK_EQ(allocations(class), 1777);
   tsl_heap_collect(heap);
   CHECK_EQ(allocations(class), 1777);
-  alloc_many(80, 23);
+  alloc_many(70, 23);
   CHECK_EQ(allocations(class), 1800);
 }
 
 // The counter of the fast path runs out now and then; here at once.
 static void count_survives_recounting(void) {
-  unsigned class = tsl_sizeclass_of(80);
+  unsigned class = takes_class(70);
   uint64_t expected = 0, seed = 1;
   open_heaps();
   for (int i = 0; i < 3000; i++) {
@@ -443,7 +444,7 @@ static void count_survives_recounting(void) {
     heap->bins[class].until += soon - before;
     CHECK_EQ(allocations(class), expected);
     unsigned count = test_random_below(&seed, 100);
-    alloc_many(80, count);
+    alloc_many(70, count);
     expected += count;
     if (i % 3 == 0) free_many();
     if (i % 7 == 0) tsl_heap_collect(heap);
@@ -453,19 +454,19 @@ static void count_survives_recounting(void) {
 }
 
 static void last_block_is_counted(void) {
-  unsigned class = tsl_sizeclass_of(32768);
+  unsigned class = takes_class(32000);
   unsigned count = 1;
   open_heaps();
-  tsl_fast_free(alloc(32768));
+  tsl_fast_free(alloc(32000));
   os_fake_fail_all(OS_FAKE_COMMIT);
-  while (tsl_fast_malloc(32768) != NULL) count++;
+  while (tsl_fast_malloc(32000) != NULL) count++;
   CHECK_EQ(allocations(class), count);
 }
 
 // Every other block stays live, so that no slab goes back.
 static void double_frees_are_reported(void) {
   open_heaps();
-  unsigned class = tsl_sizeclass_of(512);
+  unsigned class = takes_class(512);
   alloc_many(512, 400);
   tsl_fast_free(blocks[0]);
   CHECK(blocks_is_reported(blocks[0], "is free already"));
@@ -586,7 +587,7 @@ static void random_operations(void) {
 
 static void broken_heaps_are_found(void) {
   open_heaps();
-  unsigned class = tsl_sizeclass_of(1024);
+  unsigned class = takes_class(1024);
   alloc_many(1024, 200);
   free_many();
   CHECK(tsl_heap_valid(heap));

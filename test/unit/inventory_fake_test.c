@@ -2,6 +2,7 @@
 
 #include "epochs.h"
 #include "os_fake.h"
+#include "takes.h"
 
 enum { BYTES = 100, SOME = 10, MANY = 300, MOST_TOLD = 1000, MIB = 1 << 20 };
 
@@ -68,7 +69,7 @@ static void hot_free_blocks_are_not_live(void) {
   check_all_told(2);
   CHECK_EQ(told[0].epoch, outer);
   CHECK_EQ(told[1].live_objects, SOME / 2);
-  CHECK_EQ(told[1].live_bytes, SOME / 2 * tslab_good_size(BYTES));
+  CHECK_EQ(told[1].live_bytes, SOME / 2 * takes(BYTES));
   epochs_leave(&scope);
 }
 

@@ -7,6 +7,7 @@
 #include "epoch/scope.h"
 #include "epochs.h"
 #include "os_fake.h"
+#include "takes.h"
 
 static void open_home(void) {
   os_fake.limit_bytes = (size_t)1 << 28;
@@ -41,7 +42,7 @@ static void closed_epochs_with_objects_are_leaks(void) {
   char wanted[128];
   snprintf(wanted, sizeof wanted,
            "leak: \"test\": 4 objects, %zu bytes; 2 epochs were closed, the first 250 ms ago",
-           3 * tslab_good_size(100) + tslab_good_size(200));
+           3 * takes(100) + takes(200));
   const char *said = look(1);
   CHECK(strstr(said, wanted) != NULL);
   CHECK(strchr(said, '\n') == said + strlen(said) - 1);

@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "epoch/inspect.h"
 #include "state.h"
+#include "takes.h"
 
 enum { KIB = 1 << 10, LIMIT_64K = 64 * KIB };
 
@@ -43,7 +44,7 @@ static void sizes_lie_back_to_back(void) {
   open_part();
   uintptr_t next = (uintptr_t)alloc(16) + 16;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    unsigned class = tsl_sizeclass_of(sizes[i]);
+    unsigned class = takes_class(sizes[i]);
     void *block = alloc(sizes[i]);
     CHECK_EQ((uintptr_t)block, next);
     CHECK_EQ(class_at(block), TSL_CELL_4K);
@@ -129,7 +130,7 @@ static void no_cells_is_an_option(void) {
   CHECK(!heap->mixed);
   void *block = alloc(64);
   CHECK(!in_cell(block));
-  CHECK_EQ(tsl_map_lookup(block), heap->tag | tsl_sizeclass_of(64) * 2);
+  CHECK_EQ(tsl_map_lookup(block), heap->tag | takes_class(64) * 2);
   CHECK_EQ(tsl_inspect_slot_of(block), slot);
   CHECK_EQ(held_bytes(), TSL_UNIT_BYTES);
   tslab_epoch_options options = {.first_cell_bytes = LIMIT_64K + 1};
@@ -163,7 +164,7 @@ static void large_blocks_get_large_cells(void) {
 static void larger_blocks_go_to_slabs(void) {
   open_part();
   void *block = alloc(TSL_CELL_BLOCK_LIMIT + 1);
-  CHECK_EQ(class_at(block), tsl_sizeclass_of(TSL_CELL_BLOCK_LIMIT + 1));
+  CHECK_EQ(class_at(block), takes_class(TSL_CELL_BLOCK_LIMIT + 1));
   CHECK_EQ(heap->cell_count, 0);
   CHECK(heap->mixed);
   CHECK_EQ(held_bytes(), tsl_sizeclasses[class_at(block)].slab_bytes);
@@ -211,7 +212,7 @@ static void restart_forgets(void) {
   CHECK(alloc(64) == first);
   CHECK_EQ(heap->cell_blocks, 1);
   CHECK_EQ(heap->cell_freed, 0);
-  CHECK_EQ(tsl_mixed_class(first), tsl_sizeclass_of(64));
+  CHECK_EQ(tsl_mixed_class(first), takes_class(64));
   CHECK_EQ(tsl_mixed_class((char *)first + 48), TSL_BINS);
   state_check();
 }
@@ -303,7 +304,7 @@ static void more_than_half_dead_go_on_in_slabs(void) {
   free_as(other, blocks[1]);
   void *block = alloc(64);
   CHECK(!in_cell(block));
-  CHECK_EQ(tsl_map_lookup(block), heap->tag | tsl_sizeclass_of(64) * 2);
+  CHECK_EQ(tsl_map_lookup(block), heap->tag | takes_class(64) * 2);
   CHECK(!heap->mixed);
   CHECK(!in_cell(alloc(16)));
   state_check();
@@ -364,7 +365,7 @@ static void a_block_alone_leaves_the_newest_cell(void) {
   alloc_many(64, 1);
   tsl_cell_number newest = heap->cells;
   for (unsigned i = 0; i < 3; i++) {
-    alone[i] = tsl_mixed_alone(heap, tsl_sizeclass_of(64));
+    alone[i] = tsl_mixed_alone(heap, takes_class(64));
     CHECK(alone[i] != NULL);
     CHECK_EQ(heap->cells, newest);
     CHECK_EQ(tsl_cell_at(newest)->older, cell_of(alone[i]));
@@ -382,7 +383,7 @@ static void aligned_cuts(void) {
   static const size_t sizes[] = {16, 48, 100, 1000, 4096, 8192};
   open_part();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-    unsigned class = tsl_sizeclass_of(sizes[i]);
+    unsigned class = takes_class(sizes[i]);
     for (size_t alignment = 16; alignment <= 4096; alignment *= 2) {
       check_context_set("%zu bytes at %zu", sizes[i], alignment);
       alloc(16);
@@ -404,21 +405,21 @@ static void aligned_cuts(void) {
 // A new cell has room for the block and the gap before it.
 static void aligned_cut_opens_a_cell(void) {
   open_with((tslab_epoch_options){.threads = 99});
-  void *block = tsl_mixed_aligned(heap, tsl_sizeclass_of(64), 4096);
+  void *block = tsl_mixed_aligned(heap, takes_class(64), 4096);
   CHECK(block != NULL);
   CHECK_EQ((uintptr_t)block % 4096, 0);
   tsl_cell_number first = cell_of(block);
   alloc(16);
-  block = tsl_mixed_aligned(heap, tsl_sizeclass_of(1024), 1024);
+  block = tsl_mixed_aligned(heap, takes_class(1024), 1024);
   CHECK_EQ((uintptr_t)block % 1024, 0);
   fill_newest();
-  block = tsl_mixed_aligned(heap, tsl_sizeclass_of(8192), 4096);
+  block = tsl_mixed_aligned(heap, takes_class(8192), 4096);
   CHECK(block != NULL);
   CHECK(cell_of(block) != first);
   CHECK_EQ((uintptr_t)block % 4096, 0);
   fill_newest();
   uint32_t count = heap->cell_count;
-  CHECK(tsl_mixed_aligned(heap, tsl_sizeclass_of(TSL_SMALL_LIMIT), 4096) == NULL);
+  CHECK(tsl_mixed_aligned(heap, takes_class(TSL_SMALL_LIMIT), 4096) == NULL);
   CHECK_EQ(heap->cell_count, count);
   state_check();
 }
@@ -427,11 +428,11 @@ static void aligned_cut_opens_a_cell(void) {
 static void aligned_cut_after_an_empty_cell(void) {
   open_part();
   tsl_fast_free(alloc(16));
-  void *block = tsl_mixed_aligned(heap, tsl_sizeclass_of(4096), 4096);
+  void *block = tsl_mixed_aligned(heap, takes_class(4096), 4096);
   CHECK(block != NULL);
   CHECK_EQ((uintptr_t)block % 4096, 0);
   tsl_fast_free(block);
-  block = tsl_mixed_aligned(heap, tsl_sizeclass_of(8192), 4096);
+  block = tsl_mixed_aligned(heap, takes_class(8192), 4096);
   CHECK(block != NULL);
   state_check();
 }
@@ -561,7 +562,7 @@ static void limits_refuse(void) {
   CHECK_REFUSED(tsl_fast_malloc(TSL_SMALL_LIMIT), ENOMEM);
   CHECK(heap->refused);
   CHECK(heap->mixed);
-  CHECK(tsl_mixed_aligned(heap, tsl_sizeclass_of(64), 64) == NULL);
+  CHECK(tsl_mixed_aligned(heap, takes_class(64), 64) == NULL);
   CHECK_EQ(held_bytes(), 4096 + LIMIT_64K);
   CHECK_EQ(heap->cell_count, 2);
   CHECK_EQ(heap->slab_count, 0);
@@ -630,7 +631,7 @@ static void random_operation(uint64_t *seed) {
   size_t bytes = 1 + test_random_below(seed, test_random_below(seed, 100) == 0 ? 9000 : 200);
   unsigned char *block = NULL;
   if (test_random_below(seed, 20) == 0 && bytes <= TSL_CELL_BLOCK_LIMIT) {
-    block = tsl_mixed_aligned(heap, tsl_sizeclass_of(bytes), alignment);
+    block = tsl_mixed_aligned(heap, takes_class(bytes), alignment);
     CHECK_EQ((uintptr_t)block % alignment, 0);
   }
   if (block == NULL) block = tsl_fast_malloc(bytes);

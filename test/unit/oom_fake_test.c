@@ -275,7 +275,8 @@ int main(void) {
   kind_count = call_count + 1;
   RUN(count_calls);
   RUN(every_kind_is_met);
-  for (uint64_t call = 1; call <= *call_count; call++) {
+  // The secure build makes many more calls, of guards: one of four is refused.
+  for (uint64_t call = 1; call <= *call_count; call += TSL_SECURE ? 4 : 1) {
     run_with(call, 0);
     run_with(0, call);
   }

@@ -311,6 +311,7 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   expect(pages_are(page_range(address, bytes), PAGE_COMMITTED), "guard: committed");
   bool done = !refuses(OS_FAKE_GUARD);
   int access = guarded ? PROT_NONE : PROT_READ | PROT_WRITE;
+  if (done && guarded) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "guard: zero pages");
   if (done) expect(mprotect(address, bytes, access) == 0, "memory");
   pthread_mutex_unlock(&lock);
   return done;

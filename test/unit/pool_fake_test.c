@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "epoch/heap.h"
 #include "state.h"
+#include "takes.h"
 
 static struct tsl_heap *heap, *other;
 
@@ -105,21 +106,6 @@ static void no_part_without_memory(void) {
 }
 
 // A part's store is opened by its first slab, and belongs to that part.
-static void stores_are_opened_when_needed(void) {
-  open_heaps();
-  struct tsl_heap *part = open_part(heap);
-  CHECK(tsl_heap_has_store(heap) && !tsl_heap_has_store(part));
-  CHECK_EQ(part->store->stocks[3].block_bytes, tsl_sizeclasses[3].bytes);
-  tsl_heap_current = part;
-  void *block = alloc(64);
-  CHECK_EQ(tsl_map_lookup(block), part->tag | tsl_sizeclass_of(64) * 2);
-  CHECK((uintptr_t)part->store == tsl_region.stores + part->number * (size_t)TSL_STORE_BYTES);
-  CHECK(part->store != heap->store);
-  for (unsigned class = 0; class < TSL_BINS; class ++)
-    CHECK_EQ(part->store->stocks[class].block_bytes, tsl_sizeclasses[class].bytes);
-  state_check();
-}
-
 // Each heap knows all its slabs, with room or without; and the slabs know their epoch.
 static void slabs_are_listed(void) {
   open_heaps();
@@ -171,7 +157,7 @@ static void frees_from_another_part(void) {
 // A thread inside an epoch that frees what it allocated outside uses its home's bins.
 static void frees_of_the_home_from_a_part(void) {
   open_heaps();
-  unsigned class = tsl_sizeclass_of(64);
+  unsigned class = takes_class(64);
   alloc_many(64, 10);
   tsl_heap_current = open_part(heap);
   tsl_fast_free(blocks[5]);
@@ -196,10 +182,10 @@ static void lives_of_the_ready_stack(void) {
   tsl_heap_close_ready(part);
   CHECK_EQ(part->life, life + 1);
   CHECK_EQ(part->ready, (uint64_t)(life + 1) << 32);
-  struct tsl_slab *slab = tsl_slab_place(tsl_sizeclass_of(1024), blocks[0]).slab;
+  struct tsl_slab *slab = tsl_slab_place(takes_class(1024), blocks[0]).slab;
   CHECK_EQ(slab->remote_summary, 0);
   CHECK_EQ(slab->life, life);
-  struct tsl_slab *late = tsl_slab_place(tsl_sizeclass_of(1024), blocks[100]).slab;
+  struct tsl_slab *late = tsl_slab_place(takes_class(1024), blocks[100]).slab;
   CHECK_EQ(late->remote_summary, 0);
   tsl_fast_free(blocks[1]);
   CHECK_EQ((uint32_t)part->ready, 0);
@@ -209,7 +195,7 @@ static void lives_of_the_ready_stack(void) {
 static void laid_down_heaps_have_no_hot_blocks(void) {
   open_heaps();
   struct tsl_heap *part = open_part(heap);
-  unsigned class = tsl_sizeclass_of(100);
+  unsigned class = takes_class(100);
   tsl_heap_current = part;
   alloc_many(100, 500);
   for (unsigned i = 0; i < 400; i++) tsl_fast_free(blocks[i]);
@@ -235,7 +221,7 @@ static void limits_refuse_slabs(void) {
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
   struct tsl_heap *part = tsl_heap_take_part(heap, tsl_epoch_slot(id));
   tsl_heap_current = part;
-  unsigned capacity = tsl_sizeclasses[tsl_sizeclass_of(512)].capacity;
+  unsigned capacity = tsl_sizeclasses[takes_class(512)].capacity;
   alloc_many(512, capacity);
   CHECK_REFUSED(tsl_fast_malloc(512), ENOMEM);
   CHECK(part->refused);
@@ -285,7 +271,6 @@ int main(void) {
   RUN(given_parts_are_taken_again);
   RUN(returned_parts_are_taken_again);
   RUN(no_part_without_memory);
-  RUN(stores_are_opened_when_needed);
   RUN(slabs_are_listed);
   RUN(frees_from_another_part);
   RUN(frees_of_the_home_from_a_part);

@@ -4,6 +4,7 @@
 #include "epoch/report.h"
 #include "epochs.h"
 #include "homes.h"
+#include "takes.h"
 #include "told.h"
 
 static struct tsl_heap *mine, *other;
@@ -47,7 +48,7 @@ static void check_batch(unsigned class) {
   uint32_t count = (uint32_t)(BATCH_BYTES / bytes), live_blocks = 0;
   be(mine);
   for (; live_blocks < count; live_blocks++) {
-    batch[live_blocks] = alloc(bytes);
+    batch[live_blocks] = alloc(bytes - TSL_CANARY_BYTES);
     check_behind(class, live_blocks + 1, 1);
   }
   shuffle(count);
@@ -83,7 +84,7 @@ static void check_part_in_cells(size_t bytes) {
   tslab_scope scope;
   epochs_enter(&scope, epoch);
   for (; live_blocks < count; live_blocks++) {
-    batch[live_blocks] = alloc(bytes);
+    batch[live_blocks] = alloc(bytes - TSL_CANARY_BYTES);
     check_part_behind(epoch, (live_blocks + 1) * bytes);
   }
   shuffle(count);
@@ -102,7 +103,7 @@ static void check_part_of_sampled_blocks(size_t bytes) {
   tslab_scope scope;
   epochs_enter(&scope, epoch);
   for (; live_blocks < count; live_blocks++) {
-    batch[live_blocks] = tsl_mixed_alone(tsl_heap_current, tsl_sizeclass_of(bytes));
+    batch[live_blocks] = tsl_mixed_alone(tsl_heap_current, takes_class(bytes));
     CHECK(batch[live_blocks] != NULL);
     check_part_behind(epoch, (live_blocks + 1) * bytes);
   }
@@ -129,10 +130,10 @@ static void allocations_of_hot_blocks_are_not_far_behind(void) {
   const struct tsl_bins_row *row = TSL_ROW(bins, mine->number);
   for (unsigned i = 1; i <= PAIRS; i++) {
     tsl_fast_free(alloc(64));
-    CHECK_LE(i - row->allocations[tsl_sizeclass_of(64)], MOST_UNTOLD);
+    CHECK_LE(i - row->allocations[takes_class(64)], MOST_UNTOLD);
   }
   tsl_report_heap(mine);
-  CHECK_EQ(row->allocations[tsl_sizeclass_of(64)], PAIRS);
+  CHECK_EQ(row->allocations[takes_class(64)], PAIRS);
 }
 
 static void a_cell_that_is_cut_anew_is_told(void) {
@@ -157,8 +158,8 @@ static void what_is_collected_is_told(void) {
   for (unsigned i = 0; i < 20; i++) tsl_fast_free(batch[i]);
   tsl_heap_collect(mine);
   const struct tsl_bins_row *row = TSL_ROW(bins, mine->number);
-  CHECK_EQ(row->out[tsl_sizeclass_of(64)], 20);
-  CHECK_EQ(row->hot[tsl_sizeclass_of(64)], 0);
+  CHECK_EQ(row->out[takes_class(64)], 20);
+  CHECK_EQ(row->hot[takes_class(64)], 0);
 }
 
 // Blocks at hand go back to slabs, of which some are told meanwhile.
@@ -168,7 +169,7 @@ static void rest_is_told_as_it_is(void) {
   const struct tsl_bins_row *row = TSL_ROW(bins, mine->number);
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
     check_context_set("class %d", (int)class);
-    void *block = alloc(tsl_sizeclasses[class].bytes);
+    void *block = alloc(tsl_sizeclasses[class].bytes - TSL_CANARY_BYTES);
     tsl_heap_rest_all(mine);
     CHECK_LE(row->allocations[class], 1);
     CHECK_EQ(row->returned[class], 0);
@@ -215,7 +216,7 @@ static void a_scope_that_only_freed_tells_when_it_is_left(void) {
     epochs_enter(&scope, epoch);
     for (unsigned i = freed; i < freed + 7; i++) tsl_fast_free(batch[i]);
     epochs_leave(&scope);
-    check_told(epoch, 200 - freed - 7, (200 - freed - 7) * tslab_good_size(1000));
+    check_told(epoch, 200 - freed - 7, (200 - freed - 7) * takes(1000));
   }
 }
 

@@ -5,6 +5,7 @@
 #include "epochs.h"
 #include "homes.h"
 #include "memory/purge.h"
+#include "takes.h"
 #include "told.h"
 
 enum { MOST_LIVE = 600, EPOCHS = 6, STEPS = 6000, CHECK_EVERY = 50 };
@@ -50,7 +51,7 @@ static void the_first_epoch_with_memory_makes_it(void) {
   CHECK_EQ(row->held_bytes, TSL_SECURE ? 65536 : 4096);
   const struct tsl_labels_row *label = TSL_ROW(labels, row->label);
   CHECK(label != NULL && strcmp(label->text, "test") == 0);
-  check_told(epoch, 1, tslab_good_size(100));
+  check_told(epoch, 1, takes(100));
 }
 
 static void age_makes_it(void) {
@@ -95,7 +96,7 @@ static void rows_that_come_late_are_taken(void) {
   os_fake.now_ms += 1000;
   epochs_alloc(epoch, 100);
   CHECK(tsl_report_is_on());
-  check_told(epoch, 1, tslab_good_size(100));
+  check_told(epoch, 1, takes(100));
 }
 
 // What lived before the file is in it once its thread comes by.
@@ -106,7 +107,7 @@ static void what_was_there_is_told(void) {
   alloc_many(64, 50);
   tsl_report_start();
   tell();
-  CHECK_EQ(told_of_class(TSL_CLASS_OF_64), 150);
+  CHECK_EQ(told_of_class(takes_class(64)), 150);
   const struct tsl_epochs_row *row = TSL_ROW(epochs, 0);
   CHECK_EQ(row->id, 0);
 }
@@ -135,7 +136,7 @@ static void the_process_is_told(void) {
   os_fake.now_ms++;
   tsl_report_tick(mine);
   CHECK_GE(row->purges, 1);
-  CHECK_EQ(row->purged_bytes, 262144);
+  CHECK_EQ(row->purged_bytes, TSL_SECURE ? 262144 + TSL_UNIT_BYTES : 262144);
   CHECK_EQ(row->dirty_bytes, 0);
 }
 
@@ -185,19 +186,19 @@ static void survivors_are_told_until_they_are_freed(size_t first_cell_bytes) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
   epochs_alloc_many(small, epoch, 48, COUNT);
   epochs_alloc_many(medium, epoch, 2000, COUNT);
-  check_told(epoch, 2 * COUNT, COUNT * (UINT64_C(48) + 2048));
+  check_told(epoch, 2 * COUNT, COUNT * (takes(48) + takes(2000)));
   for (unsigned i = 0; i < 100; i++) epochs_free(small[i], 48);
   os_fake.now_ms = 7777;
   epochs_close(epoch, 2 * COUNT - 100);
   const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
   CHECK_EQ(row->state, TSLAB_CLOSED);
   CHECK_EQ(row->closed_ms, 7777);
-  CHECK_EQ(row->survivors[tsl_sizeclass_of(48)], COUNT - 100);
-  CHECK_EQ(row->survivors[tsl_sizeclass_of(2000)], COUNT);
+  CHECK_EQ(row->survivors[takes_class(48)], COUNT - 100);
+  CHECK_EQ(row->survivors[takes_class(2000)], COUNT);
   for (unsigned i = 100; i < COUNT - 1; i++) epochs_free(small[i], 48);
   be(other);
   for (unsigned i = 0; i < COUNT; i++) epochs_free(medium[i], 2000);
-  check_told(epoch, 1, 48);
+  check_told(epoch, 1, takes(48));
   CHECK_EQ(tslab_usable_size(small[COUNT - 1]), 48);
   epochs_free(small[COUNT - 1], 48);
   CHECK_EQ(row->id, 0);
@@ -223,7 +224,7 @@ static void released_survivors_leave_no_trace(void) {
   tslab_epoch next = epochs_open();
   CHECK_EQ(tsl_epoch_slot(next), tsl_epoch_slot(epoch));
   epochs_alloc(next, 48);
-  check_told(next, 1, 48);
+  check_told(next, 1, takes(48));
 }
 
 static void parents_hold_what_children_hold(void) {
@@ -309,7 +310,7 @@ static void a_part_like_the_last_one_is_told(void) {
   for (int i = 0; i < 2; i++) {
     tslab_epoch epoch = epochs_open();
     void *block = epochs_alloc(epoch, 100);
-    check_told(epoch, 1, tslab_good_size(100));
+    check_told(epoch, 1, takes(100));
     epochs_free(block, 100);
     epochs_close(epoch, 0);
   }
@@ -323,7 +324,7 @@ static void scopes_are_told_when_they_are_left(void) {
   void *first = alloc(100), *second = alloc(200);
   tsl_fast_free(first);
   epochs_leave(&scope);
-  check_told(epoch, 1, tslab_good_size(200));
+  check_told(epoch, 1, takes(200));
   epochs_enter(&scope, epoch);
   tsl_fast_free(second);
   epochs_leave(&scope);
@@ -333,9 +334,9 @@ static void scopes_are_told_when_they_are_left(void) {
 static void gaps_are_nobodys(void) {
   open_homes();
   tslab_epoch epoch = epochs_open();
-  size_t bytes = tsl_usable(epochs_alloc(epoch, 16));
-  bytes += tsl_usable(tslab_epoch_aligned_alloc(epoch, 256, 16));
-  bytes += tsl_usable(tslab_epoch_aligned_alloc(epoch, 1024, 32));
+  size_t bytes = takes_of(epochs_alloc(epoch, 16));
+  bytes += takes_of(tslab_epoch_aligned_alloc(epoch, 256, 16));
+  bytes += takes_of(tslab_epoch_aligned_alloc(epoch, 1024, 32));
   check_told(epoch, 3, bytes);
 }
 
@@ -377,7 +378,7 @@ static void a_child_tells_of_all_heaps_anew(void) {
   struct tslab_scope scope;
   epochs_enter(&scope, epoch);
   epochs_leave(&scope);
-  check_told(epoch, 1, tslab_good_size(100));
+  check_told(epoch, 1, takes(100));
   tell();
   const struct tsl_heaps_row *row = TSL_ROW(heaps, mine->number);
   CHECK_EQ(row->thread, tsl_os_thread());
@@ -414,7 +415,7 @@ static void allocate(uint64_t *seed) {
   at->block = at->epoch == EPOCHS ? tsl_fast_malloc(at->bytes)
                                   : tslab_epoch_malloc(epochs[at->epoch], at->bytes);
   CHECK(at->block != NULL);
-  at->bytes = tsl_usable(at->block);
+  at->bytes = takes_of(at->block);
   live_count++;
   allocated++;
 }

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "epochs.h"
 #include "os_fake.h"
+#include "takes.h"
 #include "threads.h"
 
 enum { DEPTH = 300, BYTES = 100, BLOCKS = 8, RACES = 300, MOST_TAKEN = 4000 };
@@ -380,7 +381,7 @@ static void later_threads_go_on_in_the_same_heap(void) {
   CHECK(blocks[0] == heap);
   CHECK_EQ(tsl_region.last_heap, heaps);
   CHECK_EQ(epochs_stats(shared).threads, 1);
-  if (!TSL_SECURE) CHECK(second == first + tslab_good_size(BYTES));
+  if (!TSL_SECURE) CHECK(second == first + takes(BYTES));
   tslab_free(first);
   epochs_close(shared, 1);
   tslab_free(second);

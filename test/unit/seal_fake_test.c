@@ -6,6 +6,7 @@
 #include "epoch/mixed.h"
 #include "epoch/remote.h"
 #include "state.h"
+#include "takes.h"
 #include "threads.h"
 
 enum { ROUNDS = 30 };
@@ -168,7 +169,7 @@ static void survivors_in_slabs_are_counted(void) {
   }
   struct tsl_survivors left = seal_as(home);
   CHECK_EQ(left.objects, tiny + medium + 3);
-  CHECK_EQ(left.bytes, tiny * 64 + medium * 5120 + 3 * 20480);
+  CHECK_EQ(left.bytes, tiny * takes(64) + medium * takes(5000) + 3 * takes(20000));
   CHECK_EQ(left.pages << 12, tsl_epoch_at(slot)->held_bytes);
   for (unsigned i = 0; i < 3020; i += 7) free_as(i % 2 == 0 ? other : home, blocks[i]);
   for (unsigned i = 3020; i < 3023; i++) {
@@ -185,7 +186,7 @@ static void drain_as(struct tsl_heap *freer, size_t first_cell_bytes) {
   static const size_t sizes[] = {16, 100, 700, 3000, 9000, 30000};
   size_t bytes = 0;
   for (unsigned i = 0; i < 600; i++) alloc_many(sizes[i % 6], 1);
-  for (unsigned i = 0; i < block_count; i++) bytes += tsl_usable(blocks[i]);
+  for (unsigned i = 0; i < block_count; i++) bytes += takes_of(blocks[i]);
   struct tsl_survivors left = seal_as(home);
   CHECK_EQ(left.objects, block_count);
   CHECK_EQ(left.bytes, bytes);
@@ -239,7 +240,7 @@ static void drained_from_another_epoch(void) {
     tsl_fast_free(survivors[i]);
   }
   CHECK_EQ(tsl_epoch_check(first), ESTALE);
-  CHECK_EQ(tsl_mixed_class(block), tsl_sizeclass_of(64));
+  CHECK_EQ(tsl_mixed_class(block), takes_class(64));
   tsl_fast_free(block);
   check_survivors(seal_as(home), 0, 0, 0);
   check_over();
@@ -255,7 +256,7 @@ static bool is_reported(void *block, const char *what) {
 
 static void misuse_after_the_seal_is_reported(size_t first_cell_bytes) {
   open_epoch(first_cell_bytes);
-  alloc_many(512, 100);
+  alloc_many(500, 100);
   free_as(heap, blocks[9]);
   seal_as(home);
   uint32_t undrained = tsl_epoch_at(slot)->undrained;
@@ -364,8 +365,8 @@ static void returned_parts_come_all_at_once(void) {
 // fails, and it counts instead.
 static void put_late(uint32_t number, unsigned others) {
   open_epoch(TSLAB_NO_CELLS);
-  alloc_many(512, 1 + others);
-  unsigned class = tsl_sizeclass_of(512);
+  alloc_many(500, 1 + others);
+  unsigned class = takes_class(500);
   const struct tsl_slab *slab = tsl_slab_place(class, blocks[0]).slab;
   tsl_heap_close_ready(heap);
   CHECK_EQ(slab->life, heap->life - 1);
@@ -395,11 +396,12 @@ static void late_push_to_no_heap_is_counted(void) {
 // One that set its bits before, and pushes when all is over: it finds the heap in another life.
 static void push_of_an_earlier_life(void) {
   open_all(TSLAB_NO_CELLS);
-  alloc_many(512, 2);
-  struct tsl_place place = tsl_slab_place(tsl_sizeclass_of(512), blocks[0]);
-  CHECK(place.index >= 0 && place.index < 64);
+  alloc_many(500, 2);
+  struct tsl_place place = tsl_slab_place(takes_class(500), blocks[0]);
+  CHECK(place.index >= 0);
+  unsigned word = (unsigned)place.index / 64;
   uint64_t block = UINT64_C(1) << (unsigned)place.index % 64;
-  CHECK_EQ(tsl_slab_put_remote(place.slab, 0, &block), TSL_REMOTE_PUSH);
+  CHECK_EQ(tsl_slab_put_remote(place.slab, word, &block), TSL_REMOTE_PUSH);
   end_epoch(TSL_EPOCH_CLOSED);
   CHECK(tsl_heap_claim_seal(heap));
   struct tsl_survivors left = {0};

@@ -1,33 +1,9 @@
 // What only the secure build does; other builds leave this file out.
 #include "slab/secure.h"
 
-#include "alloc/fast.h"
-#include "base/options.h"
-#include "capture.h"
-#include "epoch/pool.h"
 #include "os_fake.h"
+#include "secured.h"
 #include "state.h"
-
-enum { BLOCKS = 200, BYTES = 96 };
-
-static void *blocks[BLOCKS];
-
-static void take_blocks(void) {
-  for (int i = 0; i < BLOCKS; i++) {
-    blocks[i] = tsl_fast_malloc(BYTES);
-    CHECK(blocks[i] != NULL);
-    memset(blocks[i], 0x5a, BYTES);
-  }
-}
-
-// Whether `call` reports `text`, and only that.
-static bool reports(void (*call)(void), const char *text) {
-  tsl_options.on_error = TSL_ON_ERROR_REPORT;
-  capture_start();
-  call();
-  const char *said = capture_end();
-  return capture_lines(said) == 1 && strstr(said, text) != NULL;
-}
 
 static void free_first(void) { tsl_fast_free(blocks[0]); }
 static void free_inside(void) { tsl_fast_free((char *)blocks[1] + 16); }
@@ -78,35 +54,50 @@ static void freed_blocks_wait(void) {
   }
 }
 
-static void free_as_other(void *block) {
-  struct tsl_heap *mine = tsl_heap_current;
-  tsl_heap_current = tsl_heap_take();
-  tsl_fast_free(block);
-  tsl_heap_current = mine;
+static void free_seventh_as_other(void) { free_as_other(blocks[7]); }
+
+// The block waits in the quarantine, and another thread frees it as well: it is handed out once.
+static void freed_by_two_is_reported_at_once(void) {
+  take_blocks();
+  tsl_fast_free(blocks[7]);
+  CHECK(reports(free_seventh_as_other, "free already"));
+  state_check();
 }
 
-// The block waits in the quarantine, and comes home as well: it is handed out once.
-static void freed_by_two_is_handed_out_once(void) {
-  static bool seen[1 << 16];
+static void freed_by_other_and_owner_is_reported(void) {
   take_blocks();
-  tsl_options.on_error = TSL_ON_ERROR_REPORT;
-  tsl_fast_free(blocks[7]);
-  free_as_other(blocks[7]);
-  capture_start();
-  uintptr_t start = (uintptr_t)blocks[7] & ~(uintptr_t)(TSL_UNIT_BYTES - 1);
-  bool twice = false;
-  for (int i = 0; i < 3000; i++) {
-    uintptr_t offset = (uintptr_t)tsl_fast_malloc(BYTES) - start;
-    if (offset >= TSL_UNIT_BYTES) continue;
-    twice |= seen[offset];
-    seen[offset] = true;
-  }
-  for (int i = 10; i < 10 + 2 * TSL_QUARANTINE_BLOCKS; i++) tsl_fast_free(blocks[i]);
-  const char *said = capture_end();
-  CHECK(!twice);
-  CHECK(strstr(said, "freed by two threads") != NULL);
-  CHECK_EQ(capture_lines(said), 1);
+  free_as_other(blocks[0]);
+  CHECK(reports(free_first, "free already"));
   state_check();
+}
+
+// Of three bits each comes a third of the times, whatever lies between them.
+static void each_bit_is_picked_as_often(void) {
+  enum { TIMES = 30000 };
+  static const uint64_t words[] = {7, UINT64_C(1) << 63 | 1 << 5 | 1 << 4};
+  for (int i = 0; i < 2; i++) {
+    int counts[64] = {0};
+    for (int time = 0; time < TIMES; time++) counts[tsl_secure_pick(words[i])]++;
+    for (int bit = 0; bit < 64; bit++) {
+      int expected = (words[i] >> bit & 1) != 0 ? TIMES / 3 : 0;
+      CHECK_LE(abs(counts[bit] - expected), expected / 20);
+    }
+  }
+}
+
+static void released_memory_is_zero(void) {
+  tslab_epoch epoch = tslab_epoch_open("request", NULL);
+  for (int i = 0; i < 600; i++) memset(tslab_epoch_malloc(epoch, BYTES), 0x5a, BYTES);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  tsl_options.on_error = TSL_ON_ERROR_ABORT;
+  take_blocks();
+  for (int i = 0; i < BLOCKS; i++) tsl_fast_free(blocks[i]);
+  epoch = tslab_epoch_open("request", NULL);
+  for (int i = 0; i < 600; i++) memset(tslab_epoch_malloc(epoch, BYTES), 0x5a, BYTES);
+  CHECK_EQ(tslab_epoch_close(epoch).error, 0);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  take_blocks();
+  for (int i = 0; i < BLOCKS; i++) tsl_fast_free(blocks[i]);
 }
 
 static void write_first(void) {
@@ -132,7 +123,7 @@ static void writes_to_freed_blocks_are_reported(void) {
 static void order_is_random(void) {
   take_blocks();
   int ascending = 0;
-  for (int i = 1; i < BLOCKS; i++) ascending += (char *)blocks[i] == (char *)blocks[i - 1] + BYTES;
+  for (int i = 1; i < BLOCKS; i++) ascending += (char *)blocks[i] == (char *)blocks[i - 1] + TAKES;
   CHECK_LE(ascending, BLOCKS / 10);
 }
 
@@ -153,7 +144,10 @@ int main(void) {
   RUN(freed_blocks_are_wiped);
   RUN(freed_blocks_wait);
   RUN(writes_to_freed_blocks_are_reported);
-  RUN(freed_by_two_is_handed_out_once);
+  RUN(freed_by_two_is_reported_at_once);
+  RUN(freed_by_other_and_owner_is_reported);
+  RUN(each_bit_is_picked_as_often);
+  RUN(released_memory_is_zero);
   RUN(order_is_random);
   RUN(every_slab_ends_in_a_guard);
   return test_status();

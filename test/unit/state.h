@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "epoch/epoch.h"
 #include "epoch/heap.h"
+#include "memory/detention.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "test.h"
@@ -298,5 +299,6 @@ static inline void state_check(void) {
   struct state_found found = state_find();
   state_check_heaps(&found);
   state_check_epochs();
-  CHECK_EQ(found.units + state_cached_units() + tsl_units_free(), tsl_units_open());
+  size_t kept = state_cached_units() + tsl_detention_units();
+  CHECK_EQ(found.units + kept + tsl_units_free(), tsl_units_open());
 }

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "epochs.h"
 #include "os_fake.h"
+#include "takes.h"
 
 static char told[1 << 14];
 static size_t told_bytes;
@@ -42,7 +43,7 @@ static void blocks_are_counted(void) {
   void *block = tslab_malloc(100);
   CHECK_EQ(tslab_stats_get(&stats), 0);
   CHECK_EQ(stats.live_objects, 1);
-  CHECK_EQ(stats.live_bytes, tslab_good_size(100));
+  CHECK_EQ(stats.live_bytes, takes(100));
   tslab_free(block);
 }
 

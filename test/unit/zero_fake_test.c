@@ -97,14 +97,14 @@ static void they_belong_to_the_default_epoch(void) {
 // In a declared epoch, which counts its blocks, when all are taken, and without address space.
 static void otherwise_blocks_are_ordinary(void) {
   tslab_epoch epoch = tslab_epoch_open("request", NULL);
-  CHECK_EQ(tsl_usable(tslab_epoch_malloc(epoch, 0)), 16);
+  CHECK_EQ(tsl_usable(tslab_epoch_malloc(epoch, 0)), 1);
   for (int i = 0; i < TSL_ZERO_BLOCKS; i++) CHECK(tsl_zero_has(tsl_fast_malloc(0)));
-  CHECK_EQ(tsl_usable(tsl_fast_malloc(0)), 16);
+  CHECK_EQ(tsl_usable(tsl_fast_malloc(0)), 1);
 }
 
 static void without_address_space(void) {
   os_fake.forbids_nothing = true;
-  CHECK_EQ(tsl_usable(tsl_fast_malloc(0)), 16);
+  CHECK_EQ(tsl_usable(tsl_fast_malloc(0)), 1);
   os_fake.forbids_nothing = false;
   CHECK_EQ(tsl_usable(tsl_fast_malloc(0)), 0);
 }

@@ -1,0 +1,23 @@
+// takes: what a small block takes of a slab or cell, which is what epochs and statistics count. In
+// the secure build that is more than the program may use.
+#pragma once
+
+#include "alloc/alloc.h"
+#include "slab/canary.h"
+
+// The class of a block of that size.
+static inline unsigned takes_class(size_t bytes) {
+  return tsl_sizeclass_of(bytes + TSL_CANARY_BYTES);
+}
+
+static inline size_t takes(size_t bytes) {
+  if (bytes > TSL_CANARY_LIMIT) return tsl_good_size(bytes);
+  return tsl_sizeclasses[takes_class(bytes)].bytes;
+}
+
+// What a live block takes.
+static inline size_t takes_of(const void *block) {
+  unsigned code = tsl_entry_code(tsl_map_lookup(block));
+  if (TSL_SECURE && code < TSL_CODES) return tsl_sizeclasses[code / 2].bytes;
+  return tsl_usable(block);
+}
