@@ -1,8 +1,8 @@
 #include "alloc/face.h"
 
 #include "base/atomic.h"
-#include "base/check.h"
 #include "base/options.h"
+#include "base/warn.h"
 #include "tslab.h"
 
 // The call goes to the copy that the loader found first.

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "alloc/alloc.h"
-#include "base/check.h"
+#include "base/warn.h"
 #include "memory/mirror.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
