@@ -24,6 +24,7 @@
 #include "epoch/remains.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
+#include "memory/growth.h"
 #include "memory/segment.h"
 #include "os/os.h"
 

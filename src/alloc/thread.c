@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "epoch/pool.h"
 #include "epoch/scope.h"
+#include "memory/growth.h"
 #include "os/os.h"
 
 static struct tsl_lock init_lock;

@@ -15,6 +15,7 @@
 #include "epoch/report.h"
 #include "epoch/sample.h"
 #include "epoch/sparse.h"
+#include "memory/growth.h"
 #include "memory/purge.h"
 #include "memory/record.h"
 #include "os/os.h"

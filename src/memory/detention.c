@@ -2,7 +2,8 @@
 
 #include "base/atomic.h"
 #include "base/options.h"
-#include "memory/segment.h"
+#include "memory/growth.h"
+#include "memory/units.h"
 #include "os/os.h"
 
 enum { UNITS_BITS = 32 };

@@ -7,8 +7,8 @@
 #include "alloc/alloc.h"
 #include "base/warn.h"
 #include "memory/mirror.h"
-#include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "observe/census.h"
 #include "override/override.h"
 

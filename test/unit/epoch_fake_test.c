@@ -3,6 +3,7 @@
 #include "alloc/fast.h"
 #include "epoch/heap.h"
 #include "epoch/pool.h"
+#include "memory/growth.h"
 #include "os_fake.h"
 #include "state.h"
 #include "threads.h"

@@ -2,7 +2,10 @@
 
 #include "base/options.h"
 #include "blocks.h"
+#include "memory/growth.h"
 #include "memory/purge.h"
+#include "memory/segment.h"
+#include "memory/units.h"
 #include "state.h"
 
 enum { MOST_HELD = 20000, SIZES = 12, STEPS = 20000 };

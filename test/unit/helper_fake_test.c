@@ -2,6 +2,7 @@
 
 #include "alloc/fast.h"
 #include "memory/purge.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "state.h"
 

@@ -2,6 +2,7 @@
 #include "base/options.h"
 #include "capture.h"
 #include "memory/large.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

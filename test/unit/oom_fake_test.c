@@ -5,6 +5,7 @@
 
 #include "alloc/alloc.h"
 #include "base/options.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

@@ -1,6 +1,8 @@
 #include "alloc/fast.h"
 #include "base/options.h"
 #include "capture.h"
+#include "memory/growth.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

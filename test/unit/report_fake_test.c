@@ -5,6 +5,7 @@
 #include "epochs.h"
 #include "homes.h"
 #include "memory/purge.h"
+#include "memory/units.h"
 #include "told.h"
 
 enum { MOST_LIVE = 600, EPOCHS = 6, STEPS = 6000, CHECK_EVERY = 50 };

@@ -7,6 +7,7 @@
 #include "epoch/heap.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "test.h"
 
 static inline void state_check_segments(void) {

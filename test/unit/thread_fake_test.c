@@ -5,6 +5,7 @@
 #include "alloc/fast.h"
 #include "base/options.h"
 #include "epoch/pool.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"
