@@ -5,6 +5,8 @@
 #include "base/warn.h"
 #include "tslab.h"
 
+const char tsl_face_version[] = TSLAB_VERSION;
+
 // The call goes to the copy that the loader found first.
 void tsl_face_look_for_first(void) {
   const char *first = tslab_version();

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "alloc/alloc.h"
+#include "alloc/realloc.h"
 #include "base/warn.h"
 #include "memory/mirror.h"
 #include "memory/unit_cache.h"

@@ -1,6 +1,5 @@
 #include "epoch/epoch.h"
 
-#include "alloc/fast.h"
 #include "epoch/heap.h"
 #include "epoch/pool.h"
 #include "memory/growth.h"

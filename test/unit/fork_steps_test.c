@@ -4,7 +4,8 @@
 #include <semaphore.h>
 #include <signal.h>
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epoch/orphans.h"
 #include "epoch/remains.h"

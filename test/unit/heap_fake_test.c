@@ -1,5 +1,6 @@
 #include "epoch/heap.h"
 
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "blocks.h"
 #include "memory/growth.h"

@@ -1,4 +1,6 @@
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "capture.h"
 #include "memory/large.h"

@@ -1,7 +1,8 @@
 // What only the secure build does; other builds leave this file out.
 #include "slab/secure.h"
 
-#include "alloc/fast.h"
+#include "alloc/entry.h"
+#include "alloc/malloc.h"
 #include "base/options.h"
 #include "capture.h"
 #include "epoch/pool.h"

@@ -1,6 +1,6 @@
 #include "epoch/sparse.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "base/options.h"
 #include "epoch/pool.h"
 #include "memory/growth.h"

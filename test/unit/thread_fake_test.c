@@ -2,7 +2,8 @@
 
 #include <limits.h>
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epoch/pool.h"
 #include "memory/segment.h"
