@@ -1,4 +1,4 @@
-"""The project's own rules, those no general tool knows: layers, labels of atomics, sizes, words.
+"""The project's own rules: layers, circles, labels of atomics, sizes, words.
 
 Run without arguments: prints one finding a line and fails when there is any. A rule is a function
 from the tree of sources to findings; RULES at the end lists them all.
@@ -16,8 +16,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+import circles
+
 # A file of one layer may include its own layer and those before it.
 LAYERS = ("include", "base", "os", "memory", "slab", "epoch", "observe", "alloc", "override")
+
+# Folders of C whose files may use each other in circles, until they no longer do.
+KNOWN_CIRCLES = ("src/epoch",)
 
 MOST_COLUMNS = 100
 MOST_LINES_OF_FILE = 700
@@ -28,6 +33,7 @@ ATOMIC_HEADER = PurePosixPath("src/base/atomic.h")
 MEMORY_MODEL = PurePosixPath("docs/memory-model.md")
 
 C_SUFFIXES = {".c", ".h", ".cpp", ".hpp"}
+TYPESCRIPT_SUFFIXES = {".ts", ".tsx"}
 MEASURED_SUFFIXES = C_SUFFIXES | {".py", ".sh", ".cmake", ".rs"}
 MEASURED_NAMES = {"CMakeLists.txt", "Makefile"}
 GENERATED_SUFFIX = ".lock"
@@ -146,6 +152,38 @@ def check_layers(tree: Tree) -> Iterator[Finding]:
                 yield source.finding(index, f'"{name}" is in no layer')
             elif LAYERS.index(target) > LAYERS.index(layer):
                 yield source.finding(index, f'{layer} may not include "{name}"')
+
+
+def circle_findings(graph: circles.Graph) -> Iterator[Finding]:
+    circle = circles.circle_in(graph)
+    if circle:
+        place = graph[circle[0]][circle[1]]
+        yield Finding(place.path, place.line, f"a circle: {' uses '.join(circle)}")
+
+
+def check_circles_of_c(tree: Tree) -> Iterator[Finding]:
+    """Neither files nor folders use each other in a circle; a folder that may, does."""
+    files = circles.c_graph({source.path: source.lines for source, _ in tree.layered()})
+    yield from circle_findings(circles.folders_of(files))
+    for folder in KNOWN_CIRCLES:
+        inner = circles.within(files, folder)
+        if not circles.circle_in(inner):
+            yield Finding(PurePosixPath(folder), 1, "has no circle: take it off KNOWN_CIRCLES")
+        files = circles.without(files, inner)
+    yield from circle_findings(files)
+
+
+def check_circles_of_rust(tree: Tree) -> Iterator[Finding]:
+    """Modules do not use each other in a circle."""
+    sources = {s.path: s.lines for s in tree.sources if s.path.suffix == ".rs"}
+    inside = {path: sources[path] for path in sources if path.is_relative_to(circles.RUST_ROOT)}
+    yield from circle_findings(circles.rust_graph(inside))
+
+
+def check_circles_of_typescript(tree: Tree) -> Iterator[Finding]:
+    """Files do not import each other in a circle."""
+    sources = {s.path: s.lines for s in tree.sources if s.path.suffix in TYPESCRIPT_SUFFIXES}
+    yield from circle_findings(circles.typescript_graph(sources))
 
 
 def check_conditionals(tree: Tree) -> Iterator[Finding]:
@@ -323,6 +361,9 @@ def check_python_tests(tree: Tree) -> Iterator[Finding]:
 
 RULES: tuple[Rule, ...] = (
     check_layers,
+    check_circles_of_c,
+    check_circles_of_rust,
+    check_circles_of_typescript,
     check_conditionals,
     check_atomics,
     check_labels,

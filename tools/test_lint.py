@@ -52,6 +52,142 @@ def test_public_headers_include_no_layer() -> None:
     assert len(messages(lint.check_layers, tree)) == 1
 
 
+@pytest.fixture
+def no_known_circles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lint, "KNOWN_CIRCLES", ())
+
+
+@pytest.mark.usefixtures("no_known_circles")
+def test_files_of_c_in_a_row() -> None:
+    tree = tree_of(
+        include__tslab_h="",
+        src__os__os_h="",
+        src__os__os_linux_c='#include "os/os.h"',
+        src__os__clock_c='#include "os.h"\n#include "tslab.h"\n#include <stddef.h>',
+        src__slab__a_h="",
+        src__slab__a_c='#include "slab/a.h"\n#include "os/os.h"',
+    )
+    assert messages(lint.check_circles_of_c, tree) == []
+
+
+@pytest.mark.usefixtures("no_known_circles")
+@pytest.mark.parametrize("end", ["h", "c"])
+def test_a_circle_of_files_of_c(end: str) -> None:
+    files = {
+        "src__slab__a_h": "",
+        "src__slab__a_c": '#include "slab/a.h"\n#include "slab/b.h"',
+        "src__slab__b_h": "",
+        f"src__slab__b_{end}": '#include "slab/c.h"',
+        "src__slab__c_h": '#include "a.h"',
+    }
+    assert messages(lint.check_circles_of_c, tree_of(**files)) == [
+        "src/slab/a.c:2: a circle: src/slab/a uses src/slab/b uses src/slab/c uses src/slab/a"
+    ]
+
+
+@pytest.mark.usefixtures("no_known_circles")
+def test_the_files_behind_one_contract_are_one() -> None:
+    tree = tree_of(
+        src__os__os_h="",
+        src__os__os_linux_c='#include "os/clock.h"',
+        src__os__clock_h='#include "os/os.h"',
+    )
+    assert len(messages(lint.check_circles_of_c, tree)) == 1
+
+
+@pytest.mark.usefixtures("no_known_circles")
+def test_a_circle_of_folders() -> None:
+    tree = tree_of(
+        src__slab__a_h='#include "epoch/b.h"',
+        src__epoch__b_h="",
+        src__epoch__c_h='#include "slab/d.h"',
+        src__slab__d_h="",
+    )
+    [message] = messages(lint.check_circles_of_c, tree)
+    assert message.split(": ", 1)[1] in (
+        "a circle: src/slab uses src/epoch uses src/slab",
+        "a circle: src/epoch uses src/slab uses src/epoch",
+    )
+
+
+def test_a_known_circle_is_allowed_while_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lint, "KNOWN_CIRCLES", ("src/slab",))
+    circle = {"src__slab__a_h": '#include "slab/b.h"', "src__slab__b_h": '#include "slab/a.h"'}
+    assert messages(lint.check_circles_of_c, tree_of(**circle)) == []
+    other = {"src__os__x_h": '#include "os/y.h"', "src__os__y_h": '#include "os/x.h"'}
+    assert len(messages(lint.check_circles_of_c, tree_of(**circle, **other))) == 1
+    untied = tree_of(src__slab__a_h='#include "slab/b.h"', src__slab__b_h="")
+    assert messages(lint.check_circles_of_c, untied) == [
+        "src/slab:1: has no circle: take it off KNOWN_CIRCLES"
+    ]
+
+
+def modules(**texts: str) -> lint.Tree:
+    return tree_of(**{f"tools__tslab__src__{name}_rs": text for name, text in texts.items()})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use crate::b::X;",
+        "use super::b;",
+        "use super::{\n    b::{X, Y},\n    c,\n};",
+        "pub(crate) use self::super::b::X as Z;",
+        "fn f() { crate::b::g(); }",
+        'fn f() { ("http://x", super::b::g()); }',
+    ],
+)
+def test_a_circle_of_rust(text: str) -> None:
+    tree = modules(main="mod a;\nmod b;\nmod c;", a=text, b="use crate::a::g;", c="")
+    assert len(messages(lint.check_circles_of_rust, tree)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// crate::b::X",
+        "use std::b::X;",
+        "use crate::c;",
+        "#[cfg(test)]\nuse crate::b::X;",
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n\n    use crate::b::X;\n}\nfn f() {}",
+    ],
+)
+def test_modules_of_rust_in_a_row(text: str) -> None:
+    tree = modules(main="mod a;\nmod b;\nmod c;", a=text, b="use crate::a::g;", c="")
+    assert messages(lint.check_circles_of_rust, tree) == []
+
+
+def test_a_module_and_its_child() -> None:
+    child = "use super::X;"
+    tree = modules(main="mod a;", a__mod="mod b;\nuse b::Y;", a__b=child)
+    assert len(messages(lint.check_circles_of_rust, tree)) == 1
+    tree = modules(main="mod a;", a__mod="mod b;", a__b=child)
+    assert messages(lint.check_circles_of_rust, tree) == []
+    tree = modules(main="mod a;", a__mod="#[cfg(test)]\nmod b;\nfn f() {}", a__b=child)
+    assert messages(lint.check_circles_of_rust, tree) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'import { x } from "../b";',
+        'import type { X } from "../b.js";',
+        'import {\n  x,\n} from "../b.ts";',
+        'export * from "../b.js";',
+        'const b = await import("../b.js");',
+    ],
+)
+def test_a_circle_of_typescript(text: str) -> None:
+    tree = tree_of(page__view__a_tsx=text, page__b_ts='import "./view/a.js";')
+    assert len(messages(lint.check_circles_of_typescript, tree)) == 1
+
+
+@pytest.mark.parametrize("text", ['import { x } from "b";', 'import "../c.css";', ""])
+def test_files_of_typescript_in_a_row(text: str) -> None:
+    tree = tree_of(page__view__a_tsx=text, page__b_ts='import "./view/a.js";')
+    assert messages(lint.check_circles_of_typescript, tree) == []
+
+
 def test_conditionals_stay_below() -> None:
     assert messages(lint.check_conditionals, tree_of(src__os__x_c="#ifdef __linux__")) == []
     assert messages(lint.check_conditionals, tree_of(test__unit__x_c="#if 1")) == []

@@ -1,11 +1,12 @@
-// aligned: blocks at multiples of a power of two.
 // Blocks of a slab lie at multiples of their size from an address that is a multiple of 64 KiB: a
 // class whose size is a multiple of the alignment will do, up to a page. Beyond, a large block
 // begins at a unit, and units can be aligned.
+#include "alloc/aligned.h"
+
 #include <errno.h>
 
-#include "alloc/alloc.h"
-#include "alloc/fast.h"
+#include "alloc/guarded.h"
+#include "alloc/malloc.h"
 #include "epoch/mixed.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"

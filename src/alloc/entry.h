@@ -3,7 +3,16 @@
 
 #include <errno.h>
 
-#include "alloc/fast.h"
+#include "alloc/aligned.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
+
+// A free that also says the size: the secure build compares it with what the block could have been
+// asked for.
+TSL_ALWAYS_INLINE void tsl_fast_free_sized(void *block, size_t bytes) {
+  if (TSL_SECURE) tsl_check_size(block, bytes);
+  tsl_fast_free(block);
+}
 
 TSL_ALWAYS_INLINE void *tsl_entry_realloc(void *block, size_t bytes) {
   if (tsl_unlikely(bytes == 0 && block != NULL)) {

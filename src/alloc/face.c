@@ -1,9 +1,11 @@
 #include "alloc/face.h"
 
 #include "base/atomic.h"
-#include "base/check.h"
 #include "base/options.h"
+#include "base/warn.h"
 #include "tslab.h"
+
+const char tsl_face_version[] = TSLAB_VERSION;
 
 // The call goes to the copy that the loader found first.
 void tsl_face_look_for_first(void) {

@@ -8,9 +8,6 @@
 
 #include "base/compiler.h"
 
-// Whether the program's malloc is this copy's.
-TSL_HIDDEN bool tsl_face_captures(void);
-
 // The text that this copy's tslab_version returns.
 TSL_HIDDEN extern const char tsl_face_version[];
 
@@ -18,12 +15,17 @@ TSL_HIDDEN extern const char tsl_face_version[];
 // this one says so on stderr and has no statistics, whose file is the other's.
 TSL_HIDDEN void tsl_face_look_for_first(void);
 
+// The program enters a scope. When malloc is not this copy's, one line on stderr says so, once,
+// unless option `on_error` is `ignore`.
+TSL_HIDDEN void tsl_face_expect_capture(void);
+
+// The next three are defined by the one file of F1.
+
+// Whether the program's malloc is this copy's.
+TSL_HIDDEN bool tsl_face_captures(void);
+
 // Called once, before the process's first allocation by this copy.
 TSL_HIDDEN void tsl_face_begin(void);
 
 // What a program does whose malloc is to be the library's.
 TSL_HIDDEN extern const char *const tsl_face_remedy;
-
-// The program enters a scope. When malloc is not this copy's, one line on stderr says so, once,
-// unless option `on_error` is `ignore`.
-TSL_HIDDEN void tsl_face_expect_capture(void);

@@ -15,15 +15,13 @@
 #include <pthread.h>
 
 #include "alloc/helper.h"
-#include "alloc/rotation.h"
-#include "alloc/thread.h"
-#include "base/lock.h"
 #include "epoch/label.h"
 #include "epoch/large_list.h"
 #include "epoch/orphans.h"
 #include "epoch/remains.h"
 #include "epoch/report.h"
 #include "epoch/sample.h"
+#include "memory/growth.h"
 #include "memory/segment.h"
 #include "os/os.h"
 
@@ -34,9 +32,13 @@ enum mark { TORN, WHOLE, MENDED };
 static uint32_t no_mark = WHOLE;
 static uint32_t *mark = &no_mark;  // enum mark; not wiped where the system does not know how
 
+struct tsl_lock tsl_fork_init_lock, tsl_fork_rotation_lock;
+
+// Who was initialising had not handed out anything: it is done again from the start. A rotation is
+// whole between any two stores of a turn.
 static void mend(void) {
-  tsl_thread_after_fork();
-  tsl_rotations_after_fork();
+  tsl_lock_take_over(&tsl_fork_init_lock);
+  tsl_lock_take_over(&tsl_fork_rotation_lock);
   tsl_remains_after_fork();
   tsl_labels_after_fork();
   tsl_large_list_after_fork();

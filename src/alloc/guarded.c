@@ -1,6 +1,6 @@
-// guarded: what the secure build's malloc does around the blocks of slabs. In other builds the
-// blocks pass through.
-#include "alloc/alloc.h"
+#include "alloc/guarded.h"
+
+#include "alloc/malloc.h"
 #include "epoch/misuse.h"
 #include "slab/canary.h"
 #include "slab/slab.h"

@@ -3,9 +3,8 @@
 // gets the memory next has another one.
 #include <errno.h>
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "epoch/inspect.h"
-#include "epoch/mixed.h"
 #include "os/os.h"
 #include "tslab.h"
 

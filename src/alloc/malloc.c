@@ -1,14 +1,11 @@
-// malloc: the slow halves of malloc and free.
-#include "alloc/alloc.h"
+#include "alloc/malloc.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "alloc/fast.h"
 #include "alloc/helper.h"
 #include "alloc/thread.h"
-#include "base/check.h"
 #include "epoch/epoch.h"
 #include "epoch/large_list.h"
 #include "epoch/misuse.h"

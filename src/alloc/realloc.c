@@ -1,11 +1,12 @@
-// realloc: sizes that change, and what a block's size is.
+#include "alloc/realloc.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "alloc/alloc.h"
-#include "alloc/fast.h"
-#include "base/check.h"
+#include "alloc/guarded.h"
+#include "alloc/malloc.h"
+#include "alloc/stay.h"
 #include "epoch/large_list.h"
 #include "epoch/misuse.h"
 #include "epoch/mixed.h"

@@ -1,15 +1,9 @@
-#include "alloc/rotation.h"
-
+// rotation: epochs that follow each other (include/tslab.h).
+#include "alloc/fork.h"
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "os/os.h"
 #include "tslab.h"
-
-// Of all rotations: the child of a fork must find it without knowing them.
-static struct tsl_lock rotation_lock;
-
-// A rotation is whole between any two stores of a turn.
-void tsl_rotations_after_fork(void) { tsl_lock_take_over(&rotation_lock); }
 
 static bool is_due(const tslab_rotation *rotation) {
   if (rotation->current == TSLAB_DEFAULT) return true;
@@ -38,29 +32,29 @@ static void close_last(tslab_epoch last) {
 
 tslab_epoch tslab_rotation_current(tslab_rotation *rotation) {
   tslab_epoch last = TSLAB_DEFAULT;
-  tsl_lock_acquire(&rotation_lock);
+  tsl_lock_acquire(&tsl_fork_rotation_lock);
   tslab_epoch current = is_due(rotation) ? turn(rotation, &last) : rotation->current;
   rotation->requests++;
-  tsl_lock_release(&rotation_lock);
+  tsl_lock_release(&tsl_fork_rotation_lock);
   close_last(last);
   return current;
 }
 
 tslab_epoch tslab_rotation_advance(tslab_rotation *rotation) {
   tslab_epoch last = TSLAB_DEFAULT;
-  tsl_lock_acquire(&rotation_lock);
+  tsl_lock_acquire(&tsl_fork_rotation_lock);
   tslab_epoch current = turn(rotation, &last);
-  tsl_lock_release(&rotation_lock);
+  tsl_lock_release(&tsl_fork_rotation_lock);
   close_last(last);
   return current;
 }
 
 void tslab_rotation_end(tslab_rotation *rotation) {
-  tsl_lock_acquire(&rotation_lock);
+  tsl_lock_acquire(&tsl_fork_rotation_lock);
   tslab_epoch previous = rotation->previous, current = rotation->current;
   rotation->previous = TSLAB_DEFAULT;
   rotation->current = TSLAB_DEFAULT;
-  tsl_lock_release(&rotation_lock);
+  tsl_lock_release(&tsl_fork_rotation_lock);
   close_last(previous);
   close_last(current);
 }

@@ -6,14 +6,13 @@
 #include "alloc/exit.h"
 #include "alloc/face.h"
 #include "alloc/fork.h"
-#include "base/check.h"
 #include "base/lock.h"
 #include "base/options.h"
 #include "epoch/pool.h"
 #include "epoch/scope.h"
+#include "memory/growth.h"
 #include "os/os.h"
 
-static struct tsl_lock init_lock;
 static bool ready;  // [lock:init, read by any]
 static pthread_key_t exit_key;
 
@@ -62,9 +61,9 @@ static bool library_init_locked(void) {
 
 static bool library_init(void) {
   if (tsl_load_acquire(&ready)) return true;  // pairs: library-init
-  tsl_lock_acquire(&init_lock);
+  tsl_lock_acquire(&tsl_fork_init_lock);
   bool done = ready || library_init_locked();
-  tsl_lock_release(&init_lock);
+  tsl_lock_release(&tsl_fork_init_lock);
   return done;
 }
 
@@ -86,6 +85,3 @@ bool tsl_thread_join(void) {
 void tsl_thread_leave(struct tsl_lease *lease) {
   if (lease->heap != NULL) heap_leave(lease->heap);
 }
-
-// Who was initialising had not handed out anything: it is done again from the start.
-void tsl_thread_after_fork(void) { tsl_lock_take_over(&init_lock); }

@@ -22,6 +22,3 @@ TSL_HIDDEN bool tsl_thread_join(void);
 TSL_ALWAYS_INLINE bool tsl_thread_ensure(struct tsl_lease *lease) {
   return tsl_likely(tsl_heap_current != &tsl_heap_empty) || tsl_thread_enter(lease);
 }
-
-// In the child of a fork: takes over what a thread held that the child does not have.
-TSL_HIDDEN void tsl_thread_after_fork(void);

@@ -34,8 +34,6 @@ int tslab_trim(size_t keep_bytes) { return tsl_trim(keep_bytes); }
 
 bool tslab_captures_malloc(void) { return tsl_face_captures(); }
 
-const char tsl_face_version[] = TSLAB_VERSION;
-
 const char *tslab_version(void) { return tsl_face_version; }
 
 int tslab_option_get(const char *name, char *value, size_t size) {

@@ -4,11 +4,13 @@
 
 #include "alloc/entry.h"
 #include "alloc/face.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
+#include "alloc/stay.h"
 #include "alloc/thread.h"
 #include "epoch/close.h"
 #include "epoch/inspect.h"
 #include "epoch/label.h"
-#include "epoch/mixed.h"
 #include "epoch/scope.h"
 #include "slab/zero.h"
 #include "tslab.h"
@@ -98,52 +100,27 @@ tslab_epoch tslab_epoch_current(void) {
   return tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
 }
 
-// One operation in an epoch.
-struct stay {
-  struct tsl_lease lease;
-  tslab_scope scope;
-};
-
-static void count_late(tslab_epoch epoch) {
-  tsl_add_relaxed(&tsl_epoch_at(tsl_epoch_slot(epoch))->late, 1);
-}
-
-static bool stay_begin(struct stay *stay, tslab_epoch epoch, bool counted) {
-  stay->lease.heap = NULL;
-  int error = tsl_thread_ensure(&stay->lease) ? tsl_scope_enter(&stay->scope, epoch) : ENOMEM;
-  if (tsl_likely(error == 0)) return true;
-  if (error == ECANCELED && counted) count_late(epoch);
-  tsl_thread_leave(&stay->lease);
-  errno = error;
-  return false;
-}
-
-static void stay_end(struct stay *stay) {
-  tsl_scope_leave(&stay->scope);
-  tsl_thread_leave(&stay->lease);
-}
-
 void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) {
-  struct stay stay;
-  if (!stay_begin(&stay, epoch, true)) return NULL;
+  struct tsl_stay stay;
+  if (!tsl_stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_fast_malloc(bytes);
-  stay_end(&stay);
+  tsl_stay_end(&stay);
   return block;
 }
 
 void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t bytes) {
-  struct stay stay;
-  if (!stay_begin(&stay, epoch, true)) return NULL;
+  struct tsl_stay stay;
+  if (!tsl_stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_calloc(count, bytes);
-  stay_end(&stay);
+  tsl_stay_end(&stay);
   return block;
 }
 
 void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t bytes) {
-  struct stay stay;
-  if (!stay_begin(&stay, epoch, true)) return NULL;
+  struct tsl_stay stay;
+  if (!tsl_stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_entry_aligned(alignment, bytes);
-  stay_end(&stay);
+  tsl_stay_end(&stay);
   return block;
 }
 
@@ -156,19 +133,6 @@ void *tslab_epoch_realloc(tslab_epoch epoch, void *block, size_t bytes) {
   if (moved == NULL || block == NULL) return moved;
   memcpy(moved, block, bytes < usable ? bytes : usable);
   tsl_fast_free(block);
-  return moved;
-}
-
-void *tsl_malloc_beside(const void *block, size_t bytes) {
-  uint32_t slot = tsl_inspect_slot_of(block);
-  struct stay stay;
-  if (slot == tsl_heap_current->epoch) return tsl_fast_malloc(bytes);
-  uint64_t word = slot == 0 ? 0 : tsl_load_relaxed(&tsl_epoch_at(slot)->word);
-  bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;
-  bool begun = is_open && stay_begin(&stay, tsl_epoch_id(slot, word), false);
-  if (!begun && !stay_begin(&stay, TSLAB_DEFAULT, false)) return NULL;
-  void *moved = tsl_fast_malloc(bytes);
-  stay_end(&stay);
   return moved;
 }
 

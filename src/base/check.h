@@ -24,7 +24,3 @@ TSL_HIDDEN void tsl_assert_failed(const char *condition, const char *file, int l
 // Reports a mistake of the program on stderr and aborts, reports and returns, or returns: option
 // `on_error`.
 TSL_HIDDEN void tsl_misuse(const char *format, ...) TSL_PRINTF(1, 2) __attribute__((cold));
-
-// One line on stderr, with the library's name before it. At most 512 bytes; needs no heap. Supports
-// what base/format.h supports.
-TSL_HIDDEN void tsl_warn(const char *format, ...) TSL_PRINTF(1, 2) __attribute__((cold));

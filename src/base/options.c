@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "base/format.h"
+#include "base/warn.h"
 
 enum kind { BOOL, COUNT, SIZE, CHOICE_on_error, CHOICE_thp, CHOICE_leaks_at_exit };
 enum { MOST_WORDS = 4, NAME_BYTES = 32, VALUE_BYTES = 32 };

@@ -8,6 +8,7 @@
 #include "epoch/heap.h"
 #include "epoch/label.h"
 #include "epoch/report.h"
+#include "memory/growth.h"
 #include "os/os.h"
 #include "slab/cell.h"
 

@@ -1,8 +1,8 @@
 #include "epoch/home_units.h"
 
 #include "base/options.h"
-#include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 
 tsl_unit tsl_home_units_take(struct tsl_heap *home, unsigned count) {
   bool clean;

@@ -8,6 +8,7 @@
 #include "epoch/sample.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "os/os.h"
 
 enum heap_state { NOBODYS, A_THREADS, POOLED };

@@ -1,5 +1,7 @@
 #include "epoch/store.h"
 
+#include "memory/growth.h"
+
 // The heap has it when it is whole: a fork may come between.
 void tsl_store_open(struct tsl_heap *heap) {
   uint32_t number = heap->tag >> TSL_CODE_BITS;

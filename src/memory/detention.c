@@ -3,8 +3,9 @@
 #include "base/atomic.h"
 #include "base/options.h"
 #include "base/stack.h"
+#include "memory/growth.h"
 #include "memory/record.h"
-#include "memory/segment.h"
+#include "memory/units.h"
 #include "os/os.h"
 
 enum { UNITS_BITS = 32 };

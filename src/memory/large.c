@@ -5,10 +5,11 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "memory/detention.h"
+#include "memory/growth.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
 #include "memory/record.h"
-#include "memory/segment.h"
+#include "memory/units.h"
 #include "os/os.h"
 
 // Moving pages pays from here on.

@@ -11,6 +11,7 @@
 #include "memory/mirror.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "os/os.h"
 
 // 1 MiB a millisecond at most; a late step makes up for a few.

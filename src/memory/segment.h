@@ -1,6 +1,5 @@
 // segment: 128 MiB of units and what is known of each: in use, or free and clean (reads as zero),
-// or free and dirty. Runs of units are taken and given back here; a run longer than a segment takes
-// whole segments.
+// or free and dirty.
 //
 //  G1  the fields of a segment change under its lock only
 //  G2  longest == the longest run of ones in `free`; free_units == the ones in it
@@ -12,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/atomic.h"
+#include "base/bits.h"
 #include "base/lock.h"
 #include "memory/region.h"
 
@@ -30,24 +31,49 @@ TSL_ALWAYS_INLINE struct tsl_segment *tsl_segment_at(size_t index) {
   return (struct tsl_segment *)tsl_region.segments + index;
 }
 
-// Called by the region as it grows: units [first, first + count) of the segment become free and
+// The first segment with units to take: those below hold the region's own arrays, and are never
+// touched.
+TSL_ALWAYS_INLINE size_t tsl_segments_first(void) {
+  return tsl_region.first_unit / TSL_SEGMENT_UNITS;
+}
+
+// Where the segments end that have units.
+TSL_ALWAYS_INLINE size_t tsl_segments_end(void) {
+  size_t units = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  return tsl_divide_up(units, TSL_SEGMENT_UNITS);
+}
+
+// Called as the region grows: units [first, first + count) of the segment become free and
 // clean.
 TSL_HIDDEN void tsl_segment_open(size_t index, size_t first, size_t count);
 
-// Takes `count` neighbouring units whose first is a multiple of `alignment` units (a power of two)
-// from the address 0. 0 when neither the segments nor the system have them. `*clean` tells whether
-// all of it reads as zero.
-TSL_HIDDEN tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean);
+// A run of units within a segment.
+struct tsl_run {
+  unsigned first, count;
+};
 
-// Takes the units [first, first + count) when all of them are free. No growth, no waiting.
-TSL_HIDDEN bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean);
+// The next four find nothing, too, while another thread keeps the lock (G4).
 
-// Gives units back, dirty.
-TSL_HIDDEN void tsl_units_give(tsl_unit first, size_t count);
+// The smallest free run that holds `count` units at a multiple of `alignment` units, at most a
+// segment of both: its first unit, 0 when there is none. `*clean` tells whether all of it reads as
+// zero.
+TSL_HIDDEN tsl_unit tsl_segment_take(size_t index, size_t count, size_t alignment, bool *clean);
 
-// Purges one run of at most `most` dirty free units, looking from segment `*cursor` on. Returns the
-// units purged; 0 when there were none or the system refused.
-TSL_HIDDEN size_t tsl_units_purge(size_t *cursor, size_t most);
+// Takes the run when all of it is free. `*clean` becomes false when some of it was dirty.
+TSL_HIDDEN bool tsl_segment_take_at(size_t index, struct tsl_run run, bool *clean);
+
+// Takes dirty free units out of a segment, so that they can be purged without holding the lock: the
+// highest ones, because requests take the lowest. `*held` also has their clean neighbours.
+TSL_HIDDEN struct tsl_run tsl_segment_take_dirty(size_t index, size_t most, struct tsl_run *held);
+
+// Free units at a segment's beginning and at its end; a moment's value.
+struct tsl_ends {
+  unsigned head, tail;
+};
+TSL_HIDDEN struct tsl_ends tsl_segment_ends(size_t index);
+
+// Makes a run free that somebody took.
+TSL_HIDDEN void tsl_segment_give(size_t index, struct tsl_run run, bool dirty);
 
 // Free and dirty units everywhere; a moment's value.
 TSL_HIDDEN size_t tsl_units_dirty(void);
@@ -55,12 +81,8 @@ TSL_HIDDEN size_t tsl_units_dirty(void);
 // The least tsl_units_dirty() since the last call of this.
 TSL_HIDDEN size_t tsl_units_dirty_low(void);
 
-// So many dirty units, given since the last call of that, were free all the time: elsewhere.
+// Raises the low-water mark by dirty units that were free elsewhere since that was asked last.
 TSL_HIDDEN void tsl_units_dirty_before(size_t units);
-
-// Units open so far, and those of them that are free; a moment's value.
-TSL_HIDDEN size_t tsl_units_open(void);
-TSL_HIDDEN size_t tsl_units_free(void);
 
 // In the child of a fork: takes over what a thread held that the child does not have.
 TSL_HIDDEN void tsl_segments_after_fork(void);

@@ -3,7 +3,7 @@
 #include "base/atomic.h"
 #include "base/stack.h"
 #include "memory/record.h"
-#include "memory/segment.h"
+#include "memory/units.h"
 
 static struct tsl_stack units TSL_ON_LINE;
 static size_t count TSL_ON_LINE, count_low;  // [remote], relaxed: they steer, they do not decide

@@ -3,8 +3,8 @@
 #include "base/bits.h"
 #include "epoch/heap.h"
 #include "epoch/remote.h"
+#include "memory/growth.h"
 #include "memory/record.h"
-#include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "os/os.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/check.h"
+#include "base/warn.h"
 #include "epoch/inspect.h"
 #include "epoch/label.h"
 #include "os/os.h"

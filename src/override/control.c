@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "alloc/alloc.h"
-#include "base/check.h"
+#include "alloc/realloc.h"
+#include "base/warn.h"
 #include "memory/mirror.h"
-#include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "observe/census.h"
 #include "override/override.h"
 

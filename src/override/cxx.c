@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "alloc/entry.h"
-#include "base/check.h"
+#include "base/warn.h"
 #include "override/override.h"
 
 typedef void new_handler(void);

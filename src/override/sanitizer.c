@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/check.h"
+#include "base/warn.h"
 #include "os/os.h"
 #include "override/override.h"
 

@@ -1,5 +1,7 @@
-#include "alloc/alloc.h"
-#include "alloc/fast.h"
+#include "alloc/aligned.h"
+
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

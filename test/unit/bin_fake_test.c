@@ -1,6 +1,6 @@
 #include "epoch/bin.h"
 
-#include "alloc/alloc.h"
+#include "alloc/malloc.h"
 #include "base/random.h"
 #include "blocks.h"
 #include "epoch/pool.h"

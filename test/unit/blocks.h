@@ -1,7 +1,7 @@
 // blocks: small blocks as the heaps of two threads hand them out, without a thread of their own.
 #pragma once
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "base/options.h"
 #include "capture.h"
 #include "homes.h"

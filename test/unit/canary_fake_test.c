@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "memory/region.h"
+#include "memory/growth.h"
 #include "os_fake.h"
 #include "test.h"
 

@@ -1,6 +1,7 @@
 #include "observe/census.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epochs.h"
 #include "homes.h"

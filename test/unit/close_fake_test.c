@@ -3,6 +3,8 @@
 #include "base/options.h"
 #include "capture.h"
 #include "epochs.h"
+#include "memory/segment.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "takes.h"
 #include "threads.h"

@@ -2,6 +2,7 @@
 #include "epoch/close.h"
 
 #include "epochs.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "takes.h"
 #include "threads.h"

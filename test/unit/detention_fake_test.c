@@ -2,9 +2,10 @@
 
 #include "base/options.h"
 #include "capture.h"
+#include "memory/growth.h"
 #include "memory/large.h"
 #include "memory/purge.h"
-#include "memory/segment.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "test.h"
 

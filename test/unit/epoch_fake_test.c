@@ -1,8 +1,8 @@
 #include "epoch/epoch.h"
 
-#include "alloc/fast.h"
 #include "epoch/heap.h"
 #include "epoch/pool.h"
+#include "memory/growth.h"
 #include "os_fake.h"
 #include "state.h"
 #include "threads.h"

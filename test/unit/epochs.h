@@ -1,7 +1,7 @@
 // epochs: opening epochs and looking at them, as a program does.
 #pragma once
 
-#include "memory/segment.h"
+#include "memory/units.h"
 #include "pattern.h"
 #include "state.h"
 #include "tslab.h"

@@ -5,7 +5,8 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epoch/orphans.h"
 #include "epoch/remains.h"

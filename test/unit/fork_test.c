@@ -1,6 +1,7 @@
 #include <dirent.h>
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epochs.h"
 #include "memory/segment.h"

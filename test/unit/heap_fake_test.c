@@ -1,8 +1,12 @@
 #include "epoch/heap.h"
 
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "blocks.h"
+#include "memory/growth.h"
 #include "memory/purge.h"
+#include "memory/segment.h"
+#include "memory/units.h"
 #include "state.h"
 #include "takes.h"
 

@@ -1,7 +1,8 @@
 #include "alloc/helper.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "memory/purge.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "state.h"
 

@@ -2,8 +2,9 @@
 
 #include "base/options.h"
 #include "epoch/pool.h"
-#include "memory/segment.h"
+#include "memory/growth.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "state.h"
 

@@ -4,6 +4,7 @@
 #include "epoch/epoch.h"
 #include "epoch/pool.h"
 #include "epoch/scope.h"
+#include "memory/growth.h"
 #include "os_fake.h"
 #include "test.h"
 

@@ -4,9 +4,10 @@
 #include "capture.h"
 #include "epoch/heap.h"
 #include "memory/detention.h"
+#include "memory/growth.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
-#include "memory/segment.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "state.h"
 

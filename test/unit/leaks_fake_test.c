@@ -6,6 +6,7 @@
 #include "epoch/pool.h"
 #include "epoch/scope.h"
 #include "epochs.h"
+#include "memory/growth.h"
 #include "os_fake.h"
 #include "takes.h"
 

@@ -1,7 +1,10 @@
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "capture.h"
 #include "memory/large.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

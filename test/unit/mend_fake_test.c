@@ -1,6 +1,6 @@
 #include "epoch/mend.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "homes.h"
 
 enum { COUNT = 5 };

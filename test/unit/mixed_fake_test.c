@@ -1,5 +1,6 @@
 #include "epoch/mixed.h"
 
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "blocks.h"
 #include "capture.h"

@@ -3,8 +3,8 @@
 // from each on. What fails says so and leaves the old blocks alone; afterwards all works again.
 #include <sys/mman.h>
 
-#include "alloc/alloc.h"
 #include "base/options.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

@@ -3,6 +3,7 @@
 #include "base/lock.h"
 #include "blocks.h"
 #include "epoch/remains.h"
+#include "memory/growth.h"
 #include "memory/purge.h"
 #include "state.h"
 

@@ -1,8 +1,10 @@
 #include "memory/purge.h"
 
 #include "base/options.h"
+#include "memory/growth.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "state.h"
 

@@ -1,6 +1,6 @@
 #include "epoch/quarantine.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "homes.h"
 
 static struct tsl_heap *mine, *other;

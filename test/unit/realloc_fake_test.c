@@ -1,6 +1,10 @@
-#include "alloc/fast.h"
+#include "alloc/realloc.h"
+
+#include "alloc/malloc.h"
 #include "base/options.h"
 #include "capture.h"
+#include "memory/growth.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

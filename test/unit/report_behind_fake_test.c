@@ -1,5 +1,5 @@
 // How far what a thread has told may be behind, while it says nothing.
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "epoch/mixed.h"
 #include "epoch/report.h"
 #include "epochs.h"

@@ -1,10 +1,12 @@
 #include "epoch/report.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epochs.h"
 #include "homes.h"
 #include "memory/purge.h"
+#include "memory/units.h"
 #include "takes.h"
 #include "told.h"
 

@@ -1,4 +1,3 @@
-#include "alloc/rotation.h"
 #include "base/options.h"
 #include "epochs.h"
 #include "os_fake.h"

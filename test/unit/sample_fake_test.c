@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epoch/mixed.h"
 #include "epoch/report.h"

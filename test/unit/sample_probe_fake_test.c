@@ -15,7 +15,7 @@ static void listen_ended(uintptr_t block);
 
 #include "epoch/sample.c"  // NOLINT(bugprone-suspicious-include): the test is about its inside
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "epochs.h"
 #include "homes.h"
 

@@ -1,7 +1,8 @@
 // secured: blocks of the secure build, and what it says of mistakes that are made with them.
 #pragma once
 
-#include "alloc/fast.h"
+#include "alloc/entry.h"
+#include "alloc/malloc.h"
 #include "base/options.h"
 #include "capture.h"
 #include "epoch/pool.h"

@@ -1,6 +1,7 @@
 #include "slab/slab.h"
 
-#include "memory/segment.h"
+#include "memory/growth.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "threads.h"
 

@@ -1,8 +1,9 @@
 #include "epoch/sparse.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "base/options.h"
 #include "epoch/pool.h"
+#include "memory/growth.h"
 #include "os_fake.h"
 #include "state.h"
 

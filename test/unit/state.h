@@ -8,6 +8,7 @@
 #include "memory/detention.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "test.h"
 
 static inline void state_check_segments(void) {

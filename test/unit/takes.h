@@ -2,7 +2,8 @@
 // the secure build that is more than the program may use.
 #pragma once
 
-#include "alloc/alloc.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "slab/canary.h"
 
 // The class of a block of that size.

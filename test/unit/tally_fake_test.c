@@ -1,6 +1,6 @@
 #include "epoch/tally.h"
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
 #include "epoch/mixed.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"

@@ -2,9 +2,11 @@
 
 #include <limits.h>
 
-#include "alloc/fast.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "epoch/pool.h"
+#include "memory/segment.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

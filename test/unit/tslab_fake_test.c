@@ -1,6 +1,7 @@
 #include "tslab.h"
 
 #include "base/options.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"

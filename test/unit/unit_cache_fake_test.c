@@ -1,6 +1,8 @@
 #include "memory/unit_cache.h"
 
+#include "memory/growth.h"
 #include "memory/segment.h"
+#include "memory/units.h"
 #include "os_fake.h"
 #include "state.h"
 #include "threads.h"

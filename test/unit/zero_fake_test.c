@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "alloc/alloc.h"
-#include "alloc/fast.h"
+#include "alloc/aligned.h"
+#include "alloc/entry.h"
+#include "alloc/malloc.h"
+#include "alloc/realloc.h"
 #include "base/options.h"
 #include "capture.h"
 #include "os_fake.h"

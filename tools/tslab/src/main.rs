@@ -20,6 +20,7 @@ mod names;
 mod openmetrics;
 mod profile;
 mod sampling;
+mod say;
 mod segment;
 mod smaps;
 mod snapshot;
@@ -38,6 +39,7 @@ use commands::{
     Answer, Setting, diff, doctor, epochs, gc, leaks, profile as profiler, ps, run as launch,
     serve, stats, top, watch, why,
 };
+use say::say;
 
 const EXITS: &str = "\
 Exit status:
@@ -203,9 +205,4 @@ fn tell(answer: &Answer) -> ExitCode {
         _ if answer.failed => ExitCode::from(2),
         _ => ExitCode::from(u8::from(answer.found)),
     }
-}
-
-// Nobody is left to tell when standard error is closed.
-fn say(what: &str) {
-    let _ = writeln!(io::stderr(), "tslab: {what}");
 }

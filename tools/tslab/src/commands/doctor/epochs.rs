@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Finding, Found, Patient, percent, reaches};
+use super::finding::{Finding, Found, Patient, percent, reaches};
 use crate::commands::leaks::own_bytes;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, State};
 use crate::text;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Finding, Found, MIB, Patient, percent, reaches};
+use super::finding::{Finding, Found, MIB, Patient, percent, reaches};
 use crate::holdings::TableUse;
 use crate::snapshot::{Class, Snapshot};
 use crate::text;

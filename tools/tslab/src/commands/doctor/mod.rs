@@ -1,6 +1,7 @@
 //! doctor: what is wrong with one process's memory, and what to do about it.
 
 mod epochs;
+mod finding;
 mod memory;
 
 use std::fmt::Write;
@@ -8,12 +9,10 @@ use std::fmt::Write;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::{Answer, Identity, Setting, Subject};
 use crate::text;
-
-const MIB: u64 = 1 << 20;
+use finding::{Finding, Found, Patient};
 
 /// What `doctor` is asked.
 #[derive(Clone, Debug, Args)]
@@ -31,42 +30,12 @@ pub struct Arguments {
     open_after: u64,
 }
 
-/// Something that is wrong.
-#[derive(Debug, Serialize)]
-pub(super) struct Finding {
-    /// Which check found it.
-    cause: &'static str,
-    /// What is wrong, with its figures.
-    what: String,
-    /// The figures by name, in bytes and ms.
-    evidence: Map<String, Value>,
-    /// What to do.
-    advice: String,
-}
-
-impl Finding {
-    fn new(cause: &'static str, what: String, evidence: &[(&str, Value)], advice: String) -> Self {
-        let named = evidence.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-        Self { cause, what, evidence: named.collect(), advice }
-    }
-}
-
 /// Why a check cannot say anything: fields that the file does not have.
 #[derive(Debug, Serialize)]
 struct NotChecked {
     cause: &'static str,
     missing: &'static str,
 }
-
-// The process, and from when on something counts.
-struct Patient<'a> {
-    subject: &'a Subject,
-    after_ms: u64,
-    open_after_ms: u64,
-}
-
-/// None: the file does not have what the check needs.
-type Found = Option<Vec<Finding>>;
 
 /// A cause that is looked for.
 struct Check {
@@ -244,16 +213,6 @@ impl Report {
         }
         out
     }
-}
-
-// Whether a share of a whole is reached; of nothing, none is.
-fn reaches(part: u64, percent: u64, whole: u64) -> bool {
-    part > 0 && u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
-}
-
-fn percent(part: u64, whole: u64) -> u64 {
-    let share = u128::from(part) * 100 / u128::from(whole.max(1));
-    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

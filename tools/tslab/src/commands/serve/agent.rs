@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::Limits;
-use super::desk::{Question, Whose};
 use super::encode::{self, Metric};
 use super::find::Finder;
 use super::ledger::Ledger;
+use super::limits::Limits;
+use super::question::{Question, Whose};
 use super::samples::{Samples, Value};
 use crate::commands::{NotFound, Setting, epochs, leaks, profile, ps, stats};
 use crate::text;

@@ -11,12 +11,10 @@ use axum::http::HeaderName;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
-use super::desk::{Desk, Question, Whose};
-use super::refusal::Refusal;
+use super::desk::Desk;
+use super::question::{Question, Whose};
+use super::refusal::{JSON, Refusal};
 use crate::commands::leaks;
-
-/// What JSON is called in HTTP.
-pub const JSON: &str = "application/json";
 
 // What servers of Go programs call a profile.
 const OCTETS: &str = "application/octet-stream";

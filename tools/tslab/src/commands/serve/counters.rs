@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Limits;
 use super::labels::{OTHER, known_label};
+use super::limits::Limits;
 use crate::commands::Subject;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 

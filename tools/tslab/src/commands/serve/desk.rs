@@ -13,56 +13,16 @@ use anyhow::Result;
 use axum::body::Bytes;
 use tokio::sync::Mutex as Turn;
 
-use super::Limits;
 use super::agent::Agent;
+use super::limits::Limits;
+use super::question::Question;
 use super::refusal::Refusal;
-use crate::commands::leaks;
 
 const FRESH: Duration = Duration::from_millis(200);
 const STALE: Duration = Duration::from_secs(5);
 
 /// Answers to further questions are not kept.
 const MOST_KEPT: usize = 256;
-
-/// Which process, among those that have sampled.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Whose {
-    /// The one with this number.
-    Pid(u32),
-    /// The only one of this name.
-    Name(String),
-    /// The only one.
-    Anyone,
-}
-
-/// What can be asked.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Question {
-    /// The figures of all processes, as OpenMetrics.
-    Metrics,
-    /// Which processes have files.
-    Processes,
-    /// What a process holds.
-    Stats(u32),
-    /// The epochs of a process.
-    Epochs {
-        /// The process.
-        pid: u32,
-        /// Released epochs too, and closed ones without survivors.
-        all: bool,
-    },
-    /// What a process has sampled.
-    Profile(u32),
-    /// The same as a file for `pprof`.
-    Heap(Whose),
-    /// The epochs of a process whose objects outlived them.
-    Leaks {
-        /// The process.
-        pid: u32,
-        /// From when on.
-        limits: leaks::Limits,
-    },
-}
 
 type Reply = Result<Bytes, Refusal>;
 

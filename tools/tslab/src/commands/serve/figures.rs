@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Limits;
 use super::counters::{Count, Counters};
 use super::labels::by_label;
+use super::limits::Limits;
 use super::samples::{Histogram, OfProcess, Samples, Value};
 use crate::commands::Subject;
 use crate::snapshot::{Class, DEFAULT_EPOCH, Snapshot, State};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::commands::Subject;
 use crate::host::{self, Entry, Life};
+use crate::say::say;
 use crate::text;
 
 /// The files that are not read.
@@ -50,7 +51,7 @@ impl Finder {
         for (path, complaint) in complaints {
             if self.complaints.get(path) != Some(complaint) {
                 let path = text::printable(&path.to_string_lossy());
-                crate::say(&format!("passed over {path}: {}", text::printable(complaint)));
+                say(&format!("passed over {path}: {}", text::printable(complaint)));
             }
         }
     }

@@ -17,9 +17,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::access::Token;
-use super::desk::{Desk, Question};
+use super::desk::Desk;
+use super::question::Question;
 use super::refusal::Refusal;
 use super::{api, encode, page};
+use crate::say::say;
 
 /// How long the end waits for clients that are slow to take their answers.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -36,7 +38,7 @@ async fn run(listen: SocketAddr, router: Router) -> Result<()> {
     let end = End::new()?;
     let cannot = || format!("cannot listen on {listen}: choose another address with --listen");
     let listener = TcpListener::bind(listen).await.with_context(cannot)?;
-    crate::say(&format!("serving http://{}/", listener.local_addr()?));
+    say(&format!("serving http://{}/", listener.local_addr()?));
     let (tell, told) = oneshot::channel();
     let ended = async move {
         end.wait().await;

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::counters::Counters;
+use super::figures;
 use super::find::Files;
+use super::limits::Limits;
 use super::samples::{Samples, Value};
-use super::{Limits, figures};
 use crate::commands::Subject;
 use crate::host;
 

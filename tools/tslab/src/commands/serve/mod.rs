@@ -8,6 +8,7 @@ use anyhow::Result;
 
 use super::{Answer, Setting};
 use crate::host;
+use limits::Limits;
 
 mod access;
 mod agent;
@@ -20,7 +21,9 @@ mod find;
 mod http;
 mod labels;
 mod ledger;
+mod limits;
 mod page;
+mod question;
 mod refusal;
 mod samples;
 
@@ -50,15 +53,6 @@ pub struct Arguments {
     /// For how long an epoch must have been closed until its objects are taken for leaks
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     after: u64,
-}
-
-/// What figures to make.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    /// Labels of epochs told apart in each process.
-    most_labels: usize,
-    /// Ms since an epoch was closed after which its objects are leak candidates.
-    leak_after_ms: u64,
 }
 
 impl Arguments {

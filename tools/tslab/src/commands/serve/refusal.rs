@@ -8,6 +8,9 @@ use serde::Serialize;
 use crate::commands::NotFound;
 use crate::text;
 
+/// What JSON is called in HTTP.
+pub const JSON: &str = "application/json";
+
 /// What is wrong, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -52,7 +55,7 @@ impl IntoResponse for Refusal {
         let (status, error) = self.parts();
         // A text is always JSON.
         let body = text::json(&Body { error }).unwrap_or_default();
-        let mut response = (status, [(CONTENT_TYPE, super::api::JSON)], body).into_response();
+        let mut response = (status, [(CONTENT_TYPE, JSON)], body).into_response();
         if self == Self::Unauthorized {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

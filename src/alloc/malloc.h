@@ -1,11 +1,41 @@
-// fast: the few instructions that nearly every malloc and free is. They are inline so that each
-// face of the library (tslab_*, malloc, operator new) has them in its own symbol; what they cannot
-// do is one tail call into alloc.h. test/preload/instructions.txt holds their number.
+// malloc: malloc and free on the calling thread's current heap, with the standard's answers (errno
+// included). The faces (tslab.c, override/) only translate names. The few instructions that nearly
+// every malloc and free is are inline, so that each face has them in its own symbol; what they
+// cannot do is one tail call. test/preload/instructions.txt holds their number.
 #pragma once
 
-#include "alloc/alloc.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "epoch/heap.h"
-#include "epoch/mixed.h"
+
+// What the fast paths leave over: sizes above TSL_TINY_LIMIT, and bins that are empty.
+TSL_HIDDEN void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap);
+TSL_HIDDEN void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap);
+// The bin's head, whose mark and count are taken: the count was due, or the mark another one.
+TSL_HIDDEN void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block *block);
+// malloc of the secure build (guarded.h).
+TSL_HIDDEN void *tsl_guarded_malloc(size_t bytes);
+// A block of a class of slabs, without a canary.
+TSL_HIDDEN void *tsl_malloc_class(unsigned class);
+// NULL, an address outside the region, or one that no block begins at.
+TSL_HIDDEN void tsl_free_outside(void *block);
+// `entry` is the map entry of the block's unit, with the current heap's tag taken away.
+TSL_HIDDEN void tsl_free_slow(void *block, uint32_t entry);
+// Whole units. `*clean` (may be NULL) tells whether the block reads as zero.
+TSL_HIDDEN void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean);
+TSL_HIDDEN void *tsl_calloc_large(size_t bytes);
+
+// The block that a secure build has for size 0 outside of declared epochs; NULL for another size,
+// and where there is none: then an ordinary block will do.
+TSL_HIDDEN void *tsl_malloc_zero(size_t alignment);
+TSL_ALWAYS_INLINE void *tsl_malloc_nothing(size_t bytes, size_t alignment) {
+  return TSL_SECURE && tsl_unlikely(bytes == 0) ? tsl_malloc_zero(alignment) : NULL;
+}
+
+// The last resort before an allocation fails: what caches hold becomes free units, which serve any
+// size.
+TSL_HIDDEN void tsl_memory_regain(void);
 
 // A bin's address is taken apart on purpose: base + place costs no instruction, a sum kept in a
 // register does.
@@ -67,11 +97,4 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   TSL_OPAQUE(code);
   tsl_compiler_fence();  // pairs: bin-head
   TSL_BIN(heap, code * 8)->head = block;
-}
-
-// A free that also says the size: the secure build compares it with what the block could have been
-// asked for.
-TSL_ALWAYS_INLINE void tsl_fast_free_sized(void *block, size_t bytes) {
-  if (TSL_SECURE) tsl_check_size(block, bytes);
-  tsl_fast_free(block);
 }

@@ -1,0 +1,377 @@
+#include "memory/growth.h"
+
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/lock.h"
+#include "base/options.h"
+#include "memory/record.h"
+#include "memory/region.h"
+#include "memory/segment.h"
+#include "memory/stretch.h"
+#include "os/os.h"
+
+enum {
+  SMALLEST_RESERVE_LOG2 = 24,
+  STEP_BYTES = 65536,
+  HEAPS_SHARE_LOG2 = 5,
+  EPOCHS_PER_SHARE = 4,
+  MAP_ENTRY_LOG2 = 2,
+  HUGE_UNITS = 64,
+  GROWTH_SHARE = 4,
+  MOST_HOLES = 64
+};
+
+enum part { UNITS, MAP, RECORDS, CELLS, GRANULES, SEGMENTS, HEAPS, STORES, EPOCHS, PARTS };
+
+struct hole {
+  size_t first, end;
+};
+
+static struct tsl_lock grow_lock;
+static struct tsl_stretch parts[PARTS];  // [lock:grow]
+static size_t next_unit;                 // [lock:grow] growth goes on here
+static size_t spare_units;             // [lock:grow] growth takes at most so many more than wanted
+static struct hole holes[MOST_HOLES];  // [lock:grow]
+static size_t hole_count;              // [lock:grow]
+static bool huge_everywhere;           // [const]
+
+static const char region_name[] = "tslab";  // in /proc/PID/maps
+
+static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
+static size_t at_least(size_t n, size_t least) { return n > least ? n : least; }
+
+// A place for `count` elements before the others.
+static uintptr_t lay_out(uintptr_t *start, size_t count, size_t bytes) {
+  *start -= tsl_round_up(count * bytes, TSL_UNIT_BYTES);
+  return *start;
+}
+
+// Lays the arrays out from the end of the region to its beginning; sizes follow from the number of
+// units.
+static void region_lay_out(uintptr_t base, size_t bytes) {
+  size_t units = bytes >> TSL_UNIT_LOG2, share = bytes >> HEAPS_SHARE_LOG2;
+  uintptr_t at = base + bytes;
+  tsl_region.limit_heaps = at_most(share / (TSL_HEAP_BYTES + TSL_STORE_BYTES), TSL_MOST_HEAPS);
+  tsl_region.limit_epochs = at_most(share / TSL_EPOCH_BYTES / EPOCHS_PER_SHARE, TSL_MOST_EPOCHS);
+  tsl_region.epochs = lay_out(&at, tsl_region.limit_epochs, TSL_EPOCH_BYTES);
+  tsl_region.stores = lay_out(&at, tsl_region.limit_heaps, TSL_STORE_BYTES);
+  tsl_region.heaps = lay_out(&at, tsl_region.limit_heaps, TSL_HEAP_BYTES);
+  tsl_region.segments =
+      lay_out(&at, tsl_divide_up(units, TSL_SEGMENT_UNITS), sizeof(struct tsl_segment));
+  tsl_region.granules = lay_out(&at, units, TSL_GRANULES_BYTES) - (base >> TSL_GRANULE_LOG2);
+  tsl_region.cells = lay_out(&at, units, TSL_CELLS_BYTES);
+  tsl_region.records = lay_out(&at, units, TSL_RECORD_BYTES);
+  tsl_region.limit_units = (at - base) >> TSL_UNIT_LOG2;
+  tsl_region.first_unit = tsl_divide_up(units << MAP_ENTRY_LOG2, TSL_UNIT_BYTES);
+  tsl_region.span_bytes = tsl_power_of_two_from(bytes);
+  tsl_region.base = base;
+}
+
+// Where a part ends that has `units` units. The units have a page more, which nobody gets: its
+// mapping is as it was made, whatever a program does with its blocks, and can grow.
+static uintptr_t part_end(enum part part, size_t units) {
+  switch (part) {
+    case UNITS:
+      return tsl_unit_address(units) + (units < tsl_region.limit_units) * tsl_os_page_bytes();
+    case MAP: return tsl_region.base + units * sizeof(uint32_t);
+    case RECORDS: return tsl_region.records + units * TSL_RECORD_BYTES;
+    case CELLS: return tsl_region.cells + units * TSL_CELLS_BYTES;
+    case GRANULES: return (uintptr_t)tsl_granule_at(tsl_unit_address(units));
+    default:
+      return tsl_region.segments +
+             tsl_divide_up(units, TSL_SEGMENT_UNITS) * sizeof(struct tsl_segment);
+  }
+}
+
+// The elements of units below the first one are never used, but for those of the map.
+static uintptr_t part_start(enum part part) {
+  size_t first = tsl_region.first_unit;
+  switch (part) {
+    case UNITS: return tsl_unit_address(first);
+    case MAP: return tsl_region.base;
+    case SEGMENTS:
+      return tsl_region.segments + first / TSL_SEGMENT_UNITS * sizeof(struct tsl_segment);
+    case HEAPS: return tsl_region.heaps;
+    case STORES: return tsl_region.stores;
+    case EPOCHS: return tsl_region.epochs;
+    default: return part_end(part, first);
+  }
+}
+
+static bool part_reach(enum part part, uintptr_t end) {
+  return tsl_stretch_reach(&parts[part], end) == TSL_OS_MAPPED;
+}
+
+// Room for one more element of an array that does not follow the units.
+static bool part_add(enum part part, uintptr_t end) {
+  return part_reach(part, tsl_round_up(end, STEP_BYTES));
+}
+
+// Memory for the beginning of each array: one that lies where something else does must show now.
+static bool region_begin(bool is_reserved) {
+  for (enum part part = 0; part < PARTS; part++) {
+    uintptr_t start = tsl_round_down(part_start(part), tsl_os_page_bytes());
+    parts[part] = tsl_stretch_at(start, is_reserved);
+  }
+  next_unit = tsl_region.first_unit;
+  spare_units = TSL_GROWTH_UNITS;
+  for (enum part part = MAP; part <= SEGMENTS; part++) {
+    if (!part_reach(part, part_end(part, next_unit + TSL_LEAST_GROWTH_UNITS))) return false;
+  }
+  for (enum part part = HEAPS; part <= EPOCHS; part++) {
+    if (!part_add(part, parts[part].start + 1)) return false;
+  }
+  return true;
+}
+
+static void region_forget(void) {
+  for (enum part part = 0; part < PARTS; part++)
+    tsl_stretch_retreat(&parts[part], parts[part].start);
+  tsl_region = (struct tsl_region){0};
+}
+
+static bool region_plan(void) {
+  for (unsigned attempt = 0;; attempt++) {
+    size_t bytes = tsl_round_down((size_t)tsl_option(reserve), TSL_UNIT_BYTES);
+    uintptr_t base = tsl_os_place(&bytes, attempt);
+    if (base == 0 || bytes >> SMALLEST_RESERVE_LOG2 == 0) return false;
+    region_lay_out(base, bytes);
+    if (region_begin(false)) return true;
+    region_forget();
+  }
+}
+
+static void *region_reserve(size_t *bytes) {
+  void *base = NULL;
+  *bytes = at_most((size_t)tsl_option(reserve), tsl_os_reserve_limit_bytes());
+  for (; *bytes >> SMALLEST_RESERVE_LOG2 != 0 && base == NULL; *bytes /= 2) {
+    *bytes = tsl_round_down(*bytes, TSL_UNIT_BYTES);
+    base = tsl_os_reserve(*bytes, tsl_power_of_two_from(*bytes));
+    if (base != NULL) break;
+  }
+  return base;
+}
+
+bool tsl_region_init(void) {
+  huge_everywhere = tsl_option(thp) == TSL_THP_ALWAYS;
+  if (region_plan()) return true;
+  size_t bytes;
+  void *base = region_reserve(&bytes);
+  if (base == NULL) return false;
+  region_lay_out((uintptr_t)base, bytes);
+  if (!region_begin(true)) {
+    region_forget();
+    tsl_os_unreserve(base, bytes);
+    return false;
+  }
+  tsl_os_name(base, bytes, region_name);
+  tsl_os_advise_huge(base, bytes, huge_everywhere);
+  return true;
+}
+
+// All or nothing, the units first: what is refused is mostly they. Only they go around what lies in
+// their way.
+static enum tsl_os_mapped region_commit(size_t end) {
+  uintptr_t before[SEGMENTS + 1];
+  enum tsl_os_mapped result = TSL_OS_MAPPED;
+  for (enum part part = UNITS; part <= SEGMENTS; part++) before[part] = parts[part].end;
+  for (enum part part = UNITS; part <= SEGMENTS && result == TSL_OS_MAPPED; part++) {
+    result = tsl_stretch_reach(&parts[part], part_end(part, end));
+    if (result == TSL_OS_OCCUPIED && part != UNITS) result = TSL_OS_REFUSED;
+  }
+  for (enum part part = UNITS; part <= SEGMENTS && result != TSL_OS_MAPPED; part++)
+    tsl_stretch_retreat(&parts[part], before[part]);
+  return result;
+}
+
+// Where the step of growth that a unit lies in begins.
+static size_t step_of(size_t unit) { return tsl_round_down(unit, TSL_GROWTH_UNITS); }
+
+static uint32_t huge_bit(size_t unit) {
+  return (uint32_t)1 << unit % TSL_SEGMENT_UNITS / TSL_GROWTH_UNITS;
+}
+
+static void region_advise(size_t first, size_t end, bool huge) {
+  tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, huge);
+}
+
+static void region_make_huge(size_t first, size_t end) {
+  region_advise(first, end, true);
+  for (size_t step = step_of(first); step < end; step += TSL_GROWTH_UNITS)
+    tsl_or_relaxed(&tsl_segment_at(step / TSL_SEGMENT_UNITS)->huge, huge_bit(step));
+}
+
+bool tsl_region_is_huge(tsl_unit unit) {
+  uint32_t huge = tsl_load_relaxed(&tsl_segment_at(unit / TSL_SEGMENT_UNITS)->huge);
+  return huge_everywhere || (huge & huge_bit(unit)) != 0;
+}
+
+bool tsl_region_renew(tsl_unit first, size_t units) {
+  void *start = (void *)tsl_unit_address(first);
+  size_t end = first + units;
+  if (!tsl_os_renew(start, units << TSL_UNIT_LOG2)) return false;
+  tsl_os_name(start, units << TSL_UNIT_LOG2, region_name);
+  for (size_t at = first, next; at < end; at = next) {
+    next = at_most(step_of(at) + TSL_GROWTH_UNITS, end);
+    region_advise(at, next, tsl_region_is_huge((tsl_unit)at));
+  }
+  return true;
+}
+
+// Whole huge pages, while the system gives them.
+static size_t growth_end(size_t wanted_units) {
+  size_t open = next_unit - tsl_region.first_unit;
+  size_t spare = at_most(at_least(open / GROWTH_SHARE, TSL_LEAST_GROWTH_UNITS), spare_units);
+  size_t most = tsl_region.limit_units - next_unit, wanted = at_most(wanted_units, most);
+  size_t end = next_unit + at_least(wanted, spare);
+  end = tsl_round_up(end, at_most(spare_units, TSL_LEAST_GROWTH_UNITS));
+  return at_most(end, tsl_region.limit_units);
+}
+
+// Lets the next attempt take less. False when this one took no more than was wanted.
+static bool growth_lower(size_t taken, size_t wanted) {
+  if (spare_units == 1 || taken <= wanted) return false;
+  spare_units = wanted >= taken / 2 ? 1 : tsl_power_of_two_from(taken) / 4;
+  return true;
+}
+
+// Something lies in [next_unit, end). It may be large: each further hole is as large as all before.
+static bool growth_skip(size_t end) {
+  struct hole *last = hole_count == 0 ? NULL : &holes[hole_count - 1];
+  if (last != NULL && last->end == next_unit) {
+    end = at_most(end + (last->end - last->first), tsl_region.limit_units);
+    last->end = end;
+  } else if (hole_count < MOST_HOLES) {
+    holes[hole_count] = (struct hole){next_unit, end};
+    hole_count++;
+  } else {
+    return false;
+  }
+  next_unit = end;
+  parts[UNITS] = tsl_stretch_at(tsl_unit_address(end), false);
+  return true;
+}
+
+// The end of what the system gave, from next_unit on; 0 when it gave nothing.
+static size_t region_extend(size_t wanted) {
+  while (next_unit < tsl_region.limit_units) {
+    size_t end = growth_end(wanted);
+    enum tsl_os_mapped result = region_commit(end);
+    if (result == TSL_OS_MAPPED) return end;
+    if (result == TSL_OS_REFUSED && !growth_lower(end - next_unit, wanted)) return 0;
+    if (result == TSL_OS_OCCUPIED && !growth_skip(end)) return 0;
+  }
+  return 0;
+}
+
+static size_t units_in_holes(void) {
+  size_t units = 0;
+  for (size_t i = 0; i < hole_count; i++) units += holes[i].end - holes[i].first;
+  return units;
+}
+
+// The units [first, end) become free, segment by segment.
+static void region_open(size_t first, size_t end) {
+  while (first < end) {
+    size_t next = tsl_round_up(first + 1, TSL_SEGMENT_UNITS);
+    if (next > end) next = end;
+    tsl_segment_open(first / TSL_SEGMENT_UNITS, first % TSL_SEGMENT_UNITS, next - first);
+    first = next;
+  }
+}
+
+// A large want is committed in one call, so that the system can refuse what it does not have.
+static bool region_grow_locked(size_t wanted_units, size_t block_units) {
+  size_t end = region_extend(wanted_units), first = next_unit;
+  if (end == 0) return false;
+  if (block_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO) region_make_huge(first, end);
+  spare_units = at_most(spare_units * 2, TSL_GROWTH_UNITS);
+  next_unit = end;
+  tsl_store_relaxed(&tsl_region.hole_units, units_in_holes());
+  tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
+  region_open(first, end);
+  return true;
+}
+
+bool tsl_region_grow_for(size_t wanted_units, size_t block_units) {
+  tsl_lock_acquire(&grow_lock);
+  bool grown = region_grow_locked(wanted_units, block_units);
+  tsl_lock_release(&grow_lock);
+  return grown;
+}
+
+bool tsl_region_grow(size_t wanted_units) {
+  return tsl_region_grow_for(wanted_units, wanted_units);
+}
+
+static uint32_t region_add_heap_locked(void) {
+  uint32_t number = tsl_region.last_heap + 1;
+  if (number >= tsl_region.limit_heaps) return 0;
+  uintptr_t end = tsl_region.heaps + (number + (uintptr_t)1) * TSL_HEAP_BYTES;
+  uintptr_t store_end = tsl_region.stores + (number + (uintptr_t)1) * TSL_STORE_BYTES;
+  if (!part_add(HEAPS, end) || !part_add(STORES, store_end)) return 0;
+  tsl_store_relaxed(&tsl_region.last_heap, number);
+  return number;
+}
+
+static uint32_t region_add_epoch_locked(void) {
+  uint32_t slot = tsl_region.last_epoch + 1;
+  if (slot >= tsl_region.limit_epochs) return 0;
+  if (!part_add(EPOCHS, tsl_region.epochs + (slot + (uintptr_t)1) * TSL_EPOCH_BYTES)) return 0;
+  tsl_store_relaxed(&tsl_region.last_epoch, slot);
+  return slot;
+}
+
+uint32_t tsl_region_add_heap(void) {
+  tsl_lock_acquire(&grow_lock);
+  uint32_t number = region_add_heap_locked();
+  tsl_lock_release(&grow_lock);
+  return number;
+}
+
+uint32_t tsl_region_add_epoch(void) {
+  tsl_lock_acquire(&grow_lock);
+  uint32_t slot = region_add_epoch_locked();
+  tsl_lock_release(&grow_lock);
+  return slot;
+}
+
+void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
+                          void *context) {
+  struct tsl_stretch now[PARTS];
+  tsl_lock_acquire(&grow_lock);
+  memcpy(now, parts, sizeof now);
+  tsl_lock_release(&grow_lock);
+  for (enum part part = MAP; part < PARTS; part++) {
+    if (now[part].end > now[part].start)
+      visit(now[part].start, now[part].end - now[part].start, context);
+  }
+}
+
+static void visit_units(size_t first, size_t end,
+                        void (*visit)(uintptr_t start, size_t bytes, void *context),
+                        void *context) {
+  if (first < end) visit(tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, context);
+}
+
+void tsl_region_each_run(void (*visit)(uintptr_t start, size_t bytes, void *context),
+                         void *context) {
+  struct hole now[MOST_HOLES];
+  tsl_lock_acquire(&grow_lock);
+  size_t first = tsl_region.first_unit, end = tsl_region.units, count = hole_count;
+  memcpy(now, holes, sizeof now);
+  tsl_lock_release(&grow_lock);
+  for (size_t i = 0; i < count && now[i].end <= end; i++) {
+    visit_units(first, now[i].first, visit, context);
+    first = now[i].end;
+  }
+  visit_units(first, end, visit, context);
+}
+
+// Each number moves on after what it counts is there; units that were counted and not opened yet
+// are nobody's for ever. What a step under way has mapped for units may be somebody else's memory:
+// the next step goes around it.
+void tsl_region_after_fork(void) {
+  if (tsl_lock_take_over(&grow_lock)) parts[UNITS].begun = parts[UNITS].end;
+}

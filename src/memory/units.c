@@ -1,0 +1,208 @@
+#include "memory/units.h"
+
+#include "base/bits.h"
+#include "base/probe.h"
+#include "memory/growth.h"
+#include "memory/mirror.h"
+#include "memory/record.h"
+#include "memory/segment.h"
+#include "os/os.h"
+
+// No segment below this one had a free unit when somebody last looked. [remote], relaxed: a hint.
+static size_t search_from;
+
+// Runs longer than this may lie across two segments.
+enum { ACROSS_UNITS = TSL_SEGMENT_UNITS / 4 };
+
+static void run_give(size_t index, struct tsl_run run, bool dirty) {
+  tsl_segment_give(index, run, dirty);
+  if (index < tsl_load_relaxed(&search_from)) tsl_store_relaxed(&search_from, index);
+}
+
+// The part of the units [first, first + count) that lies in the first one's segment.
+static struct tsl_run run_in_segment(size_t first, size_t count) {
+  unsigned offset = (unsigned)(first % TSL_SEGMENT_UNITS);
+  size_t room = TSL_SEGMENT_UNITS - offset;
+  return (struct tsl_run){offset, (unsigned)(count < room ? count : room)};
+}
+
+static void units_give(size_t first, size_t count, bool dirty) {
+  while (count != 0) {
+    struct tsl_run run = run_in_segment(first, count);
+    run_give(first / TSL_SEGMENT_UNITS, run, dirty);
+    first += run.count;
+    count -= run.count;
+  }
+}
+
+void tsl_units_give(tsl_unit first, size_t count) { units_give(first, count, true); }
+
+// Takes one whole free segment.
+static bool segment_take_whole(size_t index, bool *clean) {
+  bool this_clean = true;
+  if (tsl_load_relaxed(&tsl_segment_at(index)->longest) != TSL_SEGMENT_UNITS) return false;
+  if (tsl_segment_take(index, TSL_SEGMENT_UNITS, 1, &this_clean) == 0) return false;
+  *clean &= this_clean;
+  return true;
+}
+
+bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean) {
+  *clean = true;
+  for (size_t taken = 0; taken < count;) {
+    struct tsl_run run = run_in_segment(first + taken, count - taken);
+    if (!tsl_segment_take_at((first + taken) / TSL_SEGMENT_UNITS, run, clean)) {
+      units_give(first, taken, !*clean);
+      return false;
+    }
+    taken += run.count;
+  }
+  return true;
+}
+
+// Takes `count` whole neighbouring segments from `first` on; returns how many it got before one was
+// missing.
+static size_t segments_take(size_t first, size_t count, bool *clean) {
+  size_t taken = 0;
+  *clean = true;
+  while (taken < count && segment_take_whole(first + taken, clean)) taken++;
+  return taken;
+}
+
+static tsl_unit segments_find(size_t count, size_t alignment, bool *clean) {
+  size_t open = tsl_segments_end();
+  size_t first = tsl_round_up(tsl_segments_first(), alignment);
+  while (first + count <= open) {
+    size_t taken = segments_take(first, count, clean);
+    if (taken == count) return (tsl_unit)(first * TSL_SEGMENT_UNITS);
+    units_give(first * TSL_SEGMENT_UNITS, taken * TSL_SEGMENT_UNITS, !*clean);
+    first = tsl_round_up(first + taken + 1, alignment);
+  }
+  return 0;
+}
+
+// Opens what is missing for `count` whole segments behind all others.
+static bool segments_grow(size_t count, size_t alignment, size_t block_units) {
+  size_t open = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  if (open < tsl_region.first_unit) open = tsl_region.first_unit;
+  size_t first = tsl_round_up(tsl_divide_up(open, TSL_SEGMENT_UNITS), alignment);
+  size_t end = (first + count) * TSL_SEGMENT_UNITS;
+  return end <= tsl_region.limit_units && tsl_region_grow_for(end - open, block_units);
+}
+
+// Aligned addresses need aligned segment numbers: R1 makes base a multiple of every alignment up to
+// the span.
+static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
+  size_t count = tsl_divide_up(units, TSL_SEGMENT_UNITS);
+  size_t segment_alignment = tsl_divide_up(alignment, TSL_SEGMENT_UNITS);
+  if (count > tsl_region.limit_units / TSL_SEGMENT_UNITS) return 0;
+  for (;;) {
+    tsl_unit found = segments_find(count, segment_alignment, clean);
+    if (found != 0) units_give(found + units, count * TSL_SEGMENT_UNITS - units, !*clean);
+    if (found != 0 || !segments_grow(count, segment_alignment, units)) return found;
+  }
+}
+
+// Units that begin in one segment and end in the next.
+static tsl_unit segments_take_across(size_t count, bool *clean) {
+  for (size_t i = tsl_segments_first(); i + 1 < tsl_segments_end(); i++) {
+    size_t tail = tsl_segment_ends(i).tail;
+    if (tail == 0 || tail + tsl_segment_ends(i + 1).head < count) continue;
+    tsl_unit first = (tsl_unit)((i + 1) * TSL_SEGMENT_UNITS - tail);
+    if (tsl_units_take_at(first, count, clean)) return first;
+  }
+  return 0;
+}
+
+// Looks through the segments [*index, end); `*full` tells whether none before the one taken from
+// had a free unit.
+static tsl_unit segments_search(size_t *index, size_t count, size_t alignment, bool *clean,
+                                bool *full) {
+  for (; *index < tsl_segments_end(); ++*index) {
+    tsl_unit found = tsl_segment_take(*index, count, alignment, clean);
+    if (found != 0) return found;
+    *full &= tsl_load_relaxed(&tsl_segment_at(*index)->longest) == 0;
+  }
+  return 0;
+}
+
+tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
+  if (count > TSL_SEGMENT_UNITS || alignment > TSL_SEGMENT_UNITS) {
+    return segments_take_run(count, alignment, clean);
+  }
+  size_t first = tsl_segments_first(), index = tsl_load_relaxed(&search_from);
+  bool full = true;
+  if (index < first) index = first;
+  tsl_unit found = segments_search(&index, count, alignment, clean, &full);
+  if (found != 0 && full) tsl_store_relaxed(&search_from, index);
+  if (found != 0) return found;
+  index = first;
+  do {
+    found = segments_search(&index, count, alignment, clean, &full);
+    if (found == 0 && count > ACROSS_UNITS && alignment == 1)
+      found = segments_take_across(count, clean);
+    if (index != first) index--;  // growth makes the last segment longer
+  } while (found == 0 && tsl_region_grow(count));
+  return found;
+}
+
+// Gives back the whole pages of [from, to).
+static void discard_within(uintptr_t from, uintptr_t to) {
+  from = tsl_round_up(from, tsl_os_page_bytes());
+  to = tsl_round_down(to, tsl_os_page_bytes());
+  if (from < to) tsl_os_discard((void *)from, to - from);
+}
+
+static void discard_elements(uintptr_t array, size_t bytes, size_t first, size_t end) {
+  discard_within(array + first * bytes, array + end * bytes);
+}
+
+// What only tells of units [first, end), of which nobody has one.
+static void discard_records(size_t first, size_t end) {
+  uintptr_t granules = (uintptr_t)tsl_granule_at(tsl_unit_address(first));
+  discard_elements(tsl_region.records, TSL_RECORD_BYTES, first, end);
+  discard_elements(tsl_region.cells, TSL_CELLS_BYTES, first, end);
+  discard_within(granules, granules + (end - first) * TSL_GRANULES_BYTES);
+}
+
+// The neighbours stay clean.
+static void run_give_held(size_t index, struct tsl_run held, struct tsl_run run, bool dirty) {
+  unsigned end = run.first + run.count;
+  struct tsl_run before = {held.first, run.first - held.first};
+  struct tsl_run after = {end, held.first + held.count - end};
+  run_give(index, run, dirty);
+  if (before.count != 0) run_give(index, before, false);
+  if (after.count != 0) run_give(index, after, false);
+}
+
+size_t tsl_units_purge(size_t *cursor, size_t most) {
+  size_t first = tsl_segments_first(), count = tsl_segments_end() - first;
+  for (size_t tried = 0; tried < count; tried++) {
+    size_t index = first + *cursor % count;
+    struct tsl_run held = {0, 0}, run = tsl_segment_take_dirty(index, most, &held);
+    if (run.count != 0) {
+      size_t base = index * TSL_SEGMENT_UNITS, held_first = base + held.first;
+      uintptr_t start = tsl_unit_address(base + run.first);
+      bool purged = tsl_os_purge((void *)start, (size_t)run.count << TSL_UNIT_LOG2);
+      tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);
+      if (purged) tsl_add_relaxed(&tsl_counts.purged_bytes, run.count << TSL_UNIT_LOG2);
+      TSL_PROBE2(purge, start, purged ? (size_t)run.count << TSL_UNIT_LOG2 : 0);
+      if (purged) discard_records(held_first, held_first + held.count);
+      run_give_held(index, held, run, !purged);
+      return purged ? run.count : 0;
+    }
+    *cursor = (*cursor + 1) % count;
+  }
+  return 0;
+}
+
+size_t tsl_units_open(void) {
+  size_t units = tsl_load_relaxed(&tsl_region.units);
+  return units == 0 ? 0 : units - tsl_region.first_unit - tsl_load_relaxed(&tsl_region.hole_units);
+}
+
+size_t tsl_units_free(void) {
+  size_t free = 0;
+  for (size_t i = tsl_segments_first(); i < tsl_segments_end(); i++)
+    free += tsl_load_relaxed(&tsl_segment_at(i)->free_units);
+  return free;
+}

@@ -1,0 +1,28 @@
+// units: runs of units, in whichever segments they lie. A run longer than a segment takes whole
+// segments; where there is no room, the region grows.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "memory/region.h"
+
+// Takes `count` neighbouring units whose first is a multiple of `alignment` units (a power of two)
+// from the address 0. 0 when neither the segments nor the system have them. `*clean` tells whether
+// all of it reads as zero.
+TSL_HIDDEN tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean);
+
+// Takes the units [first, first + count) when all of them are free. No growth, no waiting.
+TSL_HIDDEN bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean);
+
+// Gives units back, dirty.
+TSL_HIDDEN void tsl_units_give(tsl_unit first, size_t count);
+
+// Purges one run of at most `most` dirty free units, looking from segment `*cursor` on. Returns the
+// units purged; 0 when there were none or the system refused.
+TSL_HIDDEN size_t tsl_units_purge(size_t *cursor, size_t most);
+
+// Units open so far, and those of them that are free; a moment's value.
+TSL_HIDDEN size_t tsl_units_open(void);
+TSL_HIDDEN size_t tsl_units_free(void);

@@ -1,0 +1,43 @@
+//! What those who come over HTTP want to know.
+
+use crate::commands::leaks;
+
+/// Which process, among those that have sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Whose {
+    /// The one with this number.
+    Pid(u32),
+    /// The only one of this name.
+    Name(String),
+    /// The only one.
+    Anyone,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Question {
+    /// The figures of all processes, as OpenMetrics.
+    Metrics,
+    /// Which processes have files.
+    Processes,
+    /// What a process holds.
+    Stats(u32),
+    /// The epochs of a process.
+    Epochs {
+        /// The process.
+        pid: u32,
+        /// Released epochs too, and closed ones without survivors.
+        all: bool,
+    },
+    /// What a process has sampled.
+    Profile(u32),
+    /// The same as a file for `pprof`.
+    Heap(Whose),
+    /// The epochs of a process whose objects outlived them.
+    Leaks {
+        /// The process.
+        pid: u32,
+        /// From when on.
+        limits: leaks::Limits,
+    },
+}
