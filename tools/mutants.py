@@ -3,11 +3,15 @@
 Builds a copy of the project under build/mutants that holds all chosen mutants (mutations.py), then
 runs for each the tests that reach its place, until one fails. What no test notices is listed in
 docs/mutants.md beside the judgement in tools/mutant/judged.toml.
+
+A run that was stopped goes on where it was. After a change of the sources or tests it tries first
+the test that killed a mutant the last time.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -24,6 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
+from threading import Lock
 from typing import Any
 
 import lint
@@ -36,12 +41,20 @@ BUILD = FOLDER / "build"
 REPORT = ROOT / "docs/mutants.md"
 JUDGED = ROOT / "tools/mutant/judged.toml"
 CHOICE = ROOT / "tools/mutant"
+RECORD = FOLDER / "verdicts.jsonl"
 
 COUNT = 300
 LEAST_SHARE = 0.95
 SUITES = ("unit", "api", "model")
-# Compiled only where no C++ compiler is, or only into the hardened build.
-NOT_BUILT = ("src/override/nothrow.c", "src/slab/secure.h", "src/epoch/quarantine.*")
+# Compiled only where no C++ compiler is, or of use only in the hardened build.
+NOT_BUILT = (
+    "src/override/nothrow.c",
+    "src/slab/secure.h",
+    "src/slab/zero.*",
+    "src/epoch/quarantine.*",
+)
+# Functions of use only there.
+HARDENED = ("heap_end_quarantine", "heap_quarantine", "is_quarantined", "heap_close_empty")
 OPTIONS = (
     "-DTSLAB_DEBUG=2",
     "-DTSLAB_MODEL=ON",
@@ -54,12 +67,16 @@ FLAGS = "-O1 -g -w"
 OTHERS = r"model\.mutant|api\.(?:fault|reference)\.|.*\.(?:archive|static)"
 BUILT = r"\w+_test|api_\w+|model|tslab|tslab_preload"
 
-# A test that takes longer is left out.
+# A test that takes longer is left out, and not waited for beyond the second.
 MOST_SECONDS = 20.0
+PATIENCE_SECONDS = 25.0
 # A test that takes so much longer than without a mutant hangs.
 HANG_TIMES = 6.0
 HANG_SECONDS = 10.0
-MOST_DATA_BYTES = 16 << 30
+MOST_DATA_BYTES = 24 << 30
+
+# What a verdict depends on.
+JUDGES = ("CMakeLists.txt", "cmake/", "include/", "src/", "test/", "tools/lint.py", "tools/mut")
 
 
 @dataclass(frozen=True)
@@ -163,18 +180,29 @@ def write_if_new(path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def copy_tree(numbered: dict[int, Mutation]) -> None:
-    """The project with every chosen mutant in its sources."""
+def project_files() -> list[str]:
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, check=True, capture_output=True, text=True,
     ).stdout.split("\0")  # fmt: skip
+    return [name for name in names if (ROOT / name).is_file()]
+
+
+def tree_hash() -> str:
+    """Tells one state of the code, its tests and its judges from another."""
+    whole = hashlib.sha256()
+    for name in sorted(project_files()):
+        if name.startswith(JUDGES) and name != str(JUDGED.relative_to(ROOT)):
+            whole.update(f"{name}\0".encode() + hashlib.sha256(read(name)).digest())
+    return whole.hexdigest()
+
+
+def copy_tree(numbered: dict[int, Mutation]) -> None:
+    """The project with every chosen mutant in its sources."""
     by_file: dict[str, dict[int, Mutation]] = {}
     for number, mutation in numbered.items():
         by_file.setdefault(mutation.file, {})[number] = mutation
-    for name in filter(None, names):
-        if not (ROOT / name).is_file():
-            continue
+    for name in project_files():
         content = read(name)
         if name in by_file:
             content = b'#include "base/mutant.h"\n' + rewrite(content, by_file[name])
@@ -206,6 +234,11 @@ class Baseline:
     test: Test
     seconds: float
     reached: frozenset[int]
+    is_steady: bool = True
+
+    @property
+    def can_judge(self) -> bool:
+        return self.is_steady and self.seconds < MOST_SECONDS
 
     @property
     def hangs_after(self) -> float:
@@ -213,26 +246,22 @@ class Baseline:
 
 
 def baseline(test: Test, most: int) -> Baseline:
-    """Runs a test as it is; a failure ends everything."""
+    """Runs a test as it is, unless it is slow; two failures end everything."""
     file = FOLDER / "reached" / test.name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(bytes(most + 1))
     start = time.monotonic()
-    if not test.ends_well({"TSLAB_MUTANTS_REACHED": str(file)}, 4 * test.most_seconds):
+    passes = test.ends_well({"TSLAB_MUTANTS_REACHED": str(file)}, PATIENCE_SECONDS)
+    seconds = time.monotonic() - start
+    is_steady = passes or seconds >= PATIENCE_SECONDS
+    if not is_steady and not test.ends_well({}, PATIENCE_SECONDS):
         sys.exit(f"mutants: {test.name} fails without any mutant")
     reached = (number for number, byte in enumerate(file.read_bytes()) if byte != 0)
-    return Baseline(test, time.monotonic() - start, frozenset(reached))
+    return Baseline(test, seconds, frozenset(reached), is_steady)
 
 
 def noun(file: str) -> str:
     return PurePosixPath(file).stem
-
-
-def in_order(baselines: Iterable[Baseline], number: int, mutation: Mutation) -> list[Baseline]:
-    """The tests that reach a mutant: first the one beside its file, then the quick ones."""
-    beside = {f"unit.{noun(mutation.file)}{end}" for end in ("_test", "_fake_test")}
-    reaching = [baseline for baseline in baselines if number in baseline.reached]
-    return sorted(reaching, key=lambda one: (one.test.name not in beside, one.seconds))
 
 
 @dataclass(frozen=True)
@@ -243,6 +272,51 @@ class Verdict:
     killer: str | None  # a suite, or lint
     test: str
     reached: bool
+
+
+class Record:
+    """The last verdict on each mutant, in a file that grows with each."""
+
+    def __init__(self, path: Path, tree: str) -> None:
+        self.path, self.tree = path, tree
+        self.lock = Lock()
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.last = {entry["rank"]: entry for entry in map(json.loads, lines)}
+
+    def verdict(self, mutation: Mutation) -> Verdict | None:
+        """What this very tree's tests said."""
+        entry = self.last.get(mutation.rank)
+        if entry is None or entry["tree"] != self.tree:
+            return None
+        return Verdict(mutation, entry["killer"], entry["test"], entry["reached"])
+
+    def killer(self, mutation: Mutation) -> str:
+        """The test that killed it the last time."""
+        return str(self.last.get(mutation.rank, {"test": ""})["test"])
+
+    def add(self, verdict: Verdict) -> None:
+        entry: dict[str, Any] = {
+            "rank": verdict.mutation.rank,
+            "tree": self.tree,
+            "killer": verdict.killer,
+        }
+        entry |= {"test": verdict.test, "reached": verdict.reached}
+        with self.lock, self.path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+def in_order(
+    baselines: Iterable[Baseline], number: int, mutation: Mutation, killer: str = ""
+) -> list[Baseline]:
+    """The tests that reach a mutant: first its last killer, then the one beside its file, then the
+    quick ones."""
+    beside = {f"unit.{noun(mutation.file)}{end}" for end in ("_test", "_fake_test")}
+    reaching = [baseline for baseline in baselines if number in baseline.reached]
+
+    def place(one: Baseline) -> tuple[bool, bool, float]:
+        return one.test.name != killer, one.test.name not in beside, one.seconds
+
+    return sorted(reaching, key=place)
 
 
 def complaints(file: str, content: bytes) -> int:
@@ -258,12 +332,12 @@ def complaints(file: str, content: bytes) -> int:
     return len(list(lint.check_atomics(tree)))
 
 
-def judge(number: int, mutation: Mutation, baselines: list[Baseline]) -> Verdict:
+def judge(number: int, mutation: Mutation, baselines: list[Baseline], killer: str = "") -> Verdict:
     """Looks for a test, or a rule, that notices a mutant."""
     source = read(mutation.file)
     if complaints(mutation.file, mutant(source, mutation)) > complaints(mutation.file, source):
         return Verdict(mutation, "lint", "tools/lint.py", True)
-    reaching = in_order(baselines, number, mutation)
+    reaching = in_order(baselines, number, mutation, killer)
     for one in reaching:
         if not one.test.ends_well({"TSLAB_MUTANT": str(number)}, one.hangs_after):
             return Verdict(mutation, one.test.suite, one.test.name, True)
@@ -370,6 +444,18 @@ def report(tally: Tally) -> str:
     return "\n".join(lines) + "\n"
 
 
+def judge_once(
+    number: int, mutation: Mutation, baselines: list[Baseline], record: Record
+) -> Verdict:
+    """The verdict of the record, or a new one that goes there."""
+    known = record.verdict(mutation)
+    if known is not None:
+        return known
+    verdict = judge(number, mutation, baselines, record.killer(mutation))
+    record.add(verdict)
+    return verdict
+
+
 def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA_BYTES, MOST_DATA_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -378,17 +464,21 @@ def limit_memory() -> None:
 def run(numbered: dict[int, Mutation], files: str, jobs: int) -> Tally:
     """Builds once, then judges every mutant of these files."""
     print(f"{len(numbered)} mutants of {len({one.file for one in numbered.values()})} files")
+    record = Record(RECORD, tree_hash())
     copy_tree(numbered)
     build()
     limit_memory()
     with ThreadPoolExecutor(jobs) as pool:
         tests = listed_tests()
         every = list(pool.map(lambda test: baseline(test, max(numbered)), tests))
-        baselines = [one for one in every if one.seconds < MOST_SECONDS]
-        left_out = [one.test.name for one in every if one.seconds >= MOST_SECONDS]
-        print(f"{len(tests)} tests pass without a mutant; too slow: {left_out}", flush=True)
+        baselines = [one for one in every if one.can_judge]
+        left_out = [one.test.name for one in every if not one.can_judge]
+        print(f"{len(baselines)} tests judge; too slow or unsteady: {left_out}", flush=True)
         wanted = {number: one for number, one in numbered.items() if fnmatch(one.file, files)}
-        waiting = [pool.submit(judge, number, one, baselines) for number, one in wanted.items()]
+        waiting = [
+            pool.submit(judge_once, number, one, baselines, record)
+            for number, one in wanted.items()
+        ]
         verdicts = [told(future.result()) for future in waiting]
     return Tally(verdicts)
 
@@ -409,8 +499,8 @@ def main() -> int:
     parser.add_argument("--files", default="*", help="only these, and no report")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
-    candidates = [one for name in sources("*") for one in mutations(name, read(name))]
-    choice = chosen(candidates, arguments.count)
+    every = [one for name in sources("*") for one in mutations(name, read(name))]
+    choice = chosen([one for one in every if one.function not in HARDENED], arguments.count)
     tally = run(dict(enumerate(choice, 1)), arguments.files, arguments.jobs)
     if arguments.files == "*":
         REPORT.write_text(report(tally))

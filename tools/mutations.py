@@ -196,8 +196,20 @@ Rule = Callable[[Node], Iterator[Change]]
 RULES: tuple[Rule, ...] = (comparisons, conditions, constants, deletions, orders, weakenings)
 
 
+def is_hardened(node: Node, parent: Node) -> bool:
+    """Whether a child runs in the hardened build alone."""
+    condition = parent.child_by_field_name("condition")
+    if parent.type != "if_statement" or condition is None:
+        return False
+    return text_of(condition) == "(TSL_SECURE)" and node == parent.child_by_field_name(
+        "consequence"
+    )
+
+
 def runs(node: Node, parent: Node) -> bool:
     """Whether a child is code that is executed, and may change."""
+    if is_hardened(node, parent):
+        return False
     if parent.type in FIXED:
         field = FIXED[parent.type]
         if field is None or parent.child_by_field_name(field) == node:

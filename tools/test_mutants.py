@@ -55,6 +55,12 @@ def test_only_code_that_runs_is_changed() -> None:
     ]
 
 
+def test_what_only_the_hardened_build_runs_is_not_changed() -> None:
+    source = b"void f(void) { if (TSL_SECURE) { a = b; } else { b = 1; } }"
+    changes = [one.change for one in mutations(FILE, source) if one.rule == "deletion"]
+    assert changes == ["b = 1;  =>  nothing"]
+
+
 def test_acquires_and_releases_are_weakened() -> None:
     source = b"void f(int *p) { tsl_store_release(p, 1); }"
     weakened = [one for one in mutations(FILE, source) if one.rule == "memory order"]
@@ -143,3 +149,29 @@ def test_judgements_are_of_places_that_exist() -> None:
             (one.function, one.change, one.nth) for one in mutations(file, mutants.read(file))
         }
         assert (function, change, nth) in places, f"{file}: {function}: {change}"
+
+
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+    first, second = found()[:2]
+    killed = mutants.Verdict(first, "unit", "unit.x_test", True)
+    mutants.Record(tmp_path / "verdicts", "before").add(killed)
+    same = mutants.Record(tmp_path / "verdicts", "before")
+    assert same.verdict(first) == killed
+    assert same.verdict(second) is None
+    after = mutants.Record(tmp_path / "verdicts", "after")
+    assert after.verdict(first) is None
+    assert after.killer(first) == "unit.x_test"
+
+
+def test_the_last_killer_comes_first() -> None:
+    mutation = found()[0]
+    tests = [
+        mutants.Baseline(mutants.Test(name, "unit", (), "", {}, None, 5), seconds, frozenset({1}))
+        for name, seconds in (("unit.x_test", 2.0), ("api.a", 1.0), ("api.b", 3.0))
+    ]
+
+    def names(killer: str) -> list[str]:
+        return [one.test.name for one in mutants.in_order(tests, 1, mutation, killer)]
+
+    assert names("") == ["unit.x_test", "api.a", "api.b"]
+    assert names("api.b") == ["api.b", "unit.x_test", "api.a"]

@@ -1,5 +1,7 @@
 #include "slab/slab.h"
 
+#include <string.h>
+
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
@@ -9,6 +11,12 @@
 
 static uintptr_t slab_end(const struct tsl_slab *slab) {
   return tsl_unit_address(tsl_slab_unit(slab)) + tsl_sizeclasses[slab->class].slab_bytes;
+}
+
+// What canaries kept there was of other blocks.
+static void granules_clear(const struct tsl_slab *slab) {
+  uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
+  if (TSL_SECURE) memset(tsl_granule_at(start), 0, (slab_end(slab) - start) >> TSL_GRANULE_LOG2);
 }
 
 struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
@@ -24,6 +32,7 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
   slab->sparse_ms = 0;
   slab->life = life;
   slab->guarded = tsl_secure_guard(slab_end(slab));
+  granules_clear(slab);
   tsl_invariant(tsl_slab_valid(slab));
   return slab;
 }
@@ -45,8 +54,6 @@ bool tsl_slab_close(struct tsl_slab *slab) {
 void tsl_slab_wipe(struct tsl_slab *slab) {
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
   size_t bytes = slab_end(slab) - start;
-  if (!TSL_SECURE) return;
-  memset(tsl_granule_at(start), 0, bytes >> TSL_GRANULE_LOG2);
   tsl_secure_wipe((void *)start, bytes - (slab->guarded ? TSL_GUARD_BYTES : 0));
 }
 

@@ -56,7 +56,7 @@ void pairs_test() {
   for (int round = 0; round < 200; round++) {
     for (int form = 0; form < kForms; form++) {
       for (int partner = 0; partner < kReleaseForms; partner++) {
-        size_t size = round % 8 == 7 ? 64 * KIB : static_cast<size_t>(round) * 3;
+        size_t size = round % 8 == 7 ? 512 * KIB : static_cast<size_t>(round) * 3;
         void *block = allocate(form, size);
         block_check(block, size);
         memset(block, 1, size);

@@ -235,6 +235,13 @@ static void lengths_are_true_in_each_life(void) {
   }
 }
 
+// Cells of 64 KiB are dear: fewer of them are kept than of blocks.
+static void limits_follow_the_size(void) {
+  CHECK_EQ(tsl_bin_limit(tsl_sizeclass_of(16)), 1024);
+  CHECK_EQ(tsl_bin_limit(tsl_sizeclass_of(32768)), 8);
+  CHECK_EQ(tsl_bin_limit(TSL_CELL_64K), 4);
+}
+
 int main(void) {
   RUN_UNLESS_SECURE(lengths_are_true_in_each_life);
   RUN_UNLESS_SECURE(freed_twice_in_a_row);
@@ -249,5 +256,6 @@ int main(void) {
   RUN_UNLESS_SECURE(growth_finds_what_was_never_handed_out);
   RUN(misaligned_addresses_are_reported);
   RUN_UNLESS_SECURE(lengths_are_true);
+  RUN_UNLESS_SECURE(limits_follow_the_size);
   return test_status();
 }

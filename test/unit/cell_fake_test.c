@@ -96,6 +96,7 @@ static void out_before_and_after_the_seal(void) {
   CHECK(!tsl_cell_put_remote(cell));
   CHECK_EQ(tsl_cell_out(cell), 5);
   CHECK_EQ(tsl_cell_seal(cell), 5);
+  CHECK_EQ(tsl_cell_sealed_out(cell), 5);
   CHECK_EQ(tsl_cell_at(cell)->heap, 0);
   CHECK_EQ(tsl_cell_at(cell)->epoch, EPOCH);
   for (uint32_t out = 5; out != 1; out--) {

@@ -1,5 +1,6 @@
 // What the secure build's malloc puts around blocks; other builds leave this file out.
 #include "secured.h"
+#include "slab/canary.h"
 #include "state.h"
 
 static char *victim;  // of 90 bytes, in a block of 96
@@ -50,7 +51,20 @@ static void what_is_usable_may_be_written(void) {
   state_check();
 }
 
+// A unit that held large blocks says nothing of the small ones that it holds next.
+static void earlier_sizes_are_forgotten(void) {
+  enum { MANY = 100, HIGHEST = 0xff << TSL_CANARY_LOW_BITS };
+  static void *large[MANY];
+  tsl_options.on_error = TSL_ON_ERROR_ABORT;
+  for (int i = 0; i < MANY; i++) large[i] = tsl_fast_malloc(HIGHEST);
+  for (int i = 0; i < MANY; i++) tsl_fast_free(large[i]);
+  tsl_heap_collect(tsl_heap_current);
+  for (int i = 0; i < 100 * (int)(TSL_UNIT_BYTES / 16); i++) CHECK(tsl_fast_malloc(8) != NULL);
+  state_check();
+}
+
 int main(void) {
+  RUN(earlier_sizes_are_forgotten);
   RUN(overflows_are_reported);
   RUN(what_is_usable_may_be_written);
   return test_status();

@@ -47,7 +47,30 @@ static void sleepers_memory_goes_back(void) {
     CHECK(rounds < 1000000);
   }
   CHECK_GE(rounds, 16000);
+  for (rounds = 0; heap->awake; rounds++) {
+    tsl_fast_free(last);
+    last = alloc(64);
+    if (rounds % 1000 == 0) os_fake.now_ms++;
+    CHECK(rounds < 1000000);
+  }
   free_many();
+}
+
+// When a tick of a heap that sleeps finds something to do, the next looks come soon.
+static void a_tick_wakes(void) {
+  bool clean;
+  open_heaps();
+  alloc(64);
+  const struct tsl_bin *bin = &heap->bins[tsl_sizeclass_of(64)];
+  tsl_units_give(tsl_units_take(40, 1, &clean), 40);
+  for (unsigned ms = 0; !heap->awake; ms++) {
+    CHECK_GE(bin->until, 1000);
+    os_fake.now_ms++;
+    heap->ticks = 1;  // due at the next refill
+    for (unsigned i = 0; i < 64; i++) alloc(64);
+    CHECK(ms < 1000);
+  }
+  CHECK_LE(bin->until, 512);
 }
 
 // Looks at the clock come half as often where they were too early, twice as often where they were
@@ -632,6 +655,7 @@ int main(void) {
   RUN(pooled_heap_in_use_stays);
   RUN_UNLESS_SECURE(resting_classes_give_back);
   RUN_UNLESS_SECURE(sleepers_memory_goes_back);
+  RUN_UNLESS_SECURE(a_tick_wakes);
   RUN(every_allocation_is_counted);
   RUN(count_survives_recounting);
   RUN(last_block_is_counted);

@@ -1,5 +1,7 @@
 #include "alloc/helper.h"
 
+#include <sys/resource.h>
+
 #include "alloc/malloc.h"
 #include "memory/purge.h"
 #include "memory/segment.h"
@@ -7,6 +9,13 @@
 #include "state.h"
 
 enum { MIB = 1 << 20, PATIENCE_MS = 5000 };
+
+// A sanitizer needs addresses when a thread begins.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { ADDRESSES_CAN_BE_LIMITED = 0 };
+#else
+enum { ADDRESSES_CAN_BE_LIMITED = 1 };
+#endif
 
 static uint64_t naps(void) { return tsl_load_relaxed(&os_fake.calls[OS_FAKE_SLEEP]); }
 
@@ -84,6 +93,17 @@ static void starting_keeps_errno(void) {
   end_helper();
 }
 
+static void failing_to_start_keeps_errno(void) {
+  struct rlimit limit = {MIB, MIB};
+  tsl_options.helper = 1;
+  CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  errno = EDOM;
+  tsl_helper_ensure();
+  CHECK_EQ(errno, EDOM);
+  usleep(20000);
+  CHECK_EQ(naps(), 0);
+}
+
 static void a_child_starts_its_own(void) {
   tsl_options.helper = 1;
   tsl_options.purge_delay_ms = 1;
@@ -101,6 +121,7 @@ int main(void) {
   RUN(purges_at_once_when_told);
   RUN(ends_and_starts_by_option);
   RUN(starting_keeps_errno);
+  if (ADDRESSES_CAN_BE_LIMITED) RUN(failing_to_start_keeps_errno);
   RUN(a_child_starts_its_own);
   return test_status();
 }

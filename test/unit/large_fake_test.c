@@ -47,6 +47,11 @@ static bool is_filled(const char *block, size_t bytes, unsigned seed) {
   return true;
 }
 
+static void nothing_takes_a_unit(void) {
+  open_region();
+  CHECK_EQ(tsl_large_bytes(alloc(0)), TSL_UNIT_BYTES);
+}
+
 static void whole_units(void) {
   static const size_t sizes[] = {1, 64 * KIB - 1, 64 * KIB, 64 * KIB + 1, MIB + 1, 40 * MIB};
   open_region();
@@ -441,6 +446,7 @@ int main(void) {
   if (TSL_SECURE) RUN(overflows_fault);
   if (TSL_SECURE) RUN(a_guard_that_stays_is_tried_again);
   if (TSL_SECURE) RUN(what_shrinks_is_wiped);
+  RUN(nothing_takes_a_unit);
   RUN(whole_units);
   RUN(aligned);
   RUN(clean_only_when_zero);

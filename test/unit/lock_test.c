@@ -60,9 +60,27 @@ static void acquire_waits(void) {
   pthread_join(thread, NULL);
 }
 
+static void *hold(void *unused) {
+  tsl_lock_acquire(&lock);
+  return unused;
+}
+
+static void only_others_locks_are_taken_over(void) {
+  CHECK(!tsl_lock_take_over(&lock));
+  tsl_lock_acquire(&lock);
+  CHECK(!tsl_lock_take_over(&lock));
+  CHECK(!tsl_lock_try(&lock));
+  tsl_lock_release(&lock);
+  threads_run_one(hold, NULL);
+  CHECK(!tsl_lock_try(&lock));
+  CHECK(tsl_lock_take_over(&lock));
+  CHECK(tsl_lock_try(&lock));
+}
+
 int main(void) {
   RUN(one_holder);
   RUN(threads_exclude_each_other);
   RUN(acquire_waits);
+  RUN(only_others_locks_are_taken_over);
   return test_status();
 }

@@ -603,6 +603,8 @@ static void retired_cells_keep_their_counts(void) {
   CHECK_EQ(cell->freed, 5);
   CHECK_EQ(cell->granules, 20 * 3);
   CHECK_EQ(tsl_cell_out(heap->cells), 15);
+  CHECK_EQ(heap->cut_granules, 20 * 3);
+  CHECK_EQ(heap->freed_granules, 5 * 3);
   CHECK(heap->cell_end == 0 && heap->cell_next == 0 && heap->cell_start == 0);
   state_check();
   tsl_mixed_retire(heap);

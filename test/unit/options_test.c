@@ -70,6 +70,7 @@ static void sizes_take_suffixes(void) {
                {"reserve:64M", 1 << 26},
                {"reserve:33m", 33 << 20},
                {"reserve:2G", UINT64_C(2) << 30},
+               {"reserve:000000000033554432", 1 << 25},
                {"reserve:65536g", UINT64_C(1) << 46}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     check_context_set("%s", cases[i].text);
@@ -90,6 +91,7 @@ static void wrong_values_change_nothing(void) {
                                       "reserve:65537G",
                                       "reserve:17179869185G",
                                       "reserve:9999999999999999999",
+                                      "reserve:0000000000033554432",
                                       "reserve:99999999999999999G",
                                       "reserve",
                                       "cache_units:65",

@@ -29,8 +29,17 @@ static void uniform_numbers_are_uniform(void) {
   CHECK(chi_square < 118);  // 63 degrees of freedom: once in 30,000 sequences
 }
 
+// The first numbers of xorshift64* from state 1.
+static void the_sequence_is_the_known_one(void) {
+  uint64_t state = 1;
+  CHECK_EQ(tsl_random_next(&state), UINT64_C(5180492295206395165));
+  CHECK_EQ(tsl_random_next(&state), UINT64_C(12380297144915551517));
+  CHECK_EQ(tsl_random_next(&state), UINT64_C(13389498078930870103));
+}
+
 int main(void) {
   RUN(logarithms_are_right);
   RUN(uniform_numbers_are_uniform);
+  RUN(the_sequence_is_the_known_one);
   return test_status();
 }

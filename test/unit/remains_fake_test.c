@@ -83,6 +83,7 @@ static void dead_pages_of_cells_go_back(void) {
   close_epoch();
   steps(2 * DELAY_MS);
   CHECK_EQ(os_fake.purged_bytes, (14 + 15) * 4 * KIB);
+  CHECK_EQ(tsl_counts.purges, os_fake.calls[OS_FAKE_PURGE]);
   check_kept(64);
   end_rest();
 }
@@ -94,6 +95,20 @@ static void dead_pages_of_slabs_go_back(void) {
   close_epoch();
   steps(2 * DELAY_MS);
   CHECK_EQ(os_fake.purged_bytes, 4 * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
+  check_kept(512);
+  end_rest();
+}
+
+static void a_slab_that_is_half_dead_gives_pages_back(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 128);
+  for (unsigned i = 64; i < block_count; i++) {
+    free_as(heap, blocks[i]);
+    blocks[i] = NULL;
+  }
+  close_epoch();
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, TSL_UNIT_BYTES / 2);
   check_kept(512);
   end_rest();
 }
@@ -279,6 +294,7 @@ static void what_slabs_keep_is_whole(void) {
 int main(void) {
   RUN_UNLESS_SECURE(dead_pages_of_cells_go_back);
   RUN_UNLESS_SECURE(dead_pages_of_slabs_go_back);
+  RUN_UNLESS_SECURE(a_slab_that_is_half_dead_gives_pages_back);
   RUN_UNLESS_SECURE(blocks_across_pages_keep_both);
   RUN_UNLESS_SECURE(nothing_goes_back_before_the_delay);
   RUN_UNLESS_SECURE(goes_back_once);

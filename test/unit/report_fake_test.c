@@ -114,6 +114,20 @@ static void what_was_there_is_told(void) {
   CHECK_EQ(row->id, 0);
 }
 
+static void epochs_that_hold_memory_are_told(void) {
+  open_homes();
+  tsl_options.stats = 0;
+  tslab_epoch first = epochs_open(), last = epochs_open();
+  epochs_alloc(first, 100);
+  epochs_alloc(last, 5000);
+  tsl_options.stats = 1;
+  tsl_report_start();
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(first));
+  CHECK_EQ(row->held_bytes, tsl_epoch_at(tsl_epoch_slot(first))->held_bytes);
+  row = TSL_ROW(epochs, tsl_epoch_slot(last));
+  CHECK_EQ(row->held_bytes, tsl_epoch_at(tsl_epoch_slot(last))->held_bytes);
+}
+
 static void classes_are_told(void) {
   open_homes();
   tsl_report_start();
@@ -254,6 +268,8 @@ static void threads_are_told(void) {
   tsl_fast_free(alloc(64));
   tsl_heap_rest_all(mine);
   CHECK_GE(mine->unit_count, 1);
+  tsl_report_heap(mine);
+  CHECK_EQ(row->cached_units, mine->unit_count);
   be(&tsl_heap_empty);
   tsl_heap_pool(mine);
   CHECK_EQ(row->thread, 0);
@@ -304,6 +320,34 @@ static void a_scope_in_which_nothing_happens_is_not_told(void) {
   alloc(100);
   CHECK(tsl_report_is_due(tsl_heap_current));
   epochs_leave(&scope);
+}
+
+static void nor_is_one_behind_a_scope_that_freed(void) {
+  open_homes();
+  tslab_scope scope;
+  tslab_epoch epoch = epochs_open();
+  epochs_enter(&scope, epoch);
+  void *block = alloc(100);
+  alloc(100);
+  tsl_fast_free(block);
+  epochs_leave(&scope);
+  epochs_enter(&scope, epoch);
+  CHECK(!tsl_report_is_due(tsl_heap_current));
+  epochs_leave(&scope);
+}
+
+static void scopes_end_with_their_thread(void) {
+  open_homes();
+  tslab_scope outer, inner;
+  tslab_epoch epoch = epochs_open();
+  epochs_enter(&outer, epoch);
+  epochs_enter(&inner, epoch);
+  alloc(100);
+  tsl_report_heap(tsl_heap_current);
+  const struct tsl_heaps_row *row = TSL_ROW(heaps, tsl_heap_current->number);
+  CHECK_EQ(row->scopes, 2);
+  tsl_scope_leave_all(mine);
+  CHECK_EQ(row->scopes, 0);
 }
 
 // Its first cell may be the one that the thread's last part had, cut as far.
@@ -504,6 +548,7 @@ int main(void) {
   RUN(a_refusal_is_final_and_harmless);
   RUN(rows_that_come_late_are_taken);
   RUN(what_was_there_is_told);
+  RUN(epochs_that_hold_memory_are_told);
   RUN(classes_are_told);
   RUN(the_process_is_told);
   RUN(large_blocks_are_told_at_once);
@@ -519,6 +564,8 @@ int main(void) {
   RUN(a_home_from_the_pool_is_its_new_threads);
   RUN(a_part_like_the_last_one_is_told);
   RUN(a_scope_in_which_nothing_happens_is_not_told);
+  RUN_UNLESS_SECURE(nor_is_one_behind_a_scope_that_freed);
+  RUN(scopes_end_with_their_thread);
   RUN(gaps_are_nobodys);
   RUN(large_blocks_are_told);
   RUN(a_child_of_fork_tells_of_itself);

@@ -248,6 +248,16 @@ static void sites_are_told_apart(void) {
   CHECK_EQ(((struct tsl_sites_row *)TSL_ROW(sites, 3))->depth, 0);
 }
 
+static void what_the_unwinder_allocates_is_not_unwound(void) {
+  open_homes(MEAN);
+  mine->unwinding = true;
+  blocks[0] = one_way();
+  mine->unwinding = false;
+  const struct tsl_sites_row *site = TSL_ROW(sites, 1);
+  CHECK_EQ(site->allocations, 1);
+  CHECK_NE(site->depth, 1);
+}
+
 // Frees by another thread, and their memory.
 static void strangers_end_samples(void) {
   enum { COUNT = 20000, BYTES = 512 };
@@ -359,6 +369,13 @@ static void without_rows_samples_are_lost_and_counted(void) {
   free_all(4000, 1024);
   os_fake_recover();
   epochs_check_all_free();
+}
+
+static void behind_the_last_row_samples_are_lost(void) {
+  open_homes(4096);
+  for (unsigned i = 0; i < MOST * 7 / 4; i++) CHECK(tsl_fast_malloc(4096) != NULL);
+  CHECK_GE(process()->samples_lost, 1);
+  CHECK_EQ(process()->samples_taken, TSL_MOST_SAMPLES - 1);
 }
 
 static void a_child_begins_anew(void) {
@@ -502,6 +519,19 @@ static void be_busy(uint64_t sample_rate) {
 }
 
 // What was busy and is not any more is sampled point by point again.
+// In 333 ms one point is reached, and three samples a second allow 0.999 of one.
+static void what_a_sample_stands_for_is_rounded_up(void) {
+  open_homes(MEAN);
+  tsl_options.sample_rate = 3;
+  struct tsl_store *store = mine->store;
+  store->points = 1;
+  store->points_since_ms = os_fake.now_ms;
+  os_fake.now_ms += 333;
+  tsl_sample_look(mine);
+  CHECK_EQ(store->sample_times, 2);
+  CHECK_EQ(store->points, 0);
+}
+
 static void a_bound_ends_with_its_cause(void) {
   be_busy(1000);
   CHECK_LE(8, mine->store->sample_times);
@@ -532,6 +562,7 @@ int main(void) {
   RUN_UNLESS_SECURE(large_blocks_are_sampled);
   RUN_UNLESS_SECURE(a_sample_tells_of_its_block);
   RUN_UNLESS_SECURE(sites_are_told_apart);
+  RUN_UNLESS_SECURE(what_the_unwinder_allocates_is_not_unwound);
   RUN_UNLESS_SECURE(strangers_end_samples);
   RUN_UNLESS_SECURE(looks_give_cells_back);
   RUN_UNLESS_SECURE(a_scope_does_not_matter);
@@ -539,6 +570,7 @@ int main(void) {
   RUN_UNLESS_SECURE(a_second_free_is_told);
   RUN_UNLESS_SECURE(the_file_can_ask);
   RUN_UNLESS_SECURE(without_rows_samples_are_lost_and_counted);
+  RUN_UNLESS_SECURE(behind_the_last_row_samples_are_lost);
   RUN_UNLESS_SECURE(a_child_begins_anew);
   RUN_UNLESS_SECURE(limits_hold);
   if (TSL_SECURE) RUN(the_secure_build_samples_nothing);
@@ -549,6 +581,7 @@ int main(void) {
   RUN_UNLESS_SECURE(samples_of_large_blocks_are_bounded);
   RUN_UNLESS_SECURE(sums_of_bounded_samples_of_dense_points_are_right);
   RUN_UNLESS_SECURE(sums_of_bounded_samples_of_denser_points_are_right);
+  RUN_UNLESS_SECURE(what_a_sample_stands_for_is_rounded_up);
   RUN_UNLESS_SECURE(a_bound_ends_with_its_cause);
   RUN_UNLESS_SECURE(no_bound_when_none_is_wanted);
   return test_status();

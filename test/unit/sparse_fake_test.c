@@ -56,6 +56,16 @@ static void dead_pages_go_back(void) {
   check_kept(128);
 }
 
+static void the_last_block_keeps_its_page(void) {
+  open_home();
+  for (unsigned i = 0; i < BLOCKS; i++)
+    if (i % 128 != 127) tsl_fast_free(blocks[i]);
+  tsl_heap_rest_all(home);
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
+  for (unsigned i = 127; i < BLOCKS; i += 128) CHECK_EQ(blocks[i][0], 0x5a);
+}
+
 static void nothing_goes_back_before_the_delay(void) {
   open_home();
   free_but(128);
@@ -136,8 +146,21 @@ static void tells_of_more(void) {
   CHECK(!tsl_sparse_step(home));
 }
 
+// Also between two rounds, and far from the one slab that waits.
+static void one_slab_is_waited_for(void) {
+  open_home();
+  for (unsigned i = 1; i < 128; i++) tsl_fast_free(blocks[i]);
+  tsl_heap_rest_all(home);
+  steps(10);
+  for (unsigned ms = 0; ms < DELAY_MS / 2; ms++) {
+    os_fake.now_ms++;
+    CHECK(tsl_sparse_step(home));
+  }
+}
+
 int main(void) {
   RUN_UNLESS_SECURE(dead_pages_go_back);
+  RUN_UNLESS_SECURE(the_last_block_keeps_its_page);
   RUN_UNLESS_SECURE(nothing_goes_back_before_the_delay);
   RUN_UNLESS_SECURE(dense_slabs_stay);
   RUN_UNLESS_SECURE(pages_with_blocks_stay);
@@ -146,5 +169,6 @@ int main(void) {
   RUN_UNLESS_SECURE(refused_purges_lose_nothing);
   RUN_UNLESS_SECURE(a_late_step_is_bounded);
   RUN_UNLESS_SECURE(tells_of_more);
+  RUN_UNLESS_SECURE(one_slab_is_waited_for);
   return test_status();
 }

@@ -1,6 +1,7 @@
 #include "epoch/tally.h"
 
 #include "alloc/malloc.h"
+#include "base/options.h"
 #include "epoch/mixed.h"
 #include "epoch/remote.h"
 #include "epoch/report.h"
@@ -71,6 +72,18 @@ static void rest_is_not_a_return(void) {
   free_last(100);
   tsl_heap_rest_all(mine);
   CHECK_EQ(tsl_heap_hot_blocks(mine, takes_class(64)), 0);
+  CHECK_EQ(tsl_tally_returned(tally_of(mine, 64)), 0);
+}
+
+// A sample ends its handful early; nobody freed what goes back.
+static void what_a_sample_puts_back_is_not_returned(void) {
+  tsl_options.sample_bytes = 16384;
+  open_homes();
+  os_fake.now_ms++;
+  tsl_report_tick(mine);
+  tsl_heap_follow_samples(mine);
+  alloc_many(64, COUNT);
+  CHECK_GE(tally_of(mine, 64)->refills, (COUNT + 63) / 64 + 1);
   CHECK_EQ(tsl_tally_returned(tally_of(mine, 64)), 0);
 }
 
@@ -203,6 +216,7 @@ int main(void) {
   RUN(what_others_free_is_not_returned);
   RUN_UNLESS_SECURE(parts_leave_what_they_counted_in_cells);
   RUN_UNLESS_SECURE(rest_is_not_a_return);
+  RUN_UNLESS_SECURE(what_a_sample_puts_back_is_not_returned);
   RUN_UNLESS_SECURE(parts_leave_what_they_counted_in_slabs);
   RUN(without_a_home_the_parts_own_one_counts);
   RUN_UNLESS_SECURE(an_empty_cell_that_is_cut_anew_counts);

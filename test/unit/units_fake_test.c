@@ -211,6 +211,16 @@ static void runs_across_segments(void) {
   state_check_segments();
 }
 
+static void runs_across_segments_may_begin_with_the_last_unit(void) {
+  open_region(LARGE / 2);
+  while (tsl_region_grow(1)) continue;
+  size_t end = (first_segment() + 2) * SEGMENT;
+  take_all_open();
+  tsl_units_give((tsl_unit)end - 1, 600);
+  CHECK_EQ(take(600, 1), end - 1);
+  state_check_segments();
+}
+
 // The system is asked once for all of a large want, so that it can refuse.
 static void large_wants_grow_in_one_step(void) {
   open_region(LARGE);
@@ -463,6 +473,7 @@ int main(void) {
   RUN(segments_tried_in_vain_stay_clean);
   RUN(refused_growth);
   RUN(runs_across_segments);
+  RUN(runs_across_segments_may_begin_with_the_last_unit);
   RUN(large_wants_grow_in_one_step);
   RUN(take_at);
   RUN(take_at_needs_open_units);
