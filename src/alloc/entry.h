@@ -7,8 +7,8 @@
 #include "alloc/malloc.h"
 #include "alloc/realloc.h"
 
-// A free that also says the size: the secure build compares it with what the block could have been
-// asked for.
+// A free that also says the size: the secure build compares it with what the block was asked for,
+// or, above 32 KiB, could have been.
 TSL_ALWAYS_INLINE void tsl_fast_free_sized(void *block, size_t bytes) {
   if (TSL_SECURE) tsl_check_size(block, bytes);
   tsl_fast_free(block);

@@ -10,6 +10,7 @@
 static void look_at_last(struct tsl_heap *home) {
   const void *block = home->store->handed;
   uint32_t entry = block == NULL ? UINT32_MAX : tsl_map_lookup(block) ^ home->tag;
+  entry &= ~(uint32_t)TSL_CODE_VISITED;
   unsigned class = entry / 2;
   if (entry >= TSL_CODES || tsl_slab_place(class, block).index < 0) return;
   if (tsl_likely(!tsl_canary_is_damaged(block, class))) return;
@@ -35,9 +36,17 @@ void *tsl_guarded_malloc(size_t bytes) {
   return tsl_guard(tsl_malloc_class(class), class, bytes);
 }
 
+// Only a thread itself changes a canary that its look_at_last may be reading: for others the blocks
+// of its home heap move.
+static bool is_anothers(const void *block) {
+  uint32_t owner = tsl_map_lookup(block) >> TSL_CODE_BITS;
+  return owner != tsl_heap_current->home->number && tsl_heap_is_home(owner);
+}
+
 // A block keeps its place as in other builds; whatever the program wrote behind it is told.
 bool tsl_guarded_resize(void *block, size_t bytes) {
   unsigned class = tsl_entry_code(tsl_map_lookup(block)) / 2;
+  if (is_anothers(block)) return false;
   size_t room = tsl_sizeclasses[class].bytes;
   if (bytes > room - TSL_CANARY_BYTES) return false;
   if (bytes < room / 2 && tsl_sizeclass_of(bytes + TSL_CANARY_BYTES) != class) return false;

@@ -184,7 +184,7 @@ static void heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   }
 }
 
-// What others free from here on makes it a visited one again.
+// The next block that arrives makes it a visited one again; one that waits in a gather does not.
 static void slab_end_visit(const struct tsl_slab *slab) {
   uint32_t *entry = tsl_map_entry(tsl_slab_unit(slab));
   uint32_t visited = tsl_load_relaxed(entry);

@@ -7,8 +7,8 @@
 //
 //  H1  everything but [remote] fields belongs to the home heap's thread; a pooled home heap belongs
 //      to whoever claimed it, a heap that is being sealed to whoever claimed that
-//  H2  each block that is not live is in one place: on a bin, in a stock, in a gather, in a bit of
-//      its slab
+//  H2  each block that is not live is in one place: on a bin, in a stock, in a gather, in the
+//      quarantine, in a bit of its slab
 //  H3  above TSL_TINY_LIMIT a home heap's bin may hold blocks of other home heaps' slabs, which go
 //      back there when they leave it
 //  H4  a slab is on its stock's list exactly when it is `listed`; every listed slab has a bit in

@@ -55,7 +55,7 @@ static uint32_t label_add(const struct label *label) {
 uint32_t tsl_label_intern(const char *text, size_t length) {
   struct label label = {{0}};
   memcpy(label.words, text, length);
-  // Another text may have come to a place that was empty.
+  // Another thread may have put another text in the place that was found empty.
   uint32_t number = tsl_load_acquire(find_place(&label));  // pairs: label
   bool is_known = number != 0 && labels_equal(&labels[number], &label);
   return is_known ? number : label_add(&label);

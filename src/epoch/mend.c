@@ -44,6 +44,7 @@ void tsl_heap_mend(struct tsl_heap *heap) {
     tsl_tally_forget_out(&heap->store->tallies[class], class);
   }
   tsl_quarantine_recount(heap);
+  heap->store->handed = NULL;  // its thread may have been wiping it
   for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
     slab_mend(heap, tsl_slab_at(unit));
 }

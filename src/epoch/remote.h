@@ -1,7 +1,7 @@
 // remote: frees by threads that the block's heap does not belong to. Each is one atomic operation
-// on the slab's word; blocks that come home in a row share one. The first one to a slab up to
-// TSL_TINY_LIMIT says so in the map (TSL_CODE_VISITED), so that the owner, who frees no block twice
-// that waits here, needs no look at the slab otherwise.
+// on the slab's word; blocks that come home in a row share one. The first block that arrives in a
+// home heap's slab, up to TSL_TINY_LIMIT, sets TSL_CODE_VISITED in the map. While it is set, the
+// owner's frees there are compared with what others freed.
 #pragma once
 
 #include "epoch/heap.h"

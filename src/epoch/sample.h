@@ -44,7 +44,7 @@ TSL_HIDDEN void tsl_sample_follow(void);
 TSL_HIDDEN void tsl_sample_look(struct tsl_heap *home);
 
 // Draws the heap's points anew when what each stands for has changed: all that are still to come
-// stand for the same number. Behind a point that was reached, so that it is not thrown away. Owner
+// stand for the same number. After a point that was reached has been used, or it is lost. Owner
 // only.
 TSL_HIDDEN void tsl_sample_follow_times(struct tsl_heap *heap);
 

@@ -63,9 +63,10 @@ static void span_give(uint32_t span_pieces, size_t first, size_t units) {
 
 // What is free is zero in the secure build.
 static void units_wipe(size_t first, size_t units) {
+  if (!TSL_SECURE) return;
   void *start = (void *)tsl_unit_address(first);
   size_t bytes = units << TSL_UNIT_LOG2;
-  if (TSL_SECURE && !tsl_os_purge(start, bytes)) memset(start, 0, bytes);
+  if (!tsl_os_purge(start, bytes)) memset(start, 0, bytes);
 }
 
 // Gives back a place that nobody uses, or keeps it while its guard stays.

@@ -43,16 +43,24 @@ TSL_HIDDEN bool tsl_canary_take(const void *block);
 // memory must stay readable.
 TSL_HIDDEN bool tsl_canary_is_damaged(const void *block, unsigned class);
 
+// The byte of K1.
+TSL_ALWAYS_INLINE unsigned tsl_canary_low(const void *block) {
+  return TSL_SECURE ? tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) : 0;
+}
+TSL_ALWAYS_INLINE bool tsl_canary_low_is_size(unsigned low) { return low - 1 < TSL_CANARY_MOST; }
+
 TSL_ALWAYS_INLINE bool tsl_canary_has(const void *block) {
-  unsigned low = TSL_SECURE ? tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) : 0;
-  return low - 1 < TSL_CANARY_MOST;
+  return tsl_canary_low_is_size(tsl_canary_low(block));
 }
 
-// The size that a block with a canary was asked for.
-TSL_ALWAYS_INLINE size_t tsl_canary_bytes(const void *block, unsigned class) {
+// The size that a block with that byte was asked for.
+TSL_ALWAYS_INLINE size_t tsl_canary_bytes_of(const void *block, unsigned class, unsigned low) {
   const uint8_t *granule = tsl_granule_at((uintptr_t)block);
   size_t high = class == TSL_CLASS_OF_16 ? 0 : tsl_load_relaxed(granule + 1);
-  return (high << TSL_CANARY_LOW_BITS) + tsl_load_relaxed(granule) - 1;
+  return (high << TSL_CANARY_LOW_BITS) + low - 1;
+}
+TSL_ALWAYS_INLINE size_t tsl_canary_bytes(const void *block, unsigned class) {
+  return tsl_canary_bytes_of(block, class, tsl_canary_low(block));
 }
 
 // What the program may use of any live block of a slab.

@@ -100,8 +100,7 @@ TSL_HIDDEN void tsl_slab_clear_remote(struct tsl_slab *slab);
 // then it goes on as a slab.
 TSL_HIDDEN bool tsl_slab_close(struct tsl_slab *slab);
 
-// Makes the memory of a slab zero whose blocks end with it, and forgets their canaries. In the
-// secure build only.
+// Makes the memory of a slab zero whose blocks end with it. In the secure build only.
 TSL_HIDDEN void tsl_slab_wipe(struct tsl_slab *slab);
 
 // Takes the free blocks of one word out of a slab with room.

@@ -10,8 +10,9 @@
 #include <tslab.h>
 
 #include "shadow.h"
+#include "stale.h"
 
-enum { WORKERS = 4, KEPT = 60, LIVE = 40, CHILD_SECONDS = 20, SIZE_LOG2 = 14, STALE_TRIES = 1000 };
+enum { WORKERS = 4, KEPT = 60, LIVE = 40, CHILD_SECONDS = 20, SIZE_LOG2 = 14 };
 
 // A fork of a sanitizer's shadow memory takes its time.
 #if defined(__SANITIZE_ADDRESS__)
@@ -37,18 +38,6 @@ static tslab_epoch epoch_open(struct random *random) {
   tslab_epoch epoch = tslab_epoch_open("fork", &options);
   CHECK_THAT(epoch != TSLAB_NO_EPOCH, "errno %d", errno);
   return epoch;
-}
-
-// Another thread may just be giving dead pages of the epoch back: it ends when that is done.
-static void stale_check(tslab_epoch epoch) {
-  tslab_epoch_stats stats = {.size = sizeof stats};
-  int error = tslab_epoch_get_stats(epoch, &stats);
-  for (int i = 0; i < STALE_TRIES && error != ESTALE; i++) {
-    usleep(1000);
-    error = tslab_epoch_get_stats(epoch, &stats);
-  }
-  CHECK_THAT(error == ESTALE, "state %d, %zu objects, %zu bytes held, %u threads, %u children",
-             (int)stats.state, stats.live_objects, stats.held_bytes, stats.threads, stats.children);
 }
 
 static void block_make(struct shadow *block, struct random *random) {

@@ -12,6 +12,7 @@
 #include <tslab.h>
 
 #include "shadow.h"
+#include "stale.h"
 
 enum {
   DESKS = 16,
@@ -110,13 +111,6 @@ static void answer_check(const struct place *place, int before, int error) {
     CHECK_THAT(error == 0 || (error == ENOMEM && is_limited(place)), "error %d", error);
 }
 
-static void stale_check(const struct place *place) {
-  tslab_epoch_stats stats = {.size = sizeof stats};
-  int error = tslab_epoch_get_stats(place->id, &stats);
-  CHECK_THAT(error == ESTALE, "state %d, %zu objects, %zu bytes held, %u threads, %u children",
-             (int)stats.state, stats.live_objects, stats.held_bytes, stats.threads, stats.children);
-}
-
 static void limit_told(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
                        size_t wanted_bytes, void *context) {
   (void)epoch, (void)limit, (void)held_bytes, (void)context;
@@ -173,7 +167,7 @@ static void open_one(struct desk *desk) {
   struct place *place = place_choose(&desk->random), *parent = place_choose(&desk->random);
   if (place == &places[0] || place == parent || !gate_take(place)) return;
   if (is_drained(place)) {
-    stale_check(place);
+    stale_check(place->id);
     CHECK_EQ(place->deferred, place->deferred_runs);
     place->state = GONE;
     place->parent = 0;
@@ -395,7 +389,7 @@ static void release_family(struct place **family, int count) {
   int error = tslab_epoch_release(parent->id);
   CHECK_THAT((error == 0 && !drained) || (error == ESTALE && is_empty), "error %d", error);
   for (int i = 0; i < count; i++) {
-    stale_check(family[i]);
+    stale_check(family[i]->id);
     CHECK_EQ(family[i]->deferred, family[i]->deferred_runs);
     family[i]->state = GONE;
     family[i]->parent = 0;
@@ -434,7 +428,7 @@ static void inspect(struct desk *desk) {
   struct place *place = place_choose(&desk->random);
   if (place == &places[0] || !gate_take(place)) return;
   if (is_drained(place))
-    stale_check(place);
+    stale_check(place->id);
   else if (place->state != GONE && !(place->state == CLOSED && place->live == 0))
     inspect_alone(place, random_next(&desk->random) & 1);
   atomic_fetch_add(&inspections, 1);
@@ -517,7 +511,7 @@ static void end_check(void) {
   for (int i = 0; i < MAILBOXES; i++) drop(&mailboxes[i].block);
   for (int i = 0; i < PLACES; i++)
     CHECK_THAT(places[i].live == 0 || places[i].state == GONE, "%d", i);
-  for (int i = 1; i < PLACES; i++) stale_check(&places[i]);
+  for (int i = 1; i < PLACES; i++) stale_check(places[i].id);
   tslab_epochs_each(epoch_see, NULL);
   check_print(
       "%lu epochs, %lu closed, %lu released, %lu inspected, %lu refusals, %lu limits told\n", opens,

@@ -63,7 +63,21 @@ static void earlier_sizes_are_forgotten(void) {
   state_check();
 }
 
+// The owner may be reading the canary at that moment.
+static void others_move_what_they_resize(void) {
+  char *block = tsl_fast_malloc(100);
+  memset(block, 0x5a, 100);
+  struct tsl_heap *mine = tsl_heap_current;
+  tsl_heap_current = tsl_heap_take();
+  char *moved = tsl_realloc(block, 90);
+  CHECK(moved != block && moved[89] == 0x5a);
+  CHECK(tsl_realloc(moved, 80) == moved);
+  tsl_heap_current = mine;
+  state_check();
+}
+
 int main(void) {
+  RUN(others_move_what_they_resize);
   RUN(earlier_sizes_are_forgotten);
   RUN(overflows_are_reported);
   RUN(what_is_usable_may_be_written);

@@ -18,7 +18,7 @@ static inline size_t takes(size_t bytes) {
 
 // What a live block takes.
 static inline size_t takes_of(const void *block) {
+  if (!TSL_SECURE) return tsl_usable(block);
   unsigned code = tsl_entry_code(tsl_map_lookup(block));
-  if (TSL_SECURE && code < TSL_CODES) return tsl_sizeclasses[code / 2].bytes;
-  return tsl_usable(block);
+  return code < TSL_CODES ? tsl_sizeclasses[code / 2].bytes : tsl_usable(block);
 }
