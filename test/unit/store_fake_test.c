@@ -12,7 +12,7 @@ static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
 static void homes_are_whole(void) {
   open_heaps();
   struct tsl_heap *third = tsl_heap_add(NULL);
-  CHECK(third != NULL && third->home == third && tsl_heap_has_store(third));
+  CHECK(third->home == third && tsl_heap_has_store(third));
   CHECK(tsl_heap_at(third->number) == third);
   CHECK_EQ(third->tag, third->number << TSL_CODE_BITS);
   for (unsigned class = 0; class < TSL_BINS; class ++) CHECK(tsl_bin_valid(third, class));
