@@ -15,8 +15,9 @@ static uintptr_t slab_end(const struct tsl_slab *slab) {
 
 // What canaries kept there was of other blocks.
 static void granules_clear(const struct tsl_slab *slab) {
+  if (!TSL_SECURE) return;
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
-  if (TSL_SECURE) memset(tsl_granule_at(start), 0, (slab_end(slab) - start) >> TSL_GRANULE_LOG2);
+  memset(tsl_granule_at(start), 0, (slab_end(slab) - start) >> TSL_GRANULE_LOG2);
 }
 
 struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
