@@ -110,16 +110,6 @@ void *tsl_bin_pop(struct tsl_heap *heap, unsigned class) {
   return block;
 }
 
-bool tsl_bin_has(const struct tsl_heap *heap, unsigned class, const void *block) {
-  const struct tsl_free_block *at = heap->bins[class].head;
-  for (unsigned left = tsl_bin_limit(class); left != 0 && at != &tsl_bin_end; left--) {
-    if (at == block) return true;
-    if (!is_followed(at, class)) return false;
-    at = next_of(at);
-  }
-  return false;
-}
-
 // A free of a block that was never handed out.
 static void bin_check_head(struct tsl_heap *heap, unsigned class) {
   tsl_bin_check(heap, class);

@@ -65,9 +65,6 @@ TSL_HIDDEN bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block)
 // Takes the block that was freed last off the bin; NULL when it is empty.
 TSL_HIDDEN void *tsl_bin_pop(struct tsl_heap *heap, unsigned class);
 
-// Whether a block is on the bin: follows its links.
-TSL_HIDDEN bool tsl_bin_has(const struct tsl_heap *heap, unsigned class, const void *block);
-
 // Reports a head that was written to or freed twice, and gives it up, with all that follows when
 // its link is lost. Afterwards the head is whole or the bin empty.
 TSL_HIDDEN void tsl_bin_check(struct tsl_heap *heap, unsigned class);

@@ -208,8 +208,8 @@ TSL_HIDDEN void *tsl_heap_refill(struct tsl_heap *heap, unsigned class);
 // Puts a block of the heap back in its slab. Owner only.
 TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block);
 
-// The same for a block whose bin seemed full when one was taken from its `room`, or knows the block
-// already.
+// The same for a block whose bin seemed full when one was taken from its `room`, or has the block
+// as its head already.
 TSL_HIDDEN void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code);
 
 // The same for a block of a home heap's slab to which others freed since the owner collected there:

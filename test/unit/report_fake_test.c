@@ -291,13 +291,19 @@ static void a_home_from_the_pool_is_its_new_threads(void) {
   CHECK_EQ(row->state, 1);
 }
 
-static void scopes_are_told_when_they_are_left_and_when_their_epoch_ends(void) {
+// An epoch in which the thread has two scopes and a block.
+static tslab_epoch enter_twice(tslab_scope *outer, tslab_scope *inner) {
   open_homes();
-  tslab_scope outer, inner;
   tslab_epoch epoch = epochs_open();
-  epochs_enter(&outer, epoch);
-  epochs_enter(&inner, epoch);
+  epochs_enter(outer, epoch);
+  epochs_enter(inner, epoch);
   alloc(100);
+  return epoch;
+}
+
+static void scopes_are_told_when_they_are_left_and_when_their_epoch_ends(void) {
+  tslab_scope outer, inner;
+  tslab_epoch epoch = enter_twice(&outer, &inner);
   const struct tsl_heaps_row *row = TSL_ROW(heaps, tsl_heap_current->number);
   epochs_leave(&inner);
   CHECK_EQ(row->scopes, 1);
@@ -337,12 +343,8 @@ static void nor_is_one_behind_a_scope_that_freed(void) {
 }
 
 static void scopes_end_with_their_thread(void) {
-  open_homes();
   tslab_scope outer, inner;
-  tslab_epoch epoch = epochs_open();
-  epochs_enter(&outer, epoch);
-  epochs_enter(&inner, epoch);
-  alloc(100);
+  (void)enter_twice(&outer, &inner);
   tsl_report_heap(tsl_heap_current);
   const struct tsl_heaps_row *row = TSL_ROW(heaps, tsl_heap_current->number);
   CHECK_EQ(row->scopes, 2);
