@@ -5,7 +5,8 @@ TEST_PRESETS := release debug2 secure asan tsan clang musl aarch64
 
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
-.PHONY: build test soak demo bench bench-quick mutants lint format clean help
+.PHONY: build test packages site soak demo recipes pictures \
+  bench bench-quick mutants lint format clean help
 
 build: ## Build the libraries into build/lib
 	@tools/bootstrap build
@@ -35,6 +36,17 @@ demo: ## Redis on tslab and on its peers, memory with and without epochs, a leak
 	@tools/tslab/build
 	@python3 tools/demo.py
 
+recipes: ## Servers on tslab and on its peers, from the commands of docs/recipes: its tables
+	@tools/bootstrap build recipes runner
+	@tools/build release libraries
+	@.venv/bin/python bench/recipes.py
+
+pictures: ## The pictures of README.md: memory with and without epochs, the live page
+	@tools/bootstrap build demo page-test runner
+	@tools/build release libraries lifetime_mix synthetic_bench
+	@tools/tslab/build
+	@.venv/bin/python tools/pictures.py
+
 bench: ## Measure tslab beside its peers: every table, the charts, docs/results.md
 	@tools/bootstrap build bench runner
 	@tools/build release libraries bench/all
@@ -45,10 +57,18 @@ bench-quick: ## The same with small runs, into build/bench-quick
 	@tools/build release libraries bench/all
 	@bench/run_all.sh --quick
 
-soak: ## Fork 100,000 times in the middle of everything, and behind each instruction
+packages: ## The Debian packages, into build/packages, and Conan's: built, linted, installed, used
+	@tools/bootstrap build command packages
+	@tools/packages
+
+soak: ## Fork 100,000 times, and behind each instruction; serve 2,000,000 requests
 	@tools/bootstrap build
-	@tools/build release libraries stress_fork_anywhere fork_steps_test
+	@tools/build release libraries stress_fork_anywhere fork_steps_test example_server
 	@tools/soak
+
+site: ## The documentation site, into build/site
+	@tools/bootstrap lint
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --quiet
 
 mutants: ## Change the sources in many places, one at a time: the tests must notice
 	@tools/bootstrap build lint

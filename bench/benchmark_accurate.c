@@ -30,6 +30,9 @@ typedef struct latencies {
 } latencies;
 
 typedef struct accurate {
+  const char *csv_path;
+  const char *waste_path;
+  const char *hgrm_path;
   uint64_t blocks;
   uint64_t operations;
   uint64_t resident_bytes;
@@ -155,68 +158,90 @@ static void tail_print(const tail *t) {
   printf("dominant cause of the tail: %s\n", tail_cause(t));
 }
 
-static void accurate_report(const accurate *a, const waste *w, double ns_per_tick) {
-  double overhead = ((double)a->resident_bytes / (double)(a->blocks * BYTES) - 1) * 100;
-  double floor_ns = (double)ticks_floor() * ns_per_tick;
-  report_open("benchmark_accurate");
+static double overhead_pct(const accurate *a) {
+  return ((double)a->resident_bytes / (double)(a->blocks * BYTES) - 1) * 100;
+}
+
+static void memory_report(const accurate *a) {
   report_count("blocks", a->blocks);
   report_count("operations", a->operations);
   report_count("bytes", BYTES);
   report_count("resident_bytes", a->resident_bytes);
-  report_real("overhead_pct", overhead);
-  report_real("floor_ns", floor_ns);
+  report_real("overhead_pct", overhead_pct(a));
+}
+
+static void probes_report(const accurate *a, double ns_per_tick) {
   probe_report("malloc", &a->fresh.mallocs, ns_per_tick);
   probe_report("free", &a->fresh.frees, ns_per_tick);
   probe_report("warm_malloc", &a->warm.mallocs, ns_per_tick);
   probe_report("warm_free", &a->warm.frees, ns_per_tick);
   report_count("faults", a->fresh.faults);
   report_count("warm_faults", a->warm.faults);
-  report_count("malloc_faults", a->tail.faults);
-  report_count("slow", a->tail.slow);
-  report_count("slow_faulted", a->tail.faulted);
-  report_count("slow_switched", a->tail.switched);
-  report_count("slow_neither", a->tail.neither);
+}
+
+static void tail_report(const tail *t) {
+  report_count("malloc_faults", t->faults);
+  report_count("slow", t->slow);
+  report_count("slow_faulted", t->faulted);
+  report_count("slow_switched", t->switched);
+  report_count("slow_neither", t->neither);
+}
+
+static void accurate_report(const accurate *a, const waste *w, double ns_per_tick) {
+  double floor_ns = (double)ticks_floor() * ns_per_tick;
+  report_open("benchmark_accurate");
+  memory_report(a);
+  report_real("floor_ns", floor_ns);
+  probes_report(a, ns_per_tick);
+  tail_report(&a->tail);
   report_real("efficiency_mean_pct", w->efficiency_mean_pct);
   report_real("efficiency_least_pct", w->efficiency_least_pct);
   report_close(
       "%u B: %.2f %% resident over the payload; malloc p99.9 %.0f ns in fresh memory, timer floor "
       "%.0f ns included; in warm memory malloc p50 %.1f, free p50 %.1f ns; rounding wastes %.1f %%",
-      BYTES, overhead, latency_ns(&a->fresh.mallocs.singles, 0.999, ns_per_tick), floor_ns,
+      BYTES, overhead_pct(a), latency_ns(&a->fresh.mallocs.singles, 0.999, ns_per_tick), floor_ns,
       probe_batch_p50_ns(&a->warm.mallocs, ns_per_tick),
       probe_batch_p50_ns(&a->warm.frees, ns_per_tick), 100 - w->efficiency_mean_pct);
   tail_print(&a->tail);
 }
 
-int main(int argc, char **argv) {
+static void accurate_write(const accurate *a, const waste *w, double ns_per_tick) {
+  if (a->csv_path != NULL) {
+    latency_write(a, a->csv_path, ns_per_tick);
+  }
+  if (a->waste_path != NULL) {
+    waste_write(w, a->waste_path);
+  }
+  if (a->hgrm_path != NULL) {
+    hgrm_write_all(a, a->hgrm_path, ns_per_tick);
+  }
+}
+
+static accurate *accurate_take(int argc, char **argv) {
   args arguments = args_open(argc, argv,
                              "benchmark_accurate [--csv FILE] [--fragmentation FILE] [--hgrm FILE] "
                              "[--blocks N] [--operations N]");
-  const char *csv_path = output_take(&arguments, "--csv");
-  const char *waste_path = output_take(&arguments, "--fragmentation");
-  const char *hgrm_path = output_take(&arguments, "--hgrm");
   accurate *a = memory_share(sizeof *a);
+  a->csv_path = output_take(&arguments, "--csv");
+  a->waste_path = output_take(&arguments, "--fragmentation");
+  a->hgrm_path = output_take(&arguments, "--hgrm");
   a->blocks = args_take_number(&arguments, "--blocks", 2000000);
   a->operations = args_take_number(&arguments, "--operations", 1000000);
   args_end(&arguments, 0);
   if (a->operations < PROBE_BATCH) {
     args_refuse(&arguments, "--operations wants at least one batch", "64");
   }
+  return a;
+}
 
+int main(int argc, char **argv) {
+  accurate *a = accurate_take(argc, argv);
   child_run(rss_measure, a);
   child_run(singles_measure, a);
   child_run(batches_measure, a);
   child_run(tail_measure, a);
   waste w = waste_measure();
-
   double ns_per_tick = clock_ns_per_tick();
-  if (csv_path != NULL) {
-    latency_write(a, csv_path, ns_per_tick);
-  }
-  if (waste_path != NULL) {
-    waste_write(&w, waste_path);
-  }
-  if (hgrm_path != NULL) {
-    hgrm_write_all(a, hgrm_path, ns_per_tick);
-  }
+  accurate_write(a, &w, ns_per_tick);
   accurate_report(a, &w, ns_per_tick);
 }

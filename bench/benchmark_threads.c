@@ -104,6 +104,14 @@ static void team_report(const team *t, double ns_per_tick) {
   report_count(key, t->met.switches);
 }
 
+static void team_print(const team *t, double ns_per_tick) {
+  const probe *p = &t->lanes[0].mallocs;
+  printf("%2u threads: %.1f M ops/s, malloc p50 %.1f, p95 %.0f, p99 %.0f ns, %llu switches\n",
+         t->threads, t->rate / 1e6, probe_batch_p50_ns(p, ns_per_tick),
+         latency_ns(&p->singles, 0.95, ns_per_tick), latency_ns(&p->singles, 0.99, ns_per_tick),
+         (unsigned long long)t->met.switches);
+}
+
 static void teams_report(const team *teams, unsigned count, double ns_per_tick) {
   double floor_ns = (double)ticks_floor() * ns_per_tick;
   report_open("benchmark_threads");
@@ -117,11 +125,15 @@ static void teams_report(const team *teams, unsigned count, double ns_per_tick) 
   report_text("unit", "Mops/s");
   report_close("timer floor %.0f ns, in the percentiles from p95 on, not in p50", floor_ns);
   for (unsigned i = 0; i < count; i++) {
-    const probe *p = &teams[i].lanes[0].mallocs;
-    printf("%2u threads: %.1f M ops/s, malloc p50 %.1f, p95 %.0f, p99 %.0f ns, %llu switches\n",
-           teams[i].threads, teams[i].rate / 1e6, probe_batch_p50_ns(p, ns_per_tick),
-           latency_ns(&p->singles, 0.95, ns_per_tick), latency_ns(&p->singles, 0.99, ns_per_tick),
-           (unsigned long long)teams[i].met.switches);
+    team_print(&teams[i], ns_per_tick);
+  }
+}
+
+// Each team has twice the threads of the one before.
+static void teams_measure(team *teams, unsigned count) {
+  char **slots = memory_map(teams[count - 1].threads * teams[0].blocks * sizeof *slots);
+  for (unsigned i = 0; i < count; i++) {
+    team_measure(&teams[i], slots);
   }
 }
 
@@ -140,12 +152,10 @@ int main(int argc, char **argv) {
   }
 
   team teams[COUNTS_MAX];
-  unsigned most = wanted << (count - 1);
-  char **slots = memory_map(most * blocks * sizeof *slots);
   for (unsigned i = 0; i < count; i++) {
     teams[i] = (team){.threads = wanted << i, .blocks = blocks, .rounds = rounds};
-    team_measure(&teams[i], slots);
   }
+  teams_measure(teams, count);
 
   double ns_per_tick = clock_ns_per_tick();
   if (csv_path != NULL) {

@@ -15,6 +15,8 @@ typedef struct bulk {
   size_t bytes;
   char **blocks;
   uint32_t *order;
+  uint64_t malloc_ns;  // of all rounds
+  uint64_t free_ns;
 } bulk;
 
 static uint64_t bulk_fill_ns(const bulk *b) {
@@ -37,7 +39,9 @@ static uint64_t bulk_clear_ns(const bulk *b) {
 }
 
 static bulk bulk_open(uint32_t count, size_t bytes) {
-  bulk b = {count, bytes, memory_map(count * sizeof(char *)), memory_map(count * sizeof(uint32_t))};
+  bulk b = {.count = count, .bytes = bytes};
+  b.blocks = memory_map(count * sizeof *b.blocks);
+  b.order = memory_map(count * sizeof *b.order);
   for (uint32_t i = 0; i < count; i++) {
     b.order[i] = i;
   }
@@ -46,29 +50,33 @@ static bulk bulk_open(uint32_t count, size_t bytes) {
   return b;
 }
 
+static void bulk_run(bulk *b) {
+  bulk_fill_ns(b);
+  bulk_clear_ns(b);
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    b->malloc_ns += bulk_fill_ns(b);
+    b->free_ns += bulk_clear_ns(b);
+  }
+}
+
+static void bulk_report(const bulk *b) {
+  double malloc_ns = (double)b->malloc_ns / ROUNDS / b->count;
+  double free_ns = (double)b->free_ns / ROUNDS / b->count;
+  report_open("bulk_random");
+  report_count("blocks", b->count);
+  report_count("bytes", b->bytes);
+  report_real("malloc_ns", malloc_ns);
+  report_real("free_ns", free_ns);
+  report_close("%u x %zu B in random order: malloc %.1f ns, free %.1f ns", b->count, b->bytes,
+               malloc_ns, free_ns);
+}
+
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "bulk_random [BLOCKS [BYTES]]");
   uint32_t count = args_number32(&a, 0, 1000000);
   size_t bytes = args_number(&a, 1, 64);
   args_end(&a, 2);
   bulk b = bulk_open(count, bytes);
-
-  bulk_fill_ns(&b);
-  bulk_clear_ns(&b);
-  uint64_t malloc_total = 0;
-  uint64_t free_total = 0;
-  for (unsigned round = 0; round < ROUNDS; round++) {
-    malloc_total += bulk_fill_ns(&b);
-    free_total += bulk_clear_ns(&b);
-  }
-
-  double malloc_ns = (double)malloc_total / ROUNDS / count;
-  double free_ns = (double)free_total / ROUNDS / count;
-  report_open("bulk_random");
-  report_count("blocks", count);
-  report_count("bytes", bytes);
-  report_real("malloc_ns", malloc_ns);
-  report_real("free_ns", free_ns);
-  report_close("%u x %zu B in random order: malloc %.1f ns, free %.1f ns", count, bytes, malloc_ns,
-               free_ns);
+  bulk_run(&b);
+  bulk_report(&b);
 }

@@ -37,11 +37,10 @@ def results(folder: Path, table: str) -> Results:
     return Results(load_runs(path))
 
 
-def by_allocator(lines: Iterable[Row], **wanted: str) -> dict[str, list[Row]]:
+def by_allocator(lines: Iterable[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
     for row in lines:
-        if all(row[key] == value for key, value in wanted.items()):
-            found.setdefault(row["allocator"], []).append(row)
+        found.setdefault(row["allocator"], []).append(row)
     return found
 
 

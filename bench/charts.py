@@ -102,22 +102,19 @@ def draw_line(axes: Axes, panel: Lines, name: str, shift: float) -> None:
     )  # fmt: skip
 
 
-def dress_lines(axes: Axes, panel: Lines) -> None:
-    axes.set_xlabel(panel.x_label)
-    axes.set_ylabel(panel.y_label)
-    axes.set_title(panel.name, fontsize=9)
-    axes.grid(True, which="major", color="#dddddd")
-    if panel.log_x:
-        axes.set_xscale("log")
+def dress_height(axes: Axes, panel: Lines) -> None:
     if panel.log_y:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(plain))
         axes.yaxis.set_minor_formatter(FuncFormatter(sparse(plain)))
         axes.tick_params(axis="y", which="minor", labelsize=7)
-    else:
-        axes.update_datalim([(panel.first_x(), y) for y in panel.covers])
-        axes.autoscale_view()
-        axes.margins(y=0.06)
+        return
+    axes.update_datalim([(panel.first_x(), y) for y in panel.covers])
+    axes.autoscale_view()
+    axes.margins(y=0.06)
+
+
+def dress_width(axes: Axes, panel: Lines) -> None:
     if panel.x_ticks:
         axes.xaxis.set_major_locator(FixedLocator(list(panel.x_ticks)))
         axes.xaxis.set_minor_locator(NullLocator())
@@ -127,6 +124,17 @@ def dress_lines(axes: Axes, panel: Lines) -> None:
     if panel.falling_x:
         axes.invert_xaxis()
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value * 100:g} %"))
+
+
+def dress_lines(axes: Axes, panel: Lines) -> None:
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    axes.set_title(panel.name, fontsize=9)
+    axes.grid(True, which="major", color="#dddddd")
+    if panel.log_x:
+        axes.set_xscale("log")
+    dress_height(axes, panel)
+    dress_width(axes, panel)
 
 
 def finish(figure: Figure, title: str, axes: Axes) -> Figure:

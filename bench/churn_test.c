@@ -1,9 +1,11 @@
-// Resident memory under steady churn: a tenth of 100,000 live blocks of 128 bytes, chosen at
-// random, is freed in each cycle, then as many are allocated. Every ten cycles the program reads
-// what it holds resident beyond what it held before the first block, and how many slabs its
-// allocator opened (allocated) and gave up again (recycled): empty where it does not tell them, as
-// peers do not. slabs_overflowed is always empty: slabs of ours overflow no list. The file that
-// tells them is there from the first blocks on, so that it does not pass for growth.
+// Resident memory under steady churn: a tenth of 100,000 live blocks of 128 bytes is freed in each
+// cycle, then as many are allocated. The tenth is drawn at random, which leaves blocks in every
+// slab; with --oldest it is the oldest one, whose slabs drain.
+// Every ten cycles the program reads what it holds resident beyond what it held before the first
+// block, and how many slabs its allocator opened (allocated) and gave up again (recycled): empty
+// where it does not tell them, as peers do not. slabs_overflowed is always empty: slabs of ours
+// overflow no list. The file that tells them is there from the first blocks on, so that it does not
+// pass for growth.
 #include "common/allocator.h"
 #include "common/args.h"
 #include "common/csv.h"
@@ -26,8 +28,10 @@ typedef struct churn_point {
 
 typedef struct churn {
   char **blocks;
-  uint32_t *order;  // of blocks, its first tenth chosen anew in each cycle
+  uint32_t *order;  // of blocks; a cycle replaces a tenth of it, from `first` on
+  uint32_t first;
   uint32_t live;
+  bool is_oldest;
   uint32_t state;
   uint64_t before;
   slabs slabs;
@@ -47,7 +51,7 @@ static void churn_sample(churn *c) {
       (churn_point){memory_resident_bytes() - c->before, slabs_now(&c->slabs)};
 }
 
-static void churn_choose(churn *c, uint32_t count) {
+static void churn_draw(churn *c, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint32_t j = i + random_below(&c->state, c->live - i);
     uint32_t swapped = c->order[i];
@@ -56,15 +60,28 @@ static void churn_choose(churn *c, uint32_t count) {
   }
 }
 
+static char **churn_block(churn *c, uint32_t i) {
+  return &c->blocks[c->order[(c->first + i) % c->live]];
+}
+
+static void churn_replace(churn *c, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    free(*churn_block(c, i));
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    *churn_block(c, i) = block_make();
+  }
+}
+
 static void churn_cycle(churn *c) {
   uint32_t count = c->live / 10;
-  churn_choose(c, count);
-  for (uint32_t i = 0; i < count; i++) {
-    free(c->blocks[c->order[i]]);
+  if (c->is_oldest) {
+    churn_replace(c, count);
+    c->first = (c->first + count) % c->live;
+    return;
   }
-  for (uint32_t i = 0; i < count; i++) {
-    c->blocks[c->order[i]] = block_make();
-  }
+  churn_draw(c, count);
+  churn_replace(c, count);
 }
 
 static void churn_run(churn *c, uint64_t cycles) {
@@ -132,9 +149,9 @@ static void churn_report(const churn *c, uint64_t cycles) {
 }
 
 int main(int argc, char **argv) {
-  args a = args_open(argc, argv, "churn_test [--csv FILE] [--live N] [--cycles N]");
+  args a = args_open(argc, argv, "churn_test [--oldest] [--csv FILE] [--live N] [--cycles N]");
   const char *csv_path = output_take(&a, "--csv");
-  churn c = {.state = 42};
+  churn c = {.is_oldest = args_take_flag(&a, "--oldest"), .state = 42};
   c.live = args_take_number32(&a, "--live", 100000);
   uint64_t cycles = args_take_number(&a, "--cycles", 1000);
   args_end(&a, 0);

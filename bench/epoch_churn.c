@@ -59,6 +59,19 @@ static double churn_run(churn *c, uint64_t cycles) {
   return sum / SAMPLES;
 }
 
+static void churn_report(const churn *c, uint64_t cycles, double early, double late) {
+  double growth = (late / early - 1) * 100;
+  report_open("epoch_churn");
+  report_text("sizes", c->is_mixed ? "mixed" : "128");
+  report_count("cycles", cycles);
+  report_count("live", c->live);
+  report_count("early_bytes", (uint64_t)early);
+  report_count("late_bytes", (uint64_t)late);
+  report_real("growth_pct", growth);
+  report_close("resident memory from cycle %u to %llu: %.1f to %.1f MiB, %+.2f %%", FIRST_CYCLES,
+               (unsigned long long)cycles, early / 1048576, late / 1048576, growth);
+}
+
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "epoch_churn [--mixed] [CYCLES [LIVE]]");
   bool is_mixed = args_take_flag(&a, "--mixed");
@@ -75,15 +88,5 @@ int main(int argc, char **argv) {
   churn_fill(&c);
   double early = churn_run(&c, FIRST_CYCLES);
   double late = churn_run(&c, cycles - FIRST_CYCLES);
-
-  double growth = (late / early - 1) * 100;
-  report_open("epoch_churn");
-  report_text("sizes", is_mixed ? "mixed" : "128");
-  report_count("cycles", cycles);
-  report_count("live", c.live);
-  report_count("early_bytes", (uint64_t)early);
-  report_count("late_bytes", (uint64_t)late);
-  report_real("growth_pct", growth);
-  report_close("resident memory from cycle %u to %llu: %.1f to %.1f MiB, %+.2f %%", FIRST_CYCLES,
-               (unsigned long long)cycles, early / 1048576, late / 1048576, growth);
+  churn_report(&c, cycles, early, late);
 }

@@ -16,6 +16,7 @@ typedef struct drained {
   char **objects;
   uint32_t count;
   size_t bytes;
+  bool has_helper;
   uint64_t before;  // resident bytes: when the epoch opened, when its objects lived, and at the end
   uint64_t full;
   uint64_t after;
@@ -60,31 +61,33 @@ static void drained_run(drained *d) {
   d->back_ns = back_wait_ns(d, start);
 }
 
+static void drained_report(const drained *d) {
+  double back_ms = (double)d->back_ns / 1e6;
+  report_open("epoch_close_drained");
+  report_text("helper", d->has_helper ? "yes" : "no");
+  report_count("objects", d->count);
+  report_count("bytes", d->bytes);
+  report_count("before_bytes", d->before);
+  report_count("full_bytes", d->full);
+  report_count("after_bytes", d->after);
+  report_count("close_ns", d->close_ns);
+  report_real("back_ms", back_ms);
+  report_close("close %llu ns; resident %.1f, full %.1f, after %.1f MiB, %.2f ms from the close on",
+               (unsigned long long)d->close_ns, (double)d->before / 1048576,
+               (double)d->full / 1048576, (double)d->after / 1048576, back_ms);
+}
+
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "epoch_close_drained [--helper] [OBJECTS [BYTES]]");
-  bool has_helper = args_take_flag(&a, "--helper");
-  drained d = {.count = args_number32(&a, 0, 1000000), .bytes = args_number(&a, 1, 64)};
+  drained d = {.has_helper = args_take_flag(&a, "--helper")};
+  d.count = args_number32(&a, 0, 1000000);
+  d.bytes = args_number(&a, 1, 64);
   args_end(&a, 2);
   epochs_demand();
-  if (has_helper) {
-    epochs_check(tslab_option_set("helper", "1"));
-  }
+  epochs_check(tslab_option_set("helper", d.has_helper ? "always" : "never"));
   d.objects = memory_map(d.count * sizeof *d.objects);
 
   drained_run(&d);
   drained_run(&d);
-
-  double back_ms = (double)d.back_ns / 1e6;
-  report_open("epoch_close_drained");
-  report_text("helper", has_helper ? "yes" : "no");
-  report_count("objects", d.count);
-  report_count("bytes", d.bytes);
-  report_count("before_bytes", d.before);
-  report_count("full_bytes", d.full);
-  report_count("after_bytes", d.after);
-  report_count("close_ns", d.close_ns);
-  report_real("back_ms", back_ms);
-  report_close("close %llu ns; resident %.1f, full %.1f, after %.1f MiB, %.2f ms from the close on",
-               (unsigned long long)d.close_ns, (double)d.before / 1048576, (double)d.full / 1048576,
-               (double)d.after / 1048576, back_ms);
+  drained_report(&d);
 }

@@ -89,6 +89,21 @@ static void point_report(const point *p) {
   point_report_one(p, "filled_kib", p->filled_kib);
 }
 
+static void curve_report(const point *points, unsigned count) {
+  const point *last = &points[count - 1];
+  report_open("epoch_curve");
+  report_count("operations", last->operations);
+  report_count("rounds", last->rounds);
+  for (unsigned i = 0; i < count; i++) {
+    point_report(&points[i]);
+  }
+  report_close(
+      "1 epoch: %.1f ns an allocation, %.1f ns enter + leave; %u: %.1f ns, %.1f ns, %.2f KiB "
+      "resident each; two empty calls %.1f ns",
+      points[0].alloc_ns, points[0].enter_leave_ns, last->epochs, last->alloc_ns,
+      last->enter_leave_ns, last->filled_kib, last->floor_ns);
+}
+
 int main(int argc, char **argv) {
   args a = args_open(argc, argv, "epoch_curve [MOST [OPERATIONS [ROUNDS]]]");
   uint32_t most = args_number32(&a, 0, 100000);
@@ -104,17 +119,5 @@ int main(int argc, char **argv) {
     child_run(point_run, &points[count]);
     count++;
   }
-
-  const point *last = &points[count - 1];
-  report_open("epoch_curve");
-  report_count("operations", operations);
-  report_count("rounds", rounds);
-  for (unsigned i = 0; i < count; i++) {
-    point_report(&points[i]);
-  }
-  report_close(
-      "1 epoch: %.1f ns an allocation, %.1f ns enter + leave; %u: %.1f ns, %.1f ns, %.2f KiB "
-      "resident each; two empty calls %.1f ns",
-      points[0].alloc_ns, points[0].enter_leave_ns, last->epochs, last->alloc_ns,
-      last->enter_leave_ns, last->filled_kib, last->floor_ns);
+  curve_report(points, count);
 }

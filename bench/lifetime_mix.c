@@ -1,8 +1,8 @@
 // Lifetimes mixed: bursts of requests, all in flight at once, allocate in turns; a few of their
 // objects survive into a store, at a random place of which an older one is freed. Then a trough:
-// the requests are over and the program goes on with one request a millisecond. What is resident
-// then, beside what lives? --epochs gives each request its epoch, and the store one for the
-// survivors.
+// the requests are over and the program goes on with one request a millisecond, or with --idle does
+// nothing. What is resident then, beside what lives? --wrapped gives each request its epoch;
+// --annotated makes the survivors outside of it besides, --epochs in one epoch of the store.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/curve.h"
@@ -20,6 +20,10 @@
 #define BURSTS_JUDGED 6u
 #define TICK_EVERY 64u
 
+typedef enum mix_mode { MIX_PLAIN, MIX_WRAPPED, MIX_ANNOTATED, MIX_EPOCHS } mix_mode;
+
+static const char *const mode_names[] = {"plain", "wrapped", "annotated", "epochs"};
+
 typedef struct object {
   char *start;
   size_t bytes;
@@ -33,12 +37,14 @@ typedef struct request {
 } request;
 
 typedef struct mix {
-  bool has_epochs;
+  mix_mode mode;
+  bool is_idle;  // in the trough
   uint32_t flying;
   uint32_t state;
   uint64_t trough_ms;
   uint64_t live_bytes;  // as asked for
   uint64_t before;      // resident bytes, before the first object
+  uint64_t peak_bytes;  // resident when all requests were in flight, those before not included
   tslab_epoch store_epoch;
   object *store;
   request *requests;
@@ -50,16 +56,27 @@ typedef struct mix {
 static object object_make(mix *m, tslab_epoch epoch) {
   object o = {NULL, 16 + (random_next(&m->state) & 1023)};
   tslab_scope scope;
-  if (m->has_epochs) {
+  if (m->mode != MIX_PLAIN) {
     epochs_check(tslab_scope_enter(&scope, epoch));
   }
   o.start = malloc(o.bytes);
-  if (m->has_epochs) {
+  if (m->mode != MIX_PLAIN) {
     epochs_check(tslab_scope_leave(&scope));
   }
   memory_demand(o.start);
   memory_touch(o.start, o.bytes);
   m->live_bytes += o.bytes;
+  return o;
+}
+
+static object survivor_make(mix *m, const request *r) {
+  if (m->mode != MIX_ANNOTATED) {
+    return object_make(m, m->mode == MIX_EPOCHS ? m->store_epoch : r->epoch);
+  }
+  tslab_scope here;
+  epochs_check(tslab_scope_enter(&here, r->epoch));
+  object o = object_make(m, TSLAB_DEFAULT);
+  epochs_check(tslab_scope_leave(&here));
   return o;
 }
 
@@ -71,7 +88,7 @@ static void object_end(mix *m, const object *o) {
 static void request_open(mix *m, request *r) {
   r->made = 0;
   r->kept = 0;
-  if (m->has_epochs) {
+  if (m->mode != MIX_PLAIN) {
     r->epoch = epochs_open("request", NULL);
   }
 }
@@ -84,14 +101,14 @@ static void request_step(mix *m, request *r) {
   }
   object *place = &m->store[random_below(&m->state, STORED)];
   object_end(m, place);
-  *place = object_make(m, m->store_epoch);
+  *place = survivor_make(m, r);
 }
 
 static void request_end(mix *m, request *r) {
   for (uint32_t i = 0; i < r->kept; i++) {
     object_end(m, &r->objects[i]);
   }
-  if (m->has_epochs) {
+  if (m->mode != MIX_PLAIN) {
     epochs_close(r->epoch);
   }
   curve_tick(&m->curve, m->live_bytes);
@@ -115,11 +132,18 @@ static void burst_fill(mix *m) {
   }
 }
 
+static uint64_t own_bytes(const mix *m) {
+  uint64_t resident = memory_resident_bytes();
+  return resident < m->before ? 0 : resident - m->before;
+}
+
 static void burst_run(mix *m) {
   for (uint32_t i = 0; i < m->flying; i++) {
     request_open(m, &m->requests[i]);
   }
   burst_fill(m);
+  uint64_t bytes = own_bytes(m);
+  m->peak_bytes = bytes > m->peak_bytes ? bytes : m->peak_bytes;
   for (uint32_t i = 0; i < m->flying; i++) {
     request_end(m, &m->requests[m->order[i]]);
   }
@@ -137,11 +161,12 @@ static void light_request(mix *m) {
 // Resident over live bytes at its end.
 static double trough_run(mix *m) {
   uint64_t start = clock_ns();
-  for (uint64_t ms = 0; ms < m->trough_ms; ms++) {
+  for (uint64_t ms = 0; ms < m->trough_ms && !m->is_idle; ms++) {
     clock_wait_until(start + ms * 1000000u);
     light_request(m);
   }
-  return ((double)memory_resident_bytes() - (double)m->before) / (double)m->live_bytes;
+  clock_wait_until(start + m->trough_ms * 1000000u);
+  return (double)own_bytes(m) / (double)m->live_bytes;
 }
 
 static int ratio_compare(const void *a, const void *b) {
@@ -173,8 +198,7 @@ static void mix_open(mix *m, const char *curve_path) {
   if (curve_path != NULL) {
     m->before = m->curve.before;
   }
-  if (m->has_epochs) {
-    epochs_demand();
+  if (m->mode == MIX_EPOCHS) {
     tslab_epoch_options lasting = {.size = sizeof lasting, .first_cell_bytes = TSLAB_NO_CELLS};
     m->store_epoch = epochs_open("store", &lasting);
   }
@@ -183,23 +207,44 @@ static void mix_open(mix *m, const char *curve_path) {
 static void mix_report(const mix *m, uint32_t bursts) {
   double median = ratios_median(m->ratios, bursts);
   report_open("lifetime_mix");
-  report_text("mode", m->has_epochs ? "epochs" : "plain");
+  report_text("mode", mode_names[m->mode]);
   report_count("requests", m->flying);
   report_count("live_bytes", m->live_bytes);
+  report_count("peak_bytes", m->peak_bytes);
   report_real("resident_over_live", median);
   for (uint32_t i = 0; i < bursts; i++) {
     char key[16];
     snprintf(key, sizeof key, "burst_%u", i + 1);
     report_real(key, m->ratios[i]);
   }
-  report_close("%s: %.2f bytes resident for each live one in the trough, %.1f MiB live",
-               m->has_epochs ? "epochs" : "plain", median, (double)m->live_bytes / 1048576);
+  report_close(
+      "%s: %.2f bytes resident for each live one in the trough, %.1f MiB live; %.1f MiB at most",
+      mode_names[m->mode], median, (double)m->live_bytes / 1048576,
+      (double)m->peak_bytes / 1048576);
+}
+
+static mix_mode mode_take(args *a) {
+  mix_mode mode = MIX_PLAIN;
+  for (mix_mode other = MIX_WRAPPED; other <= MIX_EPOCHS; other++) {
+    char flag[16];
+    snprintf(flag, sizeof flag, "--%s", mode_names[other]);
+    if (!args_take_flag(a, flag)) {
+      continue;
+    }
+    if (mode != MIX_PLAIN) {
+      args_refuse(a, "a second mode", flag);
+    }
+    mode = other;
+  }
+  return mode;
 }
 
 int main(int argc, char **argv) {
   args a = args_open(argc, argv,
-                     "lifetime_mix [--epochs] [--curve FILE] [BURSTS [TROUGH_MS [REQUESTS]]]");
-  mix m = {.has_epochs = args_take_flag(&a, "--epochs"), .state = 42};
+                     "lifetime_mix [--wrapped|--annotated|--epochs] [--helper] [--idle] "
+                     "[--curve FILE] [BURSTS [TROUGH_MS [REQUESTS]]]");
+  mix m = {.mode = mode_take(&a), .is_idle = args_take_flag(&a, "--idle"), .state = 42};
+  bool has_helper = args_take_flag(&a, "--helper");
   const char *curve_path = args_take_value(&a, "--curve");
   uint32_t bursts = args_number32(&a, 0, 12);
   m.trough_ms = args_number(&a, 1, 1000);
@@ -207,6 +252,12 @@ int main(int argc, char **argv) {
   args_end(&a, 3);
   if (bursts > BURSTS_MAX) {
     args_refuse(&a, "too many bursts", a.values[0]);
+  }
+  if (m.mode != MIX_PLAIN || has_helper) {
+    epochs_demand();
+  }
+  if (has_helper) {
+    epochs_check(tslab_option_set("helper", "always"));
   }
   mix_open(&m, curve_path);
 

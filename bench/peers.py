@@ -12,6 +12,8 @@ SYSTEM_FOLDERS = (
     Path("/usr/lib64"),
     Path("/usr/lib"),
 )
+# Other versions of a peer; a glance goes without them.
+TWINS = ("jemalloc-debian", "mimalloc-debian", "mimalloc-next")
 LOCK_FILE = Path(__file__).parent / "peers" / "Cargo.lock"
 
 

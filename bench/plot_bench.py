@@ -10,14 +10,9 @@ from pathlib import Path
 import chart_data as data
 import click
 import matplotlib as mpl
-from charts import (
-    Lines,
-    Panel,
-    Points,
-    draw_lines,
-    draw_points,
-)
+from charts import Line, Lines, Panel, Points, draw_lines, draw_points
 from matplotlib.figure import Figure
+from summary import Results
 
 ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = {
@@ -27,6 +22,7 @@ OPERATIONS = {
     "free_warm": "free, the same memory again",
 }
 MARKS = ("p50", "p99", "p999", "p9999")
+PERCENTILES = ("p50", "p95", "p99", "p999")
 SLABS = {
     "allocated": "opened",
     "recycled": "emptied and given up",
@@ -48,30 +44,30 @@ def latency_cdf(folder: Path) -> Figure:
     return draw_lines("Latency of malloc under churn, 128 B, all rounds (lower is better)", [lines])
 
 
+def percentiles_of(rows: Sequence[data.Row]) -> dict[str, Line]:
+    return {
+        name: [
+            (float(place), *data.spread([float(row[f"{mark}_ns"]) for row in mine]))
+            for place, mark in enumerate(PERCENTILES)
+        ]
+        for name, mine in data.by_allocator(rows).items()
+    }
+
+
 def latency_percentiles(folder: Path) -> Figure:
     rows = data.rows(folder, "latency.csv")
-    keys = ("p50", "p95", "p99", "p999")
-    panels = []
-    for operation in dict.fromkeys(row["op"] for row in rows):
-        series = {
-            name: [
-                (float(place), *data.spread([float(row[f"{key}_ns"]) for row in mine]))
-                for place, key in enumerate(keys)
-            ]
-            for name, mine in data.by_allocator(rows, op=operation).items()
-        }
-        ticks = [MARK_NAMES[key] for key in keys]
-        panels.append(
-            Lines(
-                "",
-                "latency, timer in all but p50 (ns)",
-                series,
-                log_y=True,
-                x_names=ticks,
-                dodge=True,
-                name=OPERATIONS.get(operation, operation),
-            )
+    panels = [
+        Lines(
+            "",
+            "latency, timer in all but p50 (ns)",
+            percentiles_of([row for row in rows if row["op"] == operation]),
+            log_y=True,
+            x_names=[MARK_NAMES[mark] for mark in PERCENTILES],
+            dodge=True,
+            name=OPERATIONS.get(operation, operation),
         )
+        for operation in dict.fromkeys(row["op"] for row in rows)
+    ]
     return draw_lines(
         "Latency of equal blocks of 128 B, one thread (lower is better; bars: 95 % interval)",
         panels,
@@ -119,26 +115,45 @@ def rss_over_time(folder: Path) -> Figure:
     )
 
 
-def slab_lifecycle(folder: Path) -> Figure:
-    rows = [row for row in data.rows(folder, "rss_churn.csv") if row["slabs_allocated"]]
+def counts_of_slabs(rows: Sequence[data.Row]) -> dict[str, Line]:
+    """A line for each count that is told."""
+    return {
+        words: [
+            (float(cycle), *data.spread([float(row[f"slabs_{key}"]) for row in mine]))
+            for cycle, mine in data.by_number(rows, "cycle").items()
+        ]
+        for key, words in SLABS.items()
+        if all(row[f"slabs_{key}"] for row in rows)
+    }
+
+
+def panels_of_slabs(folder: Path, file: str, freed: str) -> list[Lines]:
+    """One for each allocator that tells its counts."""
+    rows = [row for row in data.rows(folder, file) if row["slabs_allocated"]]
     if not rows:
-        raise data.MissingError("no allocator in rss_churn.csv tells its counts of slabs")
-    panels = []
-    for name, own in data.by_allocator(rows).items():
-        series = {
-            words: [
-                (float(cycle), *data.spread([float(row[f"slabs_{key}"]) for row in mine]))
-                for cycle, mine in data.by_number(own, "cycle").items()
-            ]
-            for key, words in SLABS.items()
-            if all(row[f"slabs_{key}"] for row in own)
-        }
-        x_label = "cycle of churn: a tenth of the blocks freed, as many allocated"
-        panels.append(Lines(x_label, "slabs since the start", series, name=name, bands=True))
+        raise data.MissingError(f"no allocator in {file} tells its counts of slabs")
+    return [
+        Lines(
+            "cycle of churn",
+            "slabs since the start",
+            counts_of_slabs(own),
+            name=f"{name}: {freed} tenth of the blocks freed, as many allocated",
+            bands=True,
+        )
+        for name, own in data.by_allocator(rows).items()
+    ]
+
+
+def slab_lifecycle(folder: Path) -> Figure:
+    panels = [
+        *panels_of_slabs(folder, "rss_churn.csv", "a random"),
+        *panels_of_slabs(folder, "rss_churn_oldest.csv", "the oldest"),
+    ]
     return draw_lines(
         "Slabs under churn of 128 B blocks (a slab: memory for blocks of one size; bands: 95 %"
-        " interval)\nLevel lines are best: freed places are used again. Where only `opened` rises,"
-        " memory grows",
+        " interval)\nThe distance between the lines is the open slabs. Lines are level where freed"
+        " places are used again,\nand rise together where drained slabs are; memory grows where the"
+        " distance does",
         panels,
     )
 
@@ -200,30 +215,35 @@ def rss_comparison(folder: Path) -> Figure:
     )
 
 
-def madvise_throughput(folder: Path) -> Figure:
+def returned(results: Results, work: str, moments: Sequence[int]) -> dict[str, Line]:
+    series: dict[str, Line] = {}
+    for place, ms in enumerate(moments):
+        for name, spread in data.spreads(results, work, f"returned_{ms}ms_pct").items():
+            series.setdefault(name, []).append((float(place), *spread))
+    return series
+
+
+def panel_of_return(folder: Path, work: str, words: str) -> Lines:
     results = data.results(folder, "suite")
-    panels = []
-    for work, words in (("idle_return", "all freed"), ("idle_return_pinned", "1 in 50 kept")):
-        series: dict[str, list[tuple[float, float, float, float]]] = {}
-        moments = [ms for ms in RETURN_MS if data.has_key(results, work, f"returned_{ms}ms_pct")]
-        for place, ms in enumerate(moments):
-            for name, spread in data.spreads(results, work, f"returned_{ms}ms_pct").items():
-                series.setdefault(name, []).append((float(place), *spread))
-        if not moments:
-            raise data.missing_file(folder, f"{work} in suite_runs.csv", "suite")
-        ticks = [f"{ms // 1000}" for ms in moments]
-        label = "freed memory that is back at the system (%)"
-        panels.append(
-            Lines(
-                "seconds after the burst",
-                label,
-                series,
-                x_names=ticks,
-                name=words,
-                dodge=True,
-                covers=(0.0, 100.0),
-            )
-        )
+    moments = [ms for ms in RETURN_MS if data.has_key(results, work, f"returned_{ms}ms_pct")]
+    if not moments:
+        raise data.missing_file(folder, f"{work} in suite_runs.csv", "suite")
+    return Lines(
+        "seconds after the burst",
+        "freed memory that is back at the system (%)",
+        returned(results, work, moments),
+        x_names=[f"{ms // 1000}" for ms in moments],
+        name=words,
+        dodge=True,
+        covers=(0.0, 100.0),
+    )
+
+
+def madvise_throughput(folder: Path) -> Figure:
+    panels = [
+        panel_of_return(folder, "idle_return", "all freed"),
+        panel_of_return(folder, "idle_return_pinned", "1 in 50 kept"),
+    ]
     return draw_lines("What a burst gives back (higher is better; bars: 95 % interval)", panels)
 
 
@@ -242,15 +262,14 @@ CHARTS: dict[str, Callable[[Path], Figure]] = {
 
 
 def save(figure: Figure, output: Path, name: str) -> None:
-    """Without dates and versions: the same figures make the same files."""
-    figure.savefig(output / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    """Without the program's version: the same figures make the same files."""
     figure.savefig(output / f"{name}.png", metadata={"Software": None}, dpi=110)
 
 
 def draw_all(folder: Path, output: Path, names: Sequence[str]) -> list[str]:
     """A line for each chart that could not be drawn."""
     mpl.use("agg")
-    mpl.rcParams.update({"svg.hashsalt": "tslab", "font.size": 9})
+    mpl.rcParams.update({"font.size": 9})
     missing = []
     for name in names:
         try:

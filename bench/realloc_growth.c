@@ -39,6 +39,12 @@ static size_t grow_half(size_t bytes) { return bytes + bytes / 2; }
 
 static size_t grow_step(size_t bytes) { return bytes + STEP_BYTES; }
 
+static const struct {
+  const char *name;
+  grower grow;
+} ways[] = {{"double", grow_double}, {"half", grow_half}, {"step", grow_step}};
+#define WAYS (sizeof ways / sizeof ways[0])
+
 static void growth_resize(growth *g, size_t bytes) {
   uint64_t start = clock_ns();
   for (unsigned i = 0; i < g->buffers; i++) {
@@ -102,6 +108,12 @@ static void growth_report(const growth *g) {
   report_real(key, growth_overhead_pct(g));
 }
 
+static void growth_print(const growth *g) {
+  printf("%8s: %.2f ms a round in realloc, %.0f %% of calls move, peak %.1f %% over the buffers\n",
+         g->name, (double)g->ns / 1e6 / (double)g->rounds,
+         (double)g->moves / (double)g->calls * 100, growth_overhead_pct(g));
+}
+
 static void growths_report(const growth *growths, unsigned count) {
   report_open("realloc_growth");
   report_count("buffers", growths[0].buffers);
@@ -113,20 +125,16 @@ static void growths_report(const growth *growths, unsigned count) {
   report_close("%u buffers grow to %zu bytes, %llu times", growths[0].buffers,
                growths[0].most_bytes, (unsigned long long)growths[0].rounds);
   for (unsigned i = 0; i < count; i++) {
-    const growth *g = &growths[i];
-    printf(
-        "%8s: %.2f ms a round in realloc, %.0f %% of calls move, peak %.1f %% over the buffers\n",
-        g->name, (double)g->ns / 1e6 / (double)g->rounds, (double)g->moves / (double)g->calls * 100,
-        growth_overhead_pct(g));
+    growth_print(&growths[i]);
   }
 }
 
+static void growth_measure(growth *g) {
+  uint64_t peak = child_run(growth_run, g);
+  g->peak_bytes = peak < g->before ? 0 : peak - g->before;
+}
+
 int main(int argc, char **argv) {
-  static const struct {
-    const char *name;
-    grower grow;
-  } ways[] = {{"double", grow_double}, {"half", grow_half}, {"step", grow_step}};
-  const unsigned count = sizeof ways / sizeof ways[0];
   args a = args_open(argc, argv, "realloc_growth [BUFFERS [BYTES [ROUNDS]]]");
   uint32_t buffers = args_number32(&a, 0, 8);
   size_t most_bytes = args_number(&a, 1, 4u << 20);
@@ -136,16 +144,15 @@ int main(int argc, char **argv) {
     args_refuse(&a, "too many buffers", a.values[0]);
   }
 
-  growth *growths = memory_share(count * sizeof *growths);
-  for (unsigned i = 0; i < count; i++) {
+  growth *growths = memory_share(WAYS * sizeof *growths);
+  for (unsigned i = 0; i < WAYS; i++) {
     growth *g = &growths[i];
     g->name = ways[i].name;
     g->grow = ways[i].grow;
     g->buffers = buffers;
     g->most_bytes = most_bytes;
     g->rounds = rounds;
-    uint64_t peak = child_run(growth_run, g);
-    g->peak_bytes = peak < g->before ? 0 : peak - g->before;
+    growth_measure(g);
   }
-  growths_report(growths, count);
+  growths_report(growths, WAYS);
 }

@@ -1,8 +1,8 @@
 """Writes docs/results.md and the figures in README.md from the result files alone.
 
 With --check nothing is written; both have to be up to date. Between the marks
-`<!-- figures:NAME -->` and `<!-- /figures -->` a document gets the figures NAME: `counts`, or a
-table's rows.
+`<!-- figures:NAME -->` and `<!-- /figures -->` a document gets the figures NAME: `counts`,
+`beside` (bench/beside.py), or a table's rows.
 """
 
 import csv
@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from beside import RATE, Beside, load_beside
 from founding import ANCHORS, Anchor
+from peers import OURS
+from record import RecordError
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = ("core", "epochs", "suite", "observed", "external")
@@ -69,6 +72,7 @@ class Sources:
     tables: dict[str, Table]
     notes: dict[str, str]
     images: list[str]
+    beside: Sequence[Beside]
 
 
 def load_table(folder: Path, name: str) -> Table | None:
@@ -110,7 +114,8 @@ def load(folder: Path, images: Path) -> Sources:
     strange = sorted(name for name in notes if not fnmatch.filter(rows, name))
     if strange:
         raise PageError(f"notes.toml names rows that no table has: {', '.join(strange)}")
-    return Sources(known, notes, sorted(path.name for path in images.glob("*.png")))
+    pictures = sorted(path.name for path in images.glob("*.png"))
+    return Sources(known, notes, pictures, load_beside(folder))
 
 
 def figure(text: str) -> str:
@@ -192,6 +197,27 @@ def counts_lines(tables: Sequence[Table]) -> list[str]:
     return lines_of(headings, rows)
 
 
+def beside_cells(row: Beside, names: Sequence[str], unit: str) -> list[str]:
+    """The highest rate stands out."""
+    rates = {OURS: row.ours, **row.peers}
+    best = max(rates.values())
+    shown = [
+        "-" if rate is None else f"**{figure(str(rate))}**" if rate == best else figure(str(rate))
+        for rate in map(rates.get, names)
+    ]
+    return [row.work, unit, *shown, ratio(str(row.ratio))]
+
+
+def beside_lines(sources: Sources) -> list[str]:
+    """Ours and each peer, a row for each program (bench/beside.py)."""
+    if not sources.beside or "core" not in sources.tables:
+        raise PageError("nothing to show beside the peers; measure it by: bench/run core")
+    units = {row["name"]: row["unit"] for row in sources.tables["core"].rows}
+    names = [OURS, *dict.fromkeys(name for row in sources.beside for name in row.peers)]
+    rows = [beside_cells(row, names, units[f"{row.work} {RATE}"]) for row in sources.beside]
+    return lines_of(["program", "unit", *names, "ratio"], rows)
+
+
 def cause(notes: dict[str, str], name: str) -> str:
     """The row's own note, or that of the first pattern that it matches."""
     patterns = (text for key, text in notes.items() if fnmatch.fnmatchcase(name, key))
@@ -262,8 +288,10 @@ def page(sources: Sources) -> str:
 def figures_named(sources: Sources, name: str) -> list[str]:
     if name == "counts":
         return counts_lines(list(sources.tables.values()))
+    if name == "beside":
+        return beside_lines(sources)
     if name not in sources.tables:
-        known = ", ".join(["counts", *sources.tables])
+        known = ", ".join(["counts", "beside", *sources.tables])
         raise PageError(f"no figures {name}; there are: {known}")
     return table_lines(sources.tables[name])
 
@@ -318,7 +346,7 @@ def main(check: bool, folder: Path, docs: Path, readme: Path) -> None:
             readme: with_figures(readme.read_text(), sources),
         }
         right = [write_or_check(path, text, check) for path, text in wanted.items()]
-    except (PageError, OSError) as error:
+    except (PageError, RecordError, OSError) as error:
         raise click.ClickException(str(error)) from error
     sys.exit(0 if all(right) else 1)
 

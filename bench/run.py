@@ -21,7 +21,7 @@ import written
 from asleep import Batch, how_many_at_once
 from environment import commit_of, environment
 from measure import Run, RunError, measure
-from peers import OURS, Allocator, all_allocators, ours_secure
+from peers import OURS, TWINS, Allocator, all_allocators, ours_secure
 from record import Plan, Record, RecordError
 from rich.progress import Progress, TaskID
 from scrape import watched
@@ -66,13 +66,16 @@ def wish_of(output: Path | None, **options: Any) -> Wish:
     return Wish(output=output or usual, **options)
 
 
-def choose_allocators(able: Sequence[Allocator], names: Sequence[str]) -> list[Allocator]:
+def choose_allocators(
+    able: Sequence[Allocator], names: Sequence[str], quick: bool
+) -> list[Allocator]:
     """Those asked for, or all; one that is missing ends the program with its name."""
     known = {allocator.name: allocator for allocator in able}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise click.UsageError(f"no allocator {', '.join(unknown)}; known: {', '.join(known)}")
-    chosen = [known[name] for name in names] or list(known.values())
+    usual = [name for name in known if not (quick and name in TWINS)]
+    chosen = [known[name] for name in names or usual]
     missing = [allocator for allocator in chosen if not allocator.exists()]
     for allocator in missing:
         console.print(f"missing: {allocator.name} ({allocator.library})", style="red")
@@ -267,8 +270,10 @@ def any_worse(
 def run_table(wish: Wish, table: str, known: Sequence[Work]) -> None:
     """Measures, writes and prints one table; status 1 when a run failed, a row became worse, or,
     with --strict, a bar is missed."""
+    if wish.strict and wish.rounds == 1:
+        raise click.UsageError("--strict needs verdicts, and one round gives none: --rounds 2")
     works = choose_works(known, wish.only, wish.quick)
-    allocators = choose_allocators(allocators_of(table, wish.build), wish.allocator)
+    allocators = choose_allocators(allocators_of(table, wish.build), wish.allocator, wish.quick)
     try:
         earlier = against.load(wish.against, table) if wish.against else None
     except against.AgainstError as error:
@@ -280,7 +285,7 @@ def run_table(wish: Wish, table: str, known: Sequence[Work]) -> None:
     for failure in failures:
         console.print(failure, style="red", markup=False)
     console.print(f"results are in {wish.output}", markup=False)
-    print_missed(rows)
+    print_missed({row.name: row.met for row in rows})
     missed = wish.strict and any(row.missed for row in rows)
     sys.exit(1 if failures or worse or missed else 0)
 
@@ -295,7 +300,7 @@ def wish_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--resume", is_flag=True, help="Go on with an interrupted run."),
         click.option("--strict", is_flag=True, help="Fail when a bar is missed."),
-        click.option("--quick", is_flag=True, help="Small runs, for a glance."),
+        click.option("--quick", is_flag=True, help="Small runs, one version of each peer."),
         click.option("--allocator", multiple=True, metavar="NAME", help="Leave out other ones."),
         click.option("--only", multiple=True, metavar="WORK", help="Leave out every other work."),
         click.option("--rounds", default=7, show_default=True, type=click.IntRange(min=1)),

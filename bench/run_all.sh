@@ -4,9 +4,11 @@
 #   --baseline NAME    one of malloc jemalloc tcmalloc mimalloc snmalloc rpmalloc, alone, into
 #                      bench/baseline/NAME/
 #   --quick            small runs, one round, into build/bench-quick/ with charts beside them
+# Most of the time goes to patterns with a pace, a minute and three rounds each: --rounds 2 takes a
+# third of it away, and bench/run suite --resume goes on with what was interrupted.
 # With --allocator the table `observed` is left out: it compares our allocator with itself.
 # Status 1 when a run failed, and with --strict when a bar is missed; what comes behind is measured
-# all the same. Each table ends with a line that names the bars that were missed.
+# all the same. The last lines name each table's bars that were missed, and the tables that failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -56,13 +58,13 @@ if [[ " ${options[*]} $* " == *" --allocator"* ]]; then tables=(core epochs suit
 
 # A table that failed does not keep the next from being measured; an interruption or a wrong option
 # does.
-status=0
+failed=()
 for table in "${tables[@]}"; do
   printf '\n== %s\n' "$table"
   code=0
   bench/run "$table" --output "$output" "${options[@]}" "$@" || code=$?
   ((code <= 1)) || exit "$code"
-  ((code == 0)) || status=1
+  ((code == 0)) || failed+=("$table")
 done
 if [[ -n $images ]]; then
   .venv/bin/python bench/plot_bench.py --input "$output" --output "$images"
@@ -70,4 +72,9 @@ fi
 if [[ $output == bench/results ]]; then
   .venv/bin/python bench/results_page.py
 fi
-exit "$status"
+printf '\n'
+.venv/bin/python bench/missed.py "$output" "${tables[@]}"
+if ((${#failed[@]} > 0)); then
+  printf 'failed: %s; each says why where it ends\n' "${failed[*]}" >&2
+  exit 1
+fi

@@ -72,24 +72,24 @@ static gain gain_of(void (*body)(void *, unsigned), work *w, unsigned threads) {
                 rate_of_median(all_ns, w->operations * threads)};
 }
 
-int main(int argc, char **argv) {
-  args a = args_open(argc, argv, "scaling [THREADS [OPS]]");
-  unsigned threads = args_threads(&a, 0, 2);
-  work w = {.operations = args_number(&a, 1, 5000000)};
-  args_end(&a, 2);
+static work work_open(uint64_t operations, unsigned threads) {
+  work w = {.operations = operations};
   for (unsigned i = 0; i < threads; i++) {
     w.slots[i] = memory_map(SLOTS * sizeof(char *));
     w.blocks[i] = memory_map((size_t)SLOTS * BLOCK_BYTES);
   }
+  return w;
+}
 
-  gain ours = gain_of(work_thread, &w, threads);
+static void work_clear(work *w, unsigned threads) {
   for (unsigned i = 0; i < threads; i++) {
     for (unsigned slot = 0; slot < SLOTS; slot++) {
-      free(w.slots[i][slot]);
+      free(w->slots[i][slot]);
     }
   }
-  gain floor = gain_of(floor_thread, &w, threads);
+}
 
+static void gains_report(gain ours, gain floor, unsigned threads) {
   report_open("scaling");
   report_count("threads", threads);
   report_real("one_mops", 2 * ours.one);
@@ -98,4 +98,17 @@ int main(int argc, char **argv) {
   report_real("floor_ratio", floor.all / floor.one);
   report_close("1 thread %.1f, %u threads %.1f M ops/s: %.2f x; without an allocator %.2f x",
                2 * ours.one, threads, 2 * ours.all, ours.all / ours.one, floor.all / floor.one);
+}
+
+int main(int argc, char **argv) {
+  args a = args_open(argc, argv, "scaling [THREADS [OPS]]");
+  unsigned threads = args_threads(&a, 0, 2);
+  uint64_t operations = args_number(&a, 1, 5000000);
+  args_end(&a, 2);
+
+  work w = work_open(operations, threads);
+  gain ours = gain_of(work_thread, &w, threads);
+  work_clear(&w, threads);
+  gain floor = gain_of(floor_thread, &w, threads);
+  gains_report(ours, floor, threads);
 }

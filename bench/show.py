@@ -1,7 +1,7 @@
 """What a run prints for people: medians, the table of requirements, changes, warnings."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from against import Change, Spread
@@ -79,17 +79,17 @@ def print_bars(rows: Sequence[Row]) -> None:
     console.print(table)
 
 
-def print_missed(rows: Sequence[Row]) -> None:
-    """The last line: what missed its bar, of those that were judged."""
-    judged = [row for row in rows if row.met is not None]
-    missed = [row.name for row in judged if row.missed]
-    if not judged:
-        console.print("no verdict: one round, or nothing to compare with")
-    elif missed:
+def print_missed(verdicts: Mapping[str, bool | None], table: str = "") -> None:
+    """A last line: what missed its bar, of those that were judged."""
+    judged = [met for met in verdicts.values() if met is not None]
+    missed = [name for name, met in verdicts.items() if met is False]
+    text, style = f"met all of {len(judged)} bars", "green"
+    if missed:
         text = f"missed {len(missed)} of {len(judged)} bars: {', '.join(missed)}"
-        console.print(text, style="yellow", markup=False)
-    else:
-        console.print(f"met all of {len(judged)} bars", style="green")
+        style = "yellow"
+    if not judged:
+        text, style = "no verdict: one round, or nothing to compare with", ""
+    console.print(f"{table}: {text}" if table else text, style=style, markup=False)
 
 
 def print_medians(results: Results, works: Sequence[Work]) -> None:

@@ -62,6 +62,15 @@ if(TARGET arena_request)
     endif()
   endforeach()
 endif()
+if(TARGET epoch_server)
+  tslab_bench_smoke(server_plain epoch_server
+    "mode=plain .*cpu_us=${positive}.* peak_mb=${positive}.* wrong=0" 2000)
+endif()
+tslab_bench_smoke(request_leaks request_leaks "lost_bytes=${positive}" 1000)
+tslab_bench_smoke(epoch_survivors epoch_survivors
+  "survivors=2000 live_bytes=${positive}.*survivor_bytes=${positive}" 2000)
+tslab_bench_smoke(epoch_survivors_most epoch_survivors
+  "survivors=[1-9][0-9]?[0-9]?[0-9]?[0-9]?[0-9]? live" --most 20 1000000)
 tslab_bench_smoke(lifetime_plain lifetime_mix "burst_1=${positive}" 1 20 50)
 
 # Programs that use epochs find them in the library that is preloaded.
@@ -73,6 +82,20 @@ endfunction()
 
 if(TARGET tslab_preload)
   tslab_bench_smoke_epochs(epoch_costs epoch_costs "open_use_close_ns=${positive}" 1000 2)
+  if(TARGET epoch_requests)
+    tslab_bench_smoke_epochs(epoch_requests epoch_requests
+      "plain_ns=${positive}.* own_x=${positive}.* released_x=${positive}" 100 2)
+    tslab_bench_smoke_epochs(epoch_containers epoch_containers
+      "plain_ns=${positive}.* epoch_x=${positive}.* shared_x=${positive}" 100 2)
+    tslab_bench_smoke_epochs(epoch_containers_counted epoch_containers
+      "plain_instructions=${positive}.* epoch_x=${positive}.* shared_x=${positive}"
+      --instructions 20)
+    set_tests_properties(bench_smoke_epoch_containers_counted PROPERTIES TIMEOUT 100)
+    add_test(NAME bench_smoke_without_valgrind COMMAND epoch_requests --instructions 20)
+    set_tests_properties(bench_smoke_without_valgrind PROPERTIES LABELS bench
+      ENVIRONMENT "PATH=/nowhere;LD_PRELOAD=$<TARGET_FILE:tslab_preload>"
+      PASS_REGULAR_EXPRESSION "cannot count instructions: valgrind is not installed")
+  endif()
   foreach(mode IN ITEMS epoch_free epoch_release)
     if(TARGET request_objects)
       tslab_bench_smoke_epochs(request_${mode} request_objects "request_ns=${positive}"
@@ -84,6 +107,21 @@ if(TARGET tslab_preload)
   tslab_bench_smoke_epochs(epoch_curve epoch_curve
     "alloc_ns_1=${positive}.* floor_ns_100=${positive}.* filled_kib_100=${positive}" 100 10000 2)
   tslab_bench_smoke_epochs(lifetime_epochs lifetime_mix "burst_1=${positive}" --epochs 1 20 50)
+  if(TARGET epoch_server)
+    foreach(mode IN ITEMS wrapped shared annotated released)
+      tslab_bench_smoke_epochs(server_${mode} epoch_server
+        "mode=${mode} .*cpu_us=${positive}.* idle_mb=${positive}.* wrong=0" --${mode} 2000)
+    endforeach()
+  endif()
+  foreach(mode IN ITEMS wrapped annotated)
+    tslab_bench_smoke_epochs(lifetime_${mode} lifetime_mix
+      "mode=${mode} .*peak_bytes=${positive}.*burst_1=${positive}"
+      --${mode} --helper --idle 1 20 50)
+  endforeach()
+  tslab_bench_smoke_epochs(request_leaks_wrapped request_leaks
+    "mode=wrapped .*resident_over_live=${positive}" --wrapped 1000)
+  tslab_bench_smoke_epochs(epoch_survivors_wrapped epoch_survivors
+    "mode=wrapped survivors=2000 .*survivor_bytes=${positive}" --wrapped 2000)
   tslab_bench_smoke_epochs(epoch_churn epoch_churn "late_bytes=${positive}" 110 2000)
   tslab_bench_smoke_epochs(epoch_close_drained epoch_close_drained "close_ns=${positive}" 20000)
 endif()
@@ -133,8 +171,14 @@ if(TARGET tslab_preload)
   tslab_bench_smoke_file(rss_churn_of_ours.csv --csv
     "${row}libtslab[^,]+,0,[0-9.]+,[1-9][0-9]*,0,\n"
     churn_test --live 10000 --cycles 100)
-  set_tests_properties(bench_smoke_file_rss_churn_of_ours.csv PROPERTIES
-    ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:tslab_preload>")
+  # Slabs that drain are given up.
+  tslab_bench_smoke_file(rss_churn_of_the_oldest.csv --csv
+    "${row}libtslab[^,]+,0,[0-9.]+,[1-9][0-9]*,0,\n(${row})*[^,]+,100,[0-9.]+,[0-9]+,[1-9][0-9]*,\n"
+    churn_test --oldest --cycles 100)
+  foreach(churned IN ITEMS ours the_oldest)
+    set_tests_properties(bench_smoke_file_rss_churn_of_${churned}.csv PROPERTIES
+      ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:tslab_preload>")
+  endforeach()
 endif()
 tslab_bench_smoke_file(scaling.csv --csv
   "allocator,threads,throughput_ops_sec,avg_ns,p50_ns,p95_ns,p99_ns\n[^,]+,2,${row}[^,]+,2,"
@@ -159,9 +203,17 @@ function(tslab_bench_smoke_refuses name program)
 endfunction()
 
 foreach(program IN ITEMS benchmark_accurate benchmark_threads churn_fixed churn_test smoke_tests
-    ws_sweep idle_return realloc_growth thread_shapes)
+    ws_sweep idle_return realloc_growth thread_shapes lifetime_mix request_leaks epoch_survivors)
   tslab_bench_smoke_refuses(unknown ${program} --nonsense)
 endforeach()
+tslab_bench_smoke_refuses(few request_leaks 99)
+tslab_bench_smoke_refuses(room epoch_survivors --most 1)
+tslab_bench_smoke_refuses(two lifetime_mix --wrapped --annotated)
+if(TARGET epoch_requests)
+  tslab_bench_smoke_refuses(way epoch_requests --only x)
+  tslab_bench_smoke_refuses(two epoch_server --wrapped --shared)
+  tslab_bench_smoke_refuses(rounds epoch_containers --instructions 10 10)
+endif()
 tslab_bench_smoke_refuses(file benchmark_accurate --csv /nowhere/latency.csv)
 tslab_bench_smoke_refuses(few churn_fixed --live 1)
 tslab_bench_smoke_refuses(few churn_test --cycles 1)

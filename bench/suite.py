@@ -1,9 +1,10 @@
 """The third table: the founding programs, and the patterns of whole programs."""
 
-from work import Bar, Metric, Work
+from work import EVERY_ROUND, Bar, Metric, Work
 from written import CSV_WRITES, HISTOGRAM_WRITES
 
 WASTE_WRITES = ("--fragmentation", "{folder}/waste.csv")
+OLDEST_WRITES = ("--csv", "{folder}/rows-oldest.csv")
 
 
 def shown(unit: str, *keys: str) -> tuple[Metric, ...]:
@@ -21,8 +22,14 @@ def founding(
     metrics: tuple[Metric, ...],
     writes: tuple[str, ...] = (),
 ) -> Work:
-    quick = (command[0], *quick)
-    return Work(command[0], command, quick, metrics, "founding programs", writes=writes)
+    name = "_".join(word.removeprefix("--") for word in command)
+    quick = (*command, *quick)
+    return Work(name, command, quick, metrics, "founding programs", writes=writes)
+
+
+def churn(command: tuple[str, ...], quick: tuple[str, ...], writes: tuple[str, ...]) -> Work:
+    growth = Metric("growth_pct", "%", Bar.AT_MOST, 5.0)
+    return founding(command, quick, (growth, *shown("%", "settled_growth_pct")), writes)
 
 
 FOUNDING = (
@@ -38,12 +45,9 @@ FOUNDING = (
         ),
         (*CSV_WRITES, *WASTE_WRITES, *HISTOGRAM_WRITES),
     ),
-    founding(
-        ("churn_test",),
-        ("--live", "10000", "--cycles", "200"),
-        (Metric("growth_pct", "%", Bar.AT_MOST, 5.0), *shown("%", "settled_growth_pct")),
-        CSV_WRITES,
-    ),
+    churn(("churn_test",), ("--live", "10000", "--cycles", "200"), CSV_WRITES),
+    # With 10,000 blocks no slab drains.
+    churn(("churn_test", "--oldest"), ("--cycles", "100"), OLDEST_WRITES),
     founding(
         ("churn_fixed",),
         ("--live", "10000", "--cycles", "100"),
@@ -128,13 +132,22 @@ MEMORY = (
 )
 
 
-def server(name: str, mode: str, metrics: tuple[Metric, ...], *options: str) -> Work:
+# Seconds a run, and rounds: a minute shows what a server holds on to and its slowest requests; of
+# three an interval can be drawn. Without a pace two seconds hold as many requests.
+PACED = (60, 3)
+UNPACED = (2, EVERY_ROUND)
+
+
+def server(
+    name: str, mode: str, metrics: tuple[Metric, ...], *options: str, pace: tuple[int, int] = PACED
+) -> Work:
     """Ours with an epoch for each request, or as any malloc; peers as any malloc."""
+    seconds, rounds = pace
     command = ("synthetic_bench", f"--allocator={mode}", *options)
     return Work(
-        name, (*command, "--duration_s=2"), (*command, "--duration_s=1"), metrics,
-        "servers", peer_mode="--allocator=malloc", ours_alone=mode == "malloc",
-        writes=("--hgrm={folder}/values.hgrm",),
+        name, (*command, f"--duration_s={seconds}"), (*command, "--duration_s=1"), metrics,
+        "servers", most_rounds=rounds, peer_mode="--allocator=malloc",
+        ours_alone=mode == "malloc", writes=("--hgrm={folder}/values.hgrm",),
     )  # fmt: skip
 
 
@@ -161,7 +174,8 @@ def beyond_preset(pattern: str, factor: str) -> Work:
         *shown_rates("requests/s", "rate"),
     )
     options = (f"--pattern={pattern}", f"--rate_factor={factor}")
-    return server(f"synthetic_{pattern}_x{factor}", "tslab", metrics, *options)
+    pace = UNPACED if factor == "max" else PACED
+    return server(f"synthetic_{pattern}_x{factor}", "tslab", metrics, *options, pace=pace)
 
 
 PATTERNS = ("burst", "steady", "leak", "hotspot", "kernel")

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -59,8 +59,10 @@ class Results:
     def peers(self) -> list[str]:
         return [name for name in self.allocators() if name != OURS]
 
-    def rounds(self) -> int:
-        return len({run.number for runs in self.series.values() for run in runs})
+    def rounds(self, work: str = "") -> int:
+        """Of one work, or of them all."""
+        series = [runs for (name, _), runs in self.series.items() if work in ("", name)]
+        return len({run.number for runs in series for run in runs})
 
     def versions(self) -> dict[str, str]:
         known = {}
@@ -111,6 +113,8 @@ JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
     Bar.AT_LEAST: lambda metric, ours, _peer, _ratio: ours >= metric.limit,
     Bar.OVER_GLIBC: lambda metric, ours, peer, _ratio: ours - peer <= metric.limit,
     Bar.TWICE: lambda _metric, _ours, _peer, ratio: ratio >= 2.0,
+    Bar.TIMES_BEST: lambda metric, ours, peer, _ratio: ours <= metric.limit * peer,
+    Bar.TIMES_PLAIN: lambda metric, ours, peer, _ratio: ours <= metric.limit * peer,
     Bar.WITHIN_1_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.99,
 }
 # Judged without any peer's figure.
@@ -128,6 +132,8 @@ def bar_text(metric: Metric) -> str:
         Bar.AT_LEAST: f">= {limit}",
         Bar.OVER_GLIBC: f"<= glibc + {limit}",
         Bar.TWICE: ">= 2.00 best",
+        Bar.TIMES_BEST: f"<= {limit} best",
+        Bar.TIMES_PLAIN: f"<= {limit} plain",
         Bar.WITHIN_1_PCT: f">= 0.99 {UNOBSERVED}",
         Bar.SHOWN: "-",
     }
@@ -139,7 +145,11 @@ NAMED = {Bar.OVER_GLIBC: "glibc", Bar.WITHIN_1_PCT: UNOBSERVED}
 
 
 def yardstick(results: Results, work: Work, metric: Metric) -> tuple[str, float] | None:
-    """Whom we are compared with: the best peer, unless the bar names somebody."""
+    """Whom we are compared with: the best peer, unless the bar names somebody, or the work another
+    work of ours."""
+    if work.plain:
+        figure = results.median(work.plain, OURS, metric.key)
+        return None if figure is None else (work.plain, figure)
     name = NAMED.get(metric.bar)
     if name is None:
         return best_peer(results, work, metric)
@@ -149,7 +159,8 @@ def yardstick(results: Results, work: Work, metric: Metric) -> tuple[str, float]
 
 def paired_ratios(results: Results, work: Work, metric: Metric, peer_name: str) -> list[float]:
     ours = results.values(work.name, OURS, metric.key)
-    peer = results.values(work.name, peer_name, metric.key)
+    series = (work.plain, OURS) if work.plain else (work.name, peer_name)
+    peer = results.values(*series, metric.key)
     return [advantage(metric, ours[number], peer[number]) for number in ours.keys() & peer.keys()]
 
 
@@ -220,16 +231,31 @@ def growth_row(results: Results) -> Row:
     return row if growth is None else replace(row, met=growth < 2.0)
 
 
-def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
-    rows = [row_of(results, work, metric) for work in works for metric in work.metrics]
+def unjudged(row: Row) -> Row:
+    """One round says nothing of the next."""
+    return replace(row, low=None, high=None, met=None)
+
+
+def rows_of(results: Results, work: Work) -> list[Row]:
+    rows = [row_of(results, work, metric) for metric in work.metrics]
+    return rows if results.rounds(work.name) > 1 else list(map(unjudged, rows))
+
+
+def rows_of_several(results: Results, works: Sequence[Work]) -> Iterator[Row]:
+    """What is worked out from several works, where all of them were chosen."""
     chosen = {work.name for work in works}
     if {shape.name for shape in SHAPES} <= chosen:
-        rows.append(shapes_row(results, works))
+        yield shapes_row(results, works)
     if {"random_mixed_256", "random_mixed_8192"} <= chosen:
-        rows.append(degradation_row(results))
+        yield degradation_row(results)
     if {"many_epochs_1", "many_epochs_100000"} <= chosen:
-        rows.append(growth_row(results))
-    if results.rounds() == 1:  # one round says nothing of the next
-        rows = [replace(row, low=None, high=None, met=None) for row in rows]
+        yield growth_row(results)
+
+
+def summarise(results: Results, works: Sequence[Work]) -> list[Row]:
+    several = list(rows_of_several(results, works))
+    if results.rounds() == 1:
+        several = list(map(unjudged, several))
+    rows = [row for work in works for row in rows_of(results, work)] + several
     sections = [work.section for work in works]
     return sorted(rows, key=lambda row: sections.index(row.section))

@@ -4,12 +4,14 @@ import csv
 import json
 import re
 from pathlib import Path
+from statistics import median
 
 import pytest
 import results_page
 from click.testing import CliRunner, Result
 from founding import ANCHORS
 
+SIX = ("glibc", "jemalloc", "mimalloc", "rpmalloc", "snmalloc", "tcmalloc-debian")
 SUMMARY = """section,name,unit,bar,ours,peer_name,peer,ratio,low,high,met
 s,won rate,M/s,> best,12.5,glibc,10.0,1.25,1.2,1.3,True
 s,lost rate,M/s,> best,1234.5,jemalloc,2469.0,0.5,0.4,0.6,False
@@ -101,6 +103,65 @@ def test_wrong_marks_are_errors(place: Place, text: str, words: str) -> None:
     done = place.run()
     assert done.exit_code == 1
     assert words in done.output
+
+
+def rates_of(results: Path) -> dict[tuple[str, str], dict[str, float]]:
+    """By program and work: the median rate of each allocator."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    with (results / "core_runs.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["rate"] != "":
+                key = row["command"].split()[0], row["work"]
+                found.setdefault(key, {}).setdefault(row["allocator"], []).append(
+                    float(row["rate"])
+                )
+    return {key: {name: median(v) for name, v in rates.items()} for key, rates in found.items()}
+
+
+def test_the_row_of_a_program_is_the_one_in_which_ours_stands_worst(place: Place) -> None:
+    place.readme.write_text("<!-- figures:beside -->\n<!-- /figures -->\n")
+    assert "bench/run core" in place.run().output
+    runs = ["round,work,command,allocator,version,rate,peak_kib"]
+    for work, command, rates in (
+        ("won", "one --a", {"tslab": "2", "glibc": "1", "jemalloc": "", "mimalloc-next": "9"}),
+        ("lost", "one --b", {"tslab": "1", "glibc": "3", "jemalloc": "4", "mimalloc-next": "9"}),
+        ("alone", "other", {"tslab": "5", "glibc": "4", "mimalloc-next": "9"}),
+        ("latency", "third", {"tslab": "", "glibc": ""}),
+    ):
+        runs += [f"0,{work},{command},{name},1,{rate},7" for name, rate in rates.items()]
+    (place.results / "core_runs.csv").write_text("\n".join(runs) + "\n")
+    with (place.results / "core_summary.csv").open("a") as file:
+        file.write("s,alone rate,k/s,> best,5,glibc,4,1.25,1,2,True\n")
+    place.run()
+    assert tables_of(place.readme.read_text()) == [
+        [
+            ["program", "unit", "tslab", "glibc", "jemalloc", "ratio"],
+            ["lost", "M/s", "1", "3", "**4**", "0.25"],
+            ["alone", "k/s", "**5**", "4", "-", "1.25"],
+        ]
+    ]
+
+
+def test_readme_shows_every_program_of_core_that_measures_a_rate() -> None:
+    readme = (results_page.ROOT / "README.md").read_text()
+    table = next(table for table in tables_of(readme) if table[0][0] == "program")
+    rates = rates_of(results_page.ROOT / "bench" / "results")
+    headings, *rows = table
+    names = headings[2:-1]
+    assert len(names) == len(SIX) + 1
+    assert set(names) == {"tslab", *SIX}
+    assert len(rows) == len({program for program, _ in rates})
+    for work, _, *cells, ratio in rows:
+        (program,) = (program for program, name in rates if name == work)
+        ratios = {
+            name: of["tslab"] / max(of[peer] for peer in SIX)
+            for (one, name), of in rates.items()
+            if one == program
+        }
+        assert min(ratios, key=ratios.__getitem__) == work
+        assert ratio == f"{ratios[work]:.2f}"
+        shown = [float(cell.strip("*").replace(",", "")) for cell in cells]
+        assert shown == pytest.approx([rates[program, work][name] for name in names], rel=0.005)
 
 
 def test_missing_inputs_name_the_command(place: Place) -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 import show
-from summary import Row
 
 
 @pytest.mark.parametrize(
@@ -14,10 +13,8 @@ from summary import Row
     ],
 )
 def test_the_last_line_names_what_missed(verdicts: tuple[bool | None, ...], line: str) -> None:
-    rows = [
-        Row("s", f"w rate {i}", "M/s", "> best", 1.0, "glibc", 2.0, met=met)
-        for i, met in enumerate(verdicts)
-    ]
-    with show.console.capture() as said:
-        show.print_missed(rows)
-    assert said.get().strip() == line
+    named = {f"w rate {i}": met for i, met in enumerate(verdicts)}
+    for table, prefix in (("", ""), ("core", "core: ")):
+        with show.console.capture() as said:
+            show.print_missed(named, table)
+        assert said.get() == f"{prefix}{line}\n"

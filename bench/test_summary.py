@@ -84,6 +84,10 @@ JUDGED = (
     (Bar.TWICE, MORE, 0, 199, 100, False),
     (Bar.TWICE, LESS, 0, 50, 100, True),
     (Bar.TWICE, LESS, 0, 51, 100, False),
+    (Bar.TIMES_BEST, LESS, 0.75, 75, 100, True),
+    (Bar.TIMES_BEST, LESS, 0.75, 76, 100, False),
+    (Bar.TIMES_PLAIN, LESS, 1.5, 150, 100, True),
+    (Bar.TIMES_PLAIN, LESS, 1.5, 151, 100, False),
     (Bar.WITHIN_1_PCT, MORE, 0, 99, 100, True),
     (Bar.WITHIN_1_PCT, MORE, 0, 98.9, 100, False),
 )
@@ -207,9 +211,65 @@ def test_what_is_observed_is_held_against_the_same_unobserved() -> None:
         assert (row.peer_name, row.met) == ("unobserved", met)
 
 
+def test_what_runs_in_epochs_is_held_against_the_same_without() -> None:
+    metric = Metric("bytes", "bytes", Bar.TIMES_PLAIN, 1.1)
+    plain = Work("plain", ("w",), ("w",), (Metric("bytes", "bytes", Bar.SHOWN),), "s")
+    work = Work("w", ("w",), ("w",), (metric,), "s", plain="plain")
+    for size, met in ((109.0, True), (111.0, False)):
+        told = [
+            Run(number, name, allocator, "1", {"bytes": value})
+            for number in range(2)
+            for name, allocator, value in (
+                ("plain", "tslab", 100.0),
+                ("plain", "a", 500.0),
+                ("w", "tslab", size),
+            )
+        ]
+        _, row = summarise(Results(told), [plain, work])
+        assert (row.peer_name, row.peer, row.met) == ("plain", 100.0, met)
+        assert row.ratio == row.low == 100.0 / size
+        (alone,) = summarise(Results([run for run in told if run.work == "w"]), [work])
+        assert (alone.peer, alone.met) == (None, None)
+
+
+def test_each_mode_names_the_same_without_epochs() -> None:
+    for work in EPOCHS:
+        if work.plain:
+            (plain,) = [other for other in EPOCHS if other.name == work.plain]
+            assert set(plain.command) < set(work.command)
+            assert set(plain.quick) < set(work.quick)
+            assert {metric.key for metric in work.metrics} <= {each.key for each in plain.metrics}
+
+
 def test_one_round_gives_no_interval_and_no_verdict() -> None:
     metric = Metric("rate", "M/s", Bar.AHEAD, higher_is_better=True)
     work = Work("w", ("w",), ("w",), (metric,), "s")
     told = [Run(0, "w", name, "1", {"rate": 1.0}) for name in ("tslab", "glibc")]
     (row,) = summarise(Results(told), [work])
     assert (row.ratio, row.low, row.high, row.met) == (1.0, None, None, None)
+
+
+def test_a_work_of_one_round_among_others_has_no_interval_and_no_verdict() -> None:
+    metric = Metric("rate", "M/s", Bar.AHEAD, higher_is_better=True)
+    works = [Work(name, ("w",), ("w",), (metric,), "s") for name in ("once", "often")]
+    told = [
+        Run(number, work, name, "1", {"rate": rate})
+        for work, rounds in (("once", 1), ("often", 2))
+        for number in range(rounds)
+        for name, rate in (("tslab", 2.0), ("glibc", 1.0))
+    ]
+    once, often = summarise(Results(told), works)
+    assert (once.ratio, once.low, once.high, once.met) == (2.0, None, None, None)
+    assert (often.ratio, often.low, often.high, often.met) == (2.0, 2.0, 2.0, True)
+
+
+@pytest.mark.parametrize(("rounds", "met"), [(1, None), (2, True)])
+def test_what_several_works_give_has_no_verdict_of_one_round(rounds: int, met: bool | None) -> None:
+    works = [work for work in EPOCHS if work.name in ("many_epochs_1", "many_epochs_100000")]
+    told = [
+        Run(number, work.name, "tslab", "1", {"near_ns": 10.0})
+        for number in range(rounds)
+        for work in works
+    ]
+    (row,) = [row for row in summarise(Results(told), works) if row.name.startswith("allocation")]
+    assert row.met is met

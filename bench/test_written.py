@@ -27,9 +27,15 @@ def test_histograms_of_all_rounds_become_one(tmp_path: Path) -> None:
     written.collect(tmp_path, runs, tmp_path)
     text = (tmp_path / "w-malloc-a.hgrm").read_text()
     assert text.split()[:4] == ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"]
-    assert "TotalCount     =      200.000]" in text
+    assert "TotalCount     =       200.00]" in text
     values = {value for _, value in tail_of(tmp_path / "w-malloc-a.hgrm")}
-    assert values == {10.0, 20.0, 900.0}
+    assert values == {10.0, 20.0, 903.0}
+
+
+@pytest.mark.parametrize("value", [1, 40, 255, 371, 1079, 2287, 70_001, 420_697, 874_090])
+def test_a_merged_value_is_true_to_a_hundredth(value: int) -> None:
+    whole = written.merged([written.Histogram("malloc", {value: 3})])
+    assert value <= whole.get_value_at_percentile(50) <= value * 1.01
 
 
 def test_sections_of_one_file_stay_apart(tmp_path: Path) -> None:
@@ -54,6 +60,15 @@ def test_rows_bear_our_name_for_the_allocator(tmp_path: Path) -> None:
         "jemalloc,1,2,3,4,5,6",
         "jemalloc-debian,1,2,3,4,5,6",
     ]
+
+
+def test_rows_of_another_way_of_working_have_a_file_of_their_own(tmp_path: Path) -> None:
+    header = written.HEADERS["rss_churn.csv"]
+    for file, cells in (("rows.csv", "0,1.5,,,"), ("rows-oldest.csv", "0,2.5,,,")):
+        run = put(tmp_path, 0, "a", file, f"{header}\nlibc.so.6,{cells}\n")
+    written.collect(tmp_path, [run], tmp_path)
+    for file, cells in (("rss_churn.csv", "0,1.5,,,"), ("rss_churn_oldest.csv", "0,2.5,,,")):
+        assert (tmp_path / file).read_text().splitlines() == [header, f"a,{cells}"]
 
 
 @pytest.mark.parametrize("text", ["1 5\n", "# operation=malloc\n1\n", "# x\nx 1\n"])

@@ -207,12 +207,15 @@ static void churn_run(args *a) {
 typedef struct pool {
   pthread_barrier_t asleep;  // all bursts are over
   pthread_barrier_t over;
+  unsigned sleepers;
   uint64_t parcels;  // of each thread's burst
   parcel **slots;    // for them
   uint64_t wait_ms;
   uint64_t before;
   uint64_t asleep_bytes;
   uint64_t waited_bytes;
+  uint64_t ended_bytes;
+  uint64_t later_bytes;
 } pool;
 
 static void pool_burst(const pool *p, parcel **parcels, uint32_t *state) {
@@ -248,32 +251,43 @@ static void pool_thread(void *context, unsigned index) {
   pthread_barrier_wait(&p->over);
 }
 
-static void sleeping_run(args *a) {
-  unsigned sleepers = args_threads(a, 0, 16);
-  pool p = {.parcels = args_number(a, 1, 40000) / PARCEL_BLOCKS + 1};
-  p.wait_ms = args_number(a, 2, 2000);
-  args_end(a, 3);
-  if (sleepers == THREADS_MAX) {
-    args_refuse(a, "leaves no thread that stays awake", a->values[0]);
-  }
-  pthread_barrier_init(&p.asleep, NULL, sleepers + 1);
-  pthread_barrier_init(&p.over, NULL, sleepers + 1);
-  p.slots = memory_map(sleepers * p.parcels * sizeof *p.slots);
-  p.before = memory_resident_bytes();
-  threads_run(sleepers + 1, pool_thread, &p);
-  uint64_t ended = resident_over(p.before);
+static void pool_run(pool *p) {
+  pthread_barrier_init(&p->asleep, NULL, p->sleepers + 1);
+  pthread_barrier_init(&p->over, NULL, p->sleepers + 1);
+  p->slots = memory_map(p->sleepers * p->parcels * sizeof *p->slots);
+  p->before = memory_resident_bytes();
+  threads_run(p->sleepers + 1, pool_thread, p);
+  p->ended_bytes = resident_over(p->before);
+  clock_wait_until(clock_ns() + p->wait_ms * 1000000u);
+  p->later_bytes = resident_over(p->before);
+}
 
-  shape_open("sleeping", sleepers);
-  report_count("blocks", p.parcels * PARCEL_BLOCKS * sleepers);
-  report_count("wait_ms", p.wait_ms);
-  report_count("asleep_bytes", p.asleep_bytes);
-  report_count("waited_bytes", p.waited_bytes);
-  report_count("ended_bytes", ended);
+static void pool_report(const pool *p) {
+  shape_open("sleeping", p->sleepers);
+  report_count("blocks", p->parcels * PARCEL_BLOCKS * p->sleepers);
+  report_count("wait_ms", p->wait_ms);
+  report_count("asleep_bytes", p->asleep_bytes);
+  report_count("waited_bytes", p->waited_bytes);
+  report_count("ended_bytes", p->ended_bytes);
+  report_count("later_bytes", p->later_bytes);
   report_close(
       "%u threads asleep: %.1f MiB resident at once, %.1f after %llu ms, %.1f when they "
-      "ended",
-      sleepers, (double)p.asleep_bytes / 1048576, (double)p.waited_bytes / 1048576,
-      (unsigned long long)p.wait_ms, (double)ended / 1048576);
+      "ended, %.1f as long after that",
+      p->sleepers, (double)p->asleep_bytes / 1048576, (double)p->waited_bytes / 1048576,
+      (unsigned long long)p->wait_ms, (double)p->ended_bytes / 1048576,
+      (double)p->later_bytes / 1048576);
+}
+
+static void sleeping_run(args *a) {
+  pool p = {.sleepers = args_threads(a, 0, 16)};
+  p.parcels = args_number(a, 1, 40000) / PARCEL_BLOCKS + 1;
+  p.wait_ms = args_number(a, 2, 2000);
+  args_end(a, 3);
+  if (p.sleepers == THREADS_MAX) {
+    args_refuse(a, "leaves no thread that stays awake", a->values[0]);
+  }
+  pool_run(&p);
+  pool_report(&p);
 }
 
 // ---- sharing ----

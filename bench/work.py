@@ -1,8 +1,10 @@
 """What is measured: programs with their arguments, and what each result must reach."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+
+EVERY_ROUND = 1_000_000
 
 
 class Bar(Enum):
@@ -17,6 +19,8 @@ class Bar(Enum):
     OVER_GLIBC = "at most this much over glibc"
     WITHIN_1_PCT = "at most 1 % behind the same unobserved"
     TWICE = "at least twice as good as every peer"
+    TIMES_BEST = "at most so many times the best peer"
+    TIMES_PLAIN = "at most so many times the same work without epochs"
     SHOWN = "no requirement"
 
 
@@ -35,7 +39,8 @@ class Metric:
 class Work:
     """One program with its arguments; `quick` are those for a glance. Peers may run it in a mode of
     their own, its first argument, or not at all. `writes` are further arguments by which the
-    program writes files into `{folder}`. A program that sleeps most of its time, and whose figures
+    program writes files into `{folder}`. `plain` names the work that does the same without epochs.
+    A program that sleeps most of its time, and whose figures
     are bytes, says what it holds meanwhile, `asleep_mib`: its runs go side by side. A foreign
     program comes from elsewhere: it runs in `place` and prints no result line; `score` finds its
     figure."""
@@ -47,9 +52,10 @@ class Work:
     section: str
     is_shape: bool = False
     system: bool = False
-    most_rounds: int = field(default=1_000_000)
+    most_rounds: int = EVERY_ROUND
     peer_mode: str = ""
     ours_alone: bool = False
+    plain: str = ""
     writes: tuple[str, ...] = ()
     asleep_mib: int = 0
     place: Path | None = None
@@ -209,11 +215,64 @@ def at_most(key: str, unit: str, limit: float) -> Metric:
     return Metric(key, unit, Bar.AT_MOST, limit)
 
 
-def request(name: str, mode: str, peer_mode: str, bar: Bar) -> Work:
+def times_plain(key: str, unit: str, limit: float) -> Metric:
+    return Metric(key, unit, Bar.TIMES_PLAIN, limit)
+
+
+def shown(key: str, unit: str) -> Metric:
+    return Metric(key, unit, Bar.SHOWN)
+
+
+def beside_plain(
+    name: str, program: str, sizes: tuple[tuple[str, ...], tuple[str, ...]],
+    shown_of_plain: tuple[Metric, ...], modes: dict[tuple[str, ...], tuple[Metric, ...]],
+) -> tuple[Work, ...]:  # fmt: skip
+    """A work without epochs, and the same in each mode, that is flags of the program. The second
+    size is for a glance."""
+    full, glance = sizes
+    plain = Work(
+        f"{name}_plain", (program, *full), (program, *glance), shown_of_plain, name, ours_alone=True
+    )
+    return plain, *(
+        replace(
+            plain, name=f"{name}_{'_'.join(flag.removeprefix('--') for flag in flags)}",
+            command=(program, *flags, *full), quick=(program, *flags, *glance), metrics=metrics,
+            plain=plain.name,
+        )
+        for flags, metrics in modes.items()
+    )  # fmt: skip
+
+
+def request(name: str, mode: str, peer_mode: str, bar: Bar, limit: float = 0.0) -> Work:
     command = ("request_objects", mode)
-    metrics = (Metric("request_ns", "ns", bar),)
+    metrics = (Metric("request_ns", "ns", bar, limit),)
     return Work(
         name, command, (*command, "20000"), metrics, "requests of 100 objects", peer_mode=peer_mode
+    )
+
+
+def request_ways(unit: str, own: float) -> tuple[Metric, ...]:
+    """Ways to serve a request in an epoch, over the same without."""
+    return (
+        *(shown(f"{way}_{unit}", unit) for way in ("plain", "plain_at_once", "monotonic")),
+        at_most("own_x", "x", own),
+        at_most("own_at_once_x", "x", 1.2),
+        shown("own_freed_late_x", "x"),
+        at_most("long_x", "x", 1.03),
+        at_most("long_at_once_x", "x", 1.2),
+        at_most("released_x", "x", 1.0),
+    )
+
+
+def container_ways(unit: str) -> tuple[Metric, ...]:
+    """Containers on the resource of an epoch, over the same on the standard library's arena."""
+    return (
+        *(shown(f"{way}_{unit}", unit) for way in ("plain", "monotonic")),
+        shown("plain_x", "x"),
+        at_most("epoch_x", "x", 1.1),
+        at_most("arena_x", "x", 1.1),
+        shown("entered_x", "x"),
+        shown("shared_x", "x"),
     )
 
 
@@ -229,6 +288,67 @@ def lifetime_mix(name: str, flags: tuple[str, ...], bar: Bar, limit: float = 0.0
     return Work(name, command, quick, metrics, "lifetimes mixed", ours_alone=bar is Bar.AT_MOST)
 
 
+# Requests of which a few objects survive.
+SURVIVORS = beside_plain(
+    "survivors",
+    "lifetime_mix",
+    (("--idle", "12", "400"), ("--idle", "3", "100", "250")),
+    (shown("peak_bytes", "bytes"), shown("resident_over_live", "x")),
+    {
+        ("--wrapped",): (
+            times_plain("peak_bytes", "bytes", 1.1),
+            times_plain("resident_over_live", "x", 1.1),
+        ),
+        ("--annotated",): (
+            times_plain("peak_bytes", "bytes", 1.1),
+            times_plain("resident_over_live", "x", 1.1),
+        ),
+        ("--annotated", "--helper"): (at_most("resident_over_live", "x", 1.3),),
+    },
+)
+
+# The server of examples/server.
+SERVED = (
+    times_plain("cpu_us", "us", 1.05),
+    times_plain("peak_mb", "MiB", 1.1),
+    times_plain("idle_mb", "MiB", 1.1),
+)
+SERVER = beside_plain(
+    "server",
+    "epoch_server",
+    ((), ("20000",)),
+    (shown("cpu_us", "us"), shown("peak_mb", "MiB"), shown("idle_mb", "MiB")),
+    {
+        ("--wrapped",): SERVED,
+        ("--shared",): SERVED,
+        ("--annotated",): SERVED,
+        ("--released",): SERVED,
+    },
+)
+
+# Requests that lose objects, and keep some in a cache.
+LEAKS = beside_plain(
+    "leaks",
+    "request_leaks",
+    ((), ("20000",)),
+    (shown("resident_over_live", "x"),),
+    {("--wrapped",): (times_plain("resident_over_live", "x", 1.5),)},
+)
+
+# Epochs in each of which one object survives.
+LAST_ONES = beside_plain(
+    "last_ones",
+    "epoch_survivors",
+    ((), ("20000",)),
+    (shown("survivor_bytes", "bytes"), shown("reached", "of 1")),
+    {
+        ("--wrapped",): (
+            times_plain("survivor_bytes", "bytes", 1.5),
+            Metric("reached", "of 1", Bar.AT_LEAST, 1.0, higher_is_better=True),
+        )
+    },
+)
+
 # The instructions of the core before there were epochs, and 1 %.
 PAIR_WITH_EPOCHS = 36.0 * 1.01
 
@@ -238,16 +358,43 @@ EPOCHS = (
         ("epoch_costs",),
         ("epoch_costs", "20000"),
         (
-            at_most("enter_leave_ns", "ns", 5.0),
+            shown("floor_ns", "ns"),
+            shown("enter_leave_ns", "ns"),
+            at_most("over_floor_ns", "ns", 5.0),
+            at_most("large_over_floor_ns", "ns", 5.0),
             at_most("open_close_ns", "ns", 50.0),
-            at_most("open_use_close_ns", "ns", 300.0),
+            at_most("open_use_close_ns", "ns", 120.0),
         ),
+    ),
+    ours(
+        "request_time",
+        ("epoch_requests",),
+        ("epoch_requests", "500", "20"),
+        request_ways("ns", own=1.1),
+    ),
+    ours(
+        "request_instructions",
+        ("epoch_requests", "--instructions"),
+        ("epoch_requests", "--instructions", "500"),
+        request_ways("instructions", own=1.15),
     ),
     ours(
         "pair_instructions",
         ("pair_instructions",),
         ("pair_instructions", "200"),
         (at_most("pair_instructions", "instructions", PAIR_WITH_EPOCHS),),
+    ),
+    ours(
+        "containers_time",
+        ("epoch_containers",),
+        ("epoch_containers", "100", "20"),
+        container_ways("ns"),
+    ),
+    ours(
+        "containers_instructions",
+        ("epoch_containers", "--instructions"),
+        ("epoch_containers", "--instructions", "100"),
+        container_ways("instructions"),
     ),
     many_epochs(1),
     many_epochs(16),
@@ -280,8 +427,13 @@ EPOCHS = (
     request("request_freed", "epoch_free", "malloc", Bar.AT_OR_BELOW),
     request("request_released", "epoch_release", "monotonic", Bar.AT_OR_BELOW),
     request("request_released_2x", "epoch_release", "malloc", Bar.TWICE),
+    request("request_released_malloc", "epoch_release", "malloc", Bar.TIMES_BEST, 0.75),
     lifetime_mix("lifetime_epochs", ("--epochs",), Bar.AT_MOST, 1.3),
     lifetime_mix("lifetime_plain", (), Bar.TWICE),
+    *SURVIVORS,
+    *SERVER,
+    *LEAKS,
+    *LAST_ONES,
 )
 
 

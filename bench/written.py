@@ -22,7 +22,9 @@ HEADERS = {
     "scaling.csv": "allocator,threads,throughput_ops_sec,avg_ns,p50_ns,p95_ns,p99_ns",
 }
 FILE_OF_HEADER = {header: file for file, header in HEADERS.items()}
-LOWEST_NS, HIGHEST_NS, DIGITS = 1, 3_600_000_000_000, 3
+# Values are true to a hundredth, where the programs' own buckets are to a sixty-fourth; a third
+# digit takes seven times as long to write.
+LOWEST_NS, HIGHEST_NS, DIGITS = 1, 3_600_000_000_000, 2
 CSV_WRITES = ("--csv", "{folder}/rows.csv")
 HISTOGRAM_WRITES = ("--hgrm", "{folder}/values.hgrm")
 
@@ -59,6 +61,13 @@ def rows_of(path: Path) -> Iterator[tuple[str, list[str]]]:
 def operation_of(pairs: dict[str, str]) -> str:
     threads = pairs.get("threads")
     return pairs.get("operation", "all") + (f"_t{threads}" if threads else "")
+
+
+def file_of_rows(path: Path, file: str) -> str:
+    """The file that rows are collected in: that of their header; a program that works in another
+    way names it, as in `rows-oldest.csv`."""
+    _, _, way = path.stem.partition("-")
+    return f"{Path(file).stem}_{way}.csv" if way else file
 
 
 def histograms_of(path: Path) -> list[Histogram]:
@@ -110,24 +119,37 @@ def merged(histograms: Iterable[Histogram]) -> HdrHistogram:
     return whole
 
 
-def collect(base: Path, runs: Iterable[Run], output: Path) -> None:
-    """The CSV files with a row a round, and each allocator's histogram of all rounds."""
-    rows: dict[str, list[list[str]]] = {}
-    histograms: dict[str, list[Histogram]] = {}
+def files_of(base: Path, runs: Iterable[Run], kind: str) -> Iterator[tuple[Run, Path]]:
     for run in runs:
         folder = folder_of_run(base, run.number, run.work, run.allocator)
-        for path in sorted(folder.glob("*.csv")):
-            for file, cells in rows_of(path):
-                # The process knows malloc's file; two allocators may share its name.
-                rows.setdefault(file, []).append([run.allocator, *cells[1:]])
-        for path in sorted(folder.glob("*.hgrm")):
-            for one in histograms_of(path):
-                name = f"{run.work}-{one.operation}-{run.allocator}.hgrm"
-                histograms.setdefault(name, []).append(one)
+        for path in sorted(folder.glob(kind)):
+            yield run, path
+
+
+def collect_rows(base: Path, runs: Iterable[Run], output: Path) -> None:
+    rows: dict[str, list[list[str]]] = {}
+    for run, path in files_of(base, runs, "*.csv"):
+        for file, cells in rows_of(path):
+            lines = rows.setdefault(file_of_rows(path, file), [HEADERS[file].split(",")])
+            # The process knows malloc's file; two allocators may share its name.
+            lines.append([run.allocator, *cells[1:]])
     for file, lines in rows.items():
         with (output / file).open("w", newline="") as out:
-            out.write(HEADERS[file] + "\n")
             csv.writer(out, lineterminator="\n").writerows(lines)
+
+
+def collect_histograms(base: Path, runs: Iterable[Run], output: Path) -> None:
+    histograms: dict[str, list[Histogram]] = {}
+    for run, path in files_of(base, runs, "*.hgrm"):
+        for one in histograms_of(path):
+            name = f"{run.work}-{one.operation}-{run.allocator}.hgrm"
+            histograms.setdefault(name, []).append(one)
     for name, parts in histograms.items():
         with (output / name).open("wb") as out:
             merged(parts).output_percentile_distribution(out, 1.0)
+
+
+def collect(base: Path, runs: Sequence[Run], output: Path) -> None:
+    """The CSV files with a row a round, and each allocator's histogram of all rounds."""
+    collect_rows(base, runs, output)
+    collect_histograms(base, runs, output)

@@ -1,4 +1,5 @@
-# Headers, libraries, a CMake package and a pkg-config file, in the standard places.
+# Headers, libraries, manual pages, a CMake package and pkg-config files, in the standard places;
+# the command as well, with what shells complete its words by, once tools/tslab/build has made it.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tslab")
@@ -48,4 +49,35 @@ foreach(pc_name IN ITEMS tslab tslab-preload tslab-static)
     @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${pc_name}.pc"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+endforeach()
+
+set(command "${PROJECT_BINARY_DIR}/cargo/release/tslab")
+install(PROGRAMS "${command}" TYPE BIN COMPONENT tools OPTIONAL)
+
+# The command itself writes its completions: they are those of what is installed.
+foreach(place IN ITEMS
+    bash-completion/completions/tslab fish/vendor_completions.d/tslab.fish
+    zsh/site-functions/_tslab)
+  string(REGEX MATCH "^[a-z]+" shell "${place}")
+  set(completions "${PROJECT_BINARY_DIR}/completions/${place}")
+  get_filename_component(folder "${place}" DIRECTORY)
+  install(CODE "set(command [[${command}]])\nset(shell ${shell})\nset(file [[${completions}]])"
+    COMPONENT tools)
+  install(SCRIPT "${CMAKE_CURRENT_LIST_DIR}/Completions.cmake" COMPONENT tools)
+  install(FILES "${completions}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}"
+    COMPONENT tools OPTIONAL)
+endforeach()
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1"
+  COMPONENT tools FILES_MATCHING PATTERN "*.1")
+install(FILES "${PROJECT_SOURCE_DIR}/docs/man/tslab.3" DESTINATION "${CMAKE_INSTALL_MANDIR}/man3"
+  COMPONENT development)
+
+# Each function's page is the one of the interface.
+file(STRINGS "${PROJECT_SOURCE_DIR}/include/tslab.h" prototypes REGEX "^TSLAB_API ")
+foreach(prototype IN LISTS prototypes)
+  string(REGEX MATCH "(tslab_[a-z_]+)\\(" name "${prototype}")
+  set(alias "${PROJECT_BINARY_DIR}/man/${CMAKE_MATCH_1}.3")
+  file(WRITE "${alias}" ".so man3/tslab.3\n")
+  install(FILES "${alias}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man3" COMPONENT development)
 endforeach()

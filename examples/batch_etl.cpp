@@ -45,7 +45,7 @@ void load(warehouse &to, row_ptr &from) {
 }
 
 tslab_survivors run(int batch, warehouse &to) {
-  tslab::draining_epoch epoch{"batch"};
+  tslab::epoch epoch{"batch"};
   {
     tslab::scope in{epoch};
     auto rows = extract(batch);

@@ -86,10 +86,10 @@ static struct task *pop(struct queue *queue) {
 
 static void resume(struct task *task, size_t thread) {
   tslab_scope stay;
-  EXPECT(tslab_scope_enter(&stay, task->epoch) == 0);
+  EXPECT_DONE(tslab_scope_enter(&stay, task->epoch));
   task->threads_seen |= 1u << thread;
   swapcontext(&task->scheduler, &task->here);
-  EXPECT(tslab_scope_leave(&stay) == 0);
+  EXPECT_DONE(tslab_scope_leave(&stay));
 }
 
 // Each step of a task runs in the other thread than the one before.
@@ -104,7 +104,7 @@ static void *schedule(void *own) {
       continue;
     }
     EXPECT(task->threads_seen == 3);
-    EXPECT(tslab_epoch_release(task->epoch) == 0);
+    EXPECT_DONE(tslab_epoch_release(task->epoch));
   }
   EXPECT(tslab_epoch_current() == TSLAB_DEFAULT);
   return NULL;

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <tslab.h>
 
 static inline void expect(bool holds, const char *text) {
   if (holds) return;
@@ -11,4 +12,12 @@ static inline void expect(bool holds, const char *text) {
   exit(1);
 }
 
+// `error` is what a function of tslab returned.
+static inline void expect_done(int error, const char *call) {
+  if (error == 0) return;
+  fprintf(stderr, "surprise: %s: %s\n", call, tslab_error_text(error));
+  exit(1);
+}
+
 #define EXPECT(condition) expect(condition, #condition)
+#define EXPECT_DONE(call) expect_done(call, #call)

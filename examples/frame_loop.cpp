@@ -1,5 +1,5 @@
-// A game gives each frame an epoch: ordinary containers for what the frame needs, no free list, no
-// arena of its own, and the same pages again in the next frame.
+// A game gives each frame an arena, the epoch that is released with its block: ordinary containers
+// for what the frame needs, no free list, and the same pages again in the next frame.
 #include <algorithm>
 #include <memory_resource>
 #include <string>
@@ -39,7 +39,7 @@ void achieve(world &w, int frame) {
   w.achievements.push_back("survived to frame " + std::to_string(frame));
 }
 
-std::size_t render(world &w, int frame, const tslab::epoch &epoch) {
+std::size_t render(world &w, int frame, const tslab::arena &epoch) {
   tslab::scope in{epoch};
   auto visible = cull(w, frame);
   std::pmr::vector<draw> draws{epoch.resource()};
@@ -51,10 +51,10 @@ std::size_t render(world &w, int frame, const tslab::epoch &epoch) {
   return draws.size();
 }
 
-std::size_t held_bytes(const tslab::epoch &epoch) {
+std::size_t held_bytes(const tslab::arena &epoch) {
   tslab_epoch_stats stats{};
   stats.size = sizeof stats;
-  EXPECT(tslab_epoch_get_stats(epoch.id(), &stats) == 0);
+  EXPECT_DONE(tslab_epoch_get_stats(epoch.id(), &stats));
   return stats.held_bytes;
 }
 
@@ -69,7 +69,7 @@ int main() {
 
   std::size_t drawn = 0, most_bytes = 0;
   for (int frame = 0; frame < frames; frame++) {
-    tslab::epoch epoch{"frame", options};
+    tslab::arena epoch{"frame", options};
     drawn += render(w, frame, epoch);
     most_bytes = std::max(most_bytes, held_bytes(epoch));
   }

@@ -43,7 +43,7 @@ static size_t respond(const struct request *request) {
 static void cache_put(int place, const struct request *request) {
   tslab_scope keep;
   if (cache[place] != NULL) return;
-  EXPECT(tslab_scope_default(&keep) == 0);
+  EXPECT_DONE(tslab_scope_default(&keep));
   cache[place] = strdup(request->path);
   tslab_scope_leave(&keep);
 }
@@ -53,7 +53,7 @@ static size_t handle(int number) {
   tslab_scope here;
   tslab_epoch_stats stats = {.size = sizeof stats};
   tslab_epoch epoch = tslab_epoch_open("GET /page", NULL);
-  EXPECT(tslab_scope_enter(&here, epoch) == 0);
+  EXPECT_DONE(tslab_scope_enter(&here, epoch));
 
   snprintf(path, sizeof path, "/page/%d", number % PATHS);
   const struct request *request = parse(path);
@@ -62,8 +62,8 @@ static size_t handle(int number) {
   EXPECT(tslab_epoch_of(request->path) == epoch);
 
   tslab_scope_leave(&here);
-  EXPECT(tslab_epoch_get_stats(epoch, &stats) == 0);
-  EXPECT(tslab_epoch_release(epoch) == 0);
+  EXPECT_DONE(tslab_epoch_get_stats(epoch, &stats));
+  EXPECT_DONE(tslab_epoch_release(epoch));
   EXPECT(tslab_epoch_get_stats(epoch, &stats) != 0);
   return stats.live_objects;
 }

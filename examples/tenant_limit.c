@@ -26,7 +26,7 @@ static void make_room(tslab_epoch epoch, enum tslab_limit limit, size_t held_byt
   if (tenant->cache == TSLAB_NO_EPOCH) return;
   tslab_epoch cache = tenant->cache;
   tenant->cache = TSLAB_NO_EPOCH;
-  EXPECT(tslab_epoch_release(cache) == 0);
+  EXPECT_DONE(tslab_epoch_release(cache));
   tenant->evictions++;
 }
 
@@ -54,7 +54,7 @@ static size_t fill(tslab_epoch epoch, size_t wanted_bytes) {
   tslab_scope here;
   void **last = NULL;
   size_t got_bytes = 0;
-  EXPECT(tslab_scope_enter(&here, epoch) == 0);
+  EXPECT_DONE(tslab_scope_enter(&here, epoch));
   for (size_t asked_bytes = 0; asked_bytes < wanted_bytes; asked_bytes += BLOCK_BYTES) {
     void **block = malloc(BLOCK_BYTES);
     EXPECT(block != NULL || errno == ENOMEM);
@@ -73,7 +73,7 @@ static size_t request(struct tenant *tenant, size_t wanted_bytes) {
   printf("%s: a request wanted %2zu MiB and got %s%s\n", tenant->name, wanted_bytes / MIB,
          got_bytes == wanted_bytes ? "them" : "ENOMEM",
          tenant->evictions != 0 ? "; the cache is evicted" : "");
-  EXPECT(tslab_epoch_release(epoch) == 0);
+  EXPECT_DONE(tslab_epoch_release(epoch));
   return got_bytes;
 }
 
@@ -90,8 +90,8 @@ int main(void) {
   EXPECT(got_bytes > 3 * MIB && got_bytes <= LIMIT_BYTES && greedy.evictions == 1);
   EXPECT(request(&modest, 1 * MIB) == 1 * MIB && modest.evictions == 0);
 
-  EXPECT(tslab_epoch_release(greedy.epoch) == 0);
-  EXPECT(tslab_epoch_release(modest.epoch) == 0);
+  EXPECT_DONE(tslab_epoch_release(greedy.epoch));
+  EXPECT_DONE(tslab_epoch_release(modest.epoch));
   EXPECT(tslab_epoch_release(modest.cache) == ESTALE);
   return 0;
 }

@@ -34,17 +34,17 @@ static struct transaction *begin(void) {
   struct transaction *transaction = tslab_epoch_calloc(epoch, 1, sizeof *transaction);
   EXPECT(transaction != NULL);
   transaction->epoch = epoch;
-  EXPECT(tslab_epoch_defer(epoch, finish, transaction) == 0);
+  EXPECT_DONE(tslab_epoch_defer(epoch, finish, transaction));
   return transaction;
 }
 
 static void commit(struct transaction *transaction) {
   transaction->committed = true;
-  EXPECT(tslab_epoch_release(transaction->epoch) == 0);
+  EXPECT_DONE(tslab_epoch_release(transaction->epoch));
 }
 
 static void roll_back(struct transaction *transaction) {
-  EXPECT(tslab_epoch_release(transaction->epoch) == 0);
+  EXPECT_DONE(tslab_epoch_release(transaction->epoch));
 }
 
 static void update(struct transaction *transaction, int row, int value) {
@@ -64,7 +64,7 @@ static tslab_epoch query_open(const struct transaction *transaction) {
 static char *query_total(const struct transaction *transaction) {
   tslab_scope here;
   tslab_epoch query = query_open(transaction);
-  EXPECT(tslab_scope_enter(&here, query) == 0);
+  EXPECT_DONE(tslab_scope_enter(&here, query));
   int *plan = malloc(ROWS * sizeof *plan), total = 0;
   for (int i = 0; i < ROWS; i++) plan[i] = i;
   for (int i = 0; i < ROWS; i++) total += table[plan[i]];
@@ -72,7 +72,7 @@ static char *query_total(const struct transaction *transaction) {
 
   char *answer = tslab_epoch_malloc(transaction->epoch, 32);
   snprintf(answer, 32, "total %d", total);
-  EXPECT(tslab_epoch_release(query) == 0);
+  EXPECT_DONE(tslab_epoch_release(query));
   return answer;
 }
 

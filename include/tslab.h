@@ -5,7 +5,8 @@
  * a process, whichever way it was reached.
  *
  * Every function may be called by any thread at any time, before constructors and after exit
- * included, unless it says otherwise. None is async-signal-safe. Errors are errno values. */
+ * included, unless it says otherwise. None is async-signal-safe. Errors are errno values, and
+ * tslab_error_text says what they mean here. */
 #pragma once
 
 #include <stdbool.h>
@@ -57,9 +58,20 @@ TSLAB_API void *tslab_realloc(void *block, size_t bytes) TSLAB_NOEXCEPT TSLAB_MU
 TSLAB_API void *tslab_reallocarray(void *block, size_t count,
                                    size_t bytes) TSLAB_NOEXCEPT TSLAB_MUST_USE TSLAB_SIZES(2, 3);
 
-/* Ends a block; NULL is allowed. Keeps errno. A pointer that is no live block is misuse: option
+/* Frees a block; NULL is allowed. Keeps errno. A pointer that is no live block is misuse: option
  * `on_error`. */
 TSLAB_API void tslab_free(void *block) TSLAB_NOEXCEPT;
+
+/* tslab_free for a block of tslab_malloc, tslab_calloc or tslab_realloc, whose size the program
+ * knows. The secure build reports a size that the block was not asked for; no other build reads it.
+ */
+TSLAB_API void tslab_free_sized(void *block, size_t bytes) TSLAB_NOEXCEPT;
+
+/* Changes the size of a block without moving it. Contents stay up to the smaller size.
+ * Returns true when the block has room for `bytes` bytes now; false, and nothing changed, when it
+ * would have to move, a limit of its epoch refuses, or it would keep more than twice what it needs;
+ * also for NULL. */
+TSLAB_API bool tslab_resize_in_place(void *block, size_t bytes) TSLAB_NOEXCEPT TSLAB_MUST_USE;
 
 /* A block aligned to `alignment`, a power of two.
  * Fails: NULL and EINVAL or ENOMEM. */
@@ -84,12 +96,16 @@ TSLAB_API size_t tslab_good_size(size_t bytes) TSLAB_NOEXCEPT;
 TSLAB_API int tslab_trim(size_t keep_bytes) TSLAB_NOEXCEPT;
 
 /* Whether the program's malloc is tslab's, so that scopes hold what malloc, new and any library
- * allocate. With libtslab.so alone it is not: the first scope that is entered then says so on
- * stderr, unless option `on_error` is `ignore`. */
+ * allocate. It is not with libtslab.so alone, nor where another malloc comes first in the process:
+ * the first scope that is entered then says so on stderr, unless option `on_error` is `ignore`. */
 TSLAB_API bool tslab_captures_malloc(void) TSLAB_NOEXCEPT;
 
 /* The version of the library that runs, which may be newer than TSLAB_VERSION. */
 TSLAB_API const char *tslab_version(void) TSLAB_NOEXCEPT;
+
+/* What an error means that a function of this header returned, or left in errno. The text stays
+ * valid for ever and does not depend on the locale. Any number has a text. */
+TSLAB_API const char *tslab_error_text(int error) TSLAB_NOEXCEPT;
 
 /* Writes an option's value (docs/options.md) as text to `value`, `size` bytes long.
  * Returns 0, ENOENT for an unknown name, ERANGE when `size` is too small. */
@@ -98,7 +114,8 @@ TSLAB_API int tslab_option_get(const char *name, char *value, size_t size) TSLAB
 
 /* Sets an option at run time.
  * Returns 0, ENOENT for an unknown name, EINVAL for a value that does not fit; then nothing
- * changed. `reserve`, `thp` and `confirm` are looked at once, before the first allocation. */
+ * changed. `reserve`, `thp`, `confirm` and `release` are looked at once, before the first
+ * allocation, `libraries` as the first scope is entered. */
 TSLAB_API int tslab_option_set(const char *name, const char *value) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1, 2);
 
@@ -133,9 +150,10 @@ TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, v
 /* ---- Epochs -----------------------------------------------------------------------------------
  *
  * An epoch is a lifetime that the program declares: a request, a frame, a batch, a tenant. Objects
- * of an epoch share memory with no other epoch's. They may be freed one by one, by any thread and
- * by plain free; closing the epoch ends new allocation, and its memory goes back piece by piece as
- * the last objects are freed; releasing it ends all of them at once.
+ * of an epoch share memory with no other epoch's, but for small, short epochs of one label, which
+ * come to share theirs (enum tslab_place). They may be freed one by one, by any thread and by plain
+ * free; closing the epoch ends new allocation, and its memory goes back piece by piece as the last
+ * objects are freed; releasing it ends all of them at once.
  *
  * An epoch is named by a value. Ids are never used twice: one of an epoch that is over is refused
  * with ESTALE. Functions that return int return 0 or an errno value. */
@@ -143,10 +161,10 @@ TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, v
 typedef uint64_t tslab_epoch;
 
 /* The default epoch: always open, and where every thread is that entered no other. */
-#define TSLAB_DEFAULT ((tslab_epoch)0)
+#define TSLAB_DEFAULT UINT64_C(0)
 
 /* No epoch: what a failed open returns. Everybody refuses it with ESTALE. */
-#define TSLAB_NO_EPOCH (~(tslab_epoch)0)
+#define TSLAB_NO_EPOCH UINT64_MAX
 
 /* Bytes of a label, with the 0 at its end. */
 #define TSLAB_LABEL_BYTES 64
@@ -154,20 +172,37 @@ typedef uint64_t tslab_epoch;
 /* What happens to the pages of an epoch that ends. */
 enum tslab_purge {
   TSLAB_PURGE_DECAY, /* they go back once they were not needed for option `purge_delay_ms` */
-  TSLAB_PURGE_KEEP,  /* as many bytes as it held stay with the process, until tslab_trim */
+  TSLAB_PURGE_KEEP,  /* as many bytes as it held stay with the process, until tslab_trim, or until
+                        option `soft_limit` wants them back */
   TSLAB_PURGE_NOW    /* all free memory goes back before the call returns; by the helper, within
-                        milliseconds of it, when option `helper` is on */
+                        milliseconds of it, where one lives (option `helper`) */
 };
 
 enum tslab_limit { TSLAB_SOFT_LIMIT, TSLAB_HARD_LIMIT };
 
 /* Called when an epoch would hold more than a limit: `held_bytes` now, `wanted_bytes` more wanted.
- * For the soft limit it is told once, until the epoch holds less again. For the hard limit it may
- * make room, by closing a child for instance: the allocation is tried once more, and then fails
- * with ENOMEM. Runs on the allocating thread, which is in the default epoch meanwhile. It may
- * allocate, in `epoch` too: what exceeds a limit then is not told of. */
+ * For the soft limit it is called once, and again only after the epoch has held less. For the hard
+ * limit it may make room, by closing a child for instance: the allocation is tried once more, and
+ * then fails with ENOMEM. Runs on the allocating thread, which is in the default epoch meanwhile.
+ * It may allocate, in `epoch` too: it is not called for limits that it exceeds itself. */
 typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
                                   size_t wanted_bytes, void *context);
+
+/* Where the objects of an epoch lie. An epoch with memory of its own shares none with another one.
+ * Epochs that share lie in one long epoch of their label, the shared one, beside objects of the
+ * others: malloc then costs what it costs without epochs, and who holds memory is known by label,
+ * not by epoch. The shared epoch never ends; it can be entered and asked by its id, which
+ * tslab_epoch_of and tslab_epoch_stats tell. */
+enum tslab_place {
+  TSLAB_PLACE_AUTO,  /* as option `places` says. By default an epoch shares when it has no parent,
+                        limits, purge or first cell of its own, and 16 and more epochs of its label
+                        were closed that were small and short, and in which little survived; not
+                        once one of them was released */
+  TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
+                        objects */
+  TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread
+                        is opening the shared one */
+};
 
 /* All zero but `size` is a good start. Limits count memory, not objects: cells of 4 to 64 KiB,
  * slabs of 64 KiB and more, and large blocks, those of the epoch's descendants included. */
@@ -182,6 +217,7 @@ typedef struct tslab_epoch_options {
   unsigned threads;        /* about how many will allocate in it at a time; 0: one or two */
   size_t first_cell_bytes; /* 0: 4096; more for epochs that grow at once; TSLAB_NO_CELLS for those
                               that are long and lose objects one by one */
+  enum tslab_place place;
 } tslab_epoch_options;
 
 #define TSLAB_NO_CELLS SIZE_MAX
@@ -189,25 +225,28 @@ typedef struct tslab_epoch_options {
 /* Opens an epoch. `label` is a text of at most 63 bytes that stays the same for epochs of the same
  * kind; the first 4,094 different ones are kept, further ones show as "other". `options` may be
  * NULL.
- * Fails: TSLAB_NO_EPOCH and EINVAL (label too long, options that make no sense), ENOMEM, ESTALE or
- * ECANCELED (the parent is over, or has ended), ELOOP (the parent has 63 ancestors). */
+ * Fails: TSLAB_NO_EPOCH and EINVAL (label too long, options that make no sense or contradict each
+ * other), ENOMEM, ESTALE or ECANCELED (the parent is over, or has ended, or is being reset), EBUSY
+ * (the parent is being reset), ELOOP (the parent has 63 ancestors). */
 TSLAB_API tslab_epoch tslab_epoch_open(const char *label,
                                        const tslab_epoch_options *options) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1);
 
 /* What outlived an epoch that was closed. */
 typedef struct tslab_survivors {
-  int error; /* 0; else the rest is 0: ESTALE, ECANCELED (ended before), EPERM (TSLAB_DEFAULT) */
+  int error; /* 0; else the rest is 0: ESTALE, ECANCELED (ended before), EPERM (TSLAB_DEFAULT, and
+                the shared epoch of a label), EBUSY (it is being reset) */
   size_t objects; /* still valid, until they are freed */
   size_t bytes;   /* that they may use */
   size_t pages;   /* of 4 KiB that stay because of them */
 } tslab_survivors;
 
-/* Ends allocation in the epoch. What lives in it stays valid; each cell, slab and large block goes
- * back when its last object is freed (where another thread is just giving dead pages of it back,
- * once it has), and the epoch is over with the last of them. Threads that are inside at this
- * moment, the calling one included, go on until they leave; what they allocated in the epoch is not
- * in the answer. What tslab_epoch_defer registered runs first. */
+/* Ends allocation in the epoch. Its live objects stay valid. Each cell, slab and large block goes
+ * back when its last object is freed, or right afterwards, if another thread is purging it at that
+ * moment; the epoch is over with the last of them. Threads that are inside at this moment, the
+ * calling one included, go on until they leave; what they allocated in the epoch is not in the
+ * answer. What tslab_epoch_defer registered runs first. An epoch that shares is over at once: its
+ * objects stay valid and are its label's, none is in the answer. */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends the epoch and every object in it, and in its children, in time proportional to its memory,
@@ -216,30 +255,97 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * the process. No thread may use, allocate or free objects of the epoch meanwhile; a later free of
  * one is reported (option `on_error`) as long as its cell, slab or large block was not given out
  * again. A thread that is inside ends its own part when it leaves.
- * Beware of what libraries make in passing and keep: the first printf makes stdout's buffer, the
- * first use of a locale its tables, pthread_create the new thread's vector of thread-local memory.
- * Make such things under tslab_scope_default, or close instead of releasing.
- * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), EBUSY (it was closed, and somebody is still inside, or
- * still closing it: nothing changed), ENOMEM (the thread's first call). A child that would be busy
- * stays as it is. */
+ * What glibc and libstdc++ take from malloc in passing lies in the default epoch (option
+ * `libraries`; docs/epochs.md, "Beside libraries", says what does not).
+ * Other libraries may keep something, too: call those under tslab_scope_default, or close instead
+ * of releasing.
+ * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT, and the shared epoch of a label), EBUSY (it was closed,
+ * and somebody is still inside, or still closing it, or it is being reset: nothing changed),
+ * ENOTSUP (it shared: it is over, its objects stay valid until they are freed, and no further epoch
+ * of its label shares), ENOMEM (the thread's first call). A child that would be busy stays as it
+ * is. */
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
+/* Ends every object in an open epoch, and its children with theirs, as a release does; the epoch
+ * stays open, for the next frame or round of a loop. What tslab_epoch_defer registered runs first,
+ * and is registered no more. The calling thread may be inside, and allocates next in memory that it
+ * used before the reset: this much stays with the epoch, and is counted in `held_bytes`. Under a
+ * hard limit, of its own or an ancestor's, the epoch holds nothing afterwards. `purge` concerns the
+ * epoch's end only. No other thread may enter the epoch, or use, allocate or free objects of it,
+ * meanwhile; functions that need an open epoch fail with EBUSY meanwhile. Handles of objects that
+ * ended give NULL. No further epoch of its label shares (enum tslab_place). In the child of a fork
+ * that another thread makes meanwhile, the epoch stays as it is, and all calls say EBUSY.
+ * Returns 0, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT, and the shared epoch of a label), EBUSY
+ * (another thread is inside, or resets it: nothing changed), ENOTSUP (it shares: nothing but that
+ * label changed; see TSLAB_PLACE_OWN), ENOMEM (the thread's first call). */
+TSLAB_API int tslab_epoch_reset(tslab_epoch epoch) TSLAB_NOEXCEPT;
+
 /* Registers `run(argument)` for the end of the epoch. The last one registered runs first, on the
- * thread that closes or releases the epoch, while its objects are still valid; it may free them,
- * and allocate elsewhere.
- * Returns 0, ENOMEM, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT). */
+ * thread that closes, releases or resets the epoch, while its objects are still valid; it may free
+ * them, and allocate elsewhere.
+ * Returns 0, ENOMEM, ESTALE, ECANCELED, EBUSY (it is being reset), EPERM (TSLAB_DEFAULT). */
 TSLAB_API int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *),
                                 void *argument) TSLAB_NOEXCEPT TSLAB_NONNULL(2);
 
-/* A thread's stay in an epoch: plain malloc, new, strdup, any library's allocations land there.
- * Scopes nest to any depth and belong to one thread; the struct is the caller's, usually on its
- * stack. A coroutine that moves to another thread leaves here and enters there. A thread that ends
- * leaves its scopes. */
+/* A call that was registered for the end of an epoch, by value: what cancels it. A struct of zeros
+ * is none. */
+typedef struct tslab_deferred {
+  tslab_epoch epoch;
+  uint64_t number; /* never used twice */
+} tslab_deferred;
+
+/* tslab_epoch_defer for a call that may be cancelled.
+ * Fails: a struct of zeros, and errno as above. */
+TSLAB_API tslab_deferred tslab_deferred_add(tslab_epoch epoch, void (*run)(void *),
+                                            void *argument) TSLAB_NOEXCEPT TSLAB_NONNULL(2);
+
+/* Cancels a call: true for one caller, and then it never runs. False when it ran, is about to
+ * because the epoch has ended or is being reset, or was cancelled before. Takes time in proportion
+ * to what was registered after it. */
+TSLAB_API bool tslab_deferred_cancel(tslab_deferred call) TSLAB_NOEXCEPT;
+
+/* Has `call` called once the epoch is over: it was closed, and the last of its objects was freed;
+ * or it was released. Its id is refused by then. An epoch that shares is over when it is closed.
+ * The call comes from the thread whose call ended the epoch, which is the free of the last object
+ * mostly; where another thread was giving memory of the epoch back just then, from a thread of the
+ * program that allocates later: let no thread wait for it. The thread is in the default epoch
+ * meanwhile. The call may do what any code may; the program must hold no lock that the call takes
+ * while it frees or closes. It replaces the one registered before; NULL: none. Not by two threads
+ * at a time.
+ * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT, and the shared epoch of a label), ENOMEM (the thread's
+ * first call). */
+TSLAB_API int tslab_epoch_on_over(tslab_epoch epoch, void (*call)(tslab_epoch epoch, void *context),
+                                  void *context) TSLAB_NOEXCEPT;
+
+/* Keeps a pointer of the program's with an epoch, NULL at first. Nobody follows it. It can be asked
+ * for, and changed, until the epoch is over: also after the close, as long as objects survive.
+ * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), ENOMEM (the thread's first call). */
+TSLAB_API int tslab_epoch_set_user(tslab_epoch epoch, void *user) TSLAB_NOEXCEPT;
+
+/* That pointer: NULL when there is none. Who sees it sees what was written to its target before it
+ * was set.
+ * Fails: NULL and ESTALE. */
+TSLAB_API void *tslab_epoch_get_user(tslab_epoch epoch) TSLAB_NOEXCEPT;
+
+/* Changes the limits of an open epoch; 0: none. They hold for memory that is taken from now on: an
+ * epoch that holds more than its hard limit keeps it. The callback is called for the soft limit
+ * once more. It may change the limits itself: the allocation is then tried against the new ones.
+ * Returns 0, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT), ENOTSUP (it shares, and holds no memory of
+ * its own), ENOMEM (the thread's first call). */
+TSLAB_API int tslab_epoch_set_limits(tslab_epoch epoch, size_t soft_limit_bytes,
+                                     size_t hard_limit_bytes) TSLAB_NOEXCEPT;
+
+/* A thread's stay in an epoch: plain malloc, new and strdup land there, of the program and of its
+ * libraries. What the C library and the C++ runtime allocate for themselves, or for the program to
+ * free, lies in the default epoch (option `libraries`). Scopes nest to any depth and belong to one
+ * thread; the struct is the caller's, usually on its stack. A coroutine that moves to another
+ * thread leaves here and enters there. A thread that ends leaves its scopes. */
 typedef struct tslab_scope {
   tslab_epoch epoch; /* where one is; the rest is the library's */
   void *heap;
   void *outer;
   unsigned depth;
+  tslab_epoch before;
 } tslab_scope;
 
 /* Enters an epoch.
@@ -251,11 +357,13 @@ TSLAB_API int tslab_scope_enter(tslab_scope *scope, tslab_epoch epoch) TSLAB_NOE
 /* Enters the default epoch: a way out for objects that are meant to survive. */
 TSLAB_API int tslab_scope_default(tslab_scope *scope) TSLAB_NOEXCEPT TSLAB_NONNULL(1);
 
-/* Leaves the innermost scope of the calling thread.
- * Returns 0, EPERM when `scope` is another one; then nothing changed. */
+/* Leaves the innermost scope of the calling thread. Another one, be it an outer scope, one of
+ * another thread or one that was left before, is misuse: option `on_error`. The message names the
+ * epoch of the scope and that which the thread is in.
+ * Returns 0, EPERM after misuse; then nothing changed. */
 TSLAB_API int tslab_scope_leave(tslab_scope *scope) TSLAB_NOEXCEPT TSLAB_NONNULL(1);
 
-/* The epoch that the calling thread is in. */
+/* The epoch that the calling thread is in; it may have ended meanwhile. */
 TSLAB_API tslab_epoch tslab_epoch_current(void) TSLAB_NOEXCEPT;
 
 /* One allocation in an epoch, from wherever the thread is. Free with tslab_free or free.
@@ -267,13 +375,20 @@ TSLAB_API void *tslab_epoch_calloc(tslab_epoch epoch, size_t count,
 TSLAB_API void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment,
                                           size_t bytes) TSLAB_NOEXCEPT TSLAB_MALLOC TSLAB_SIZE(3);
 
+/* A copy of a text in an epoch; of `most_bytes` bytes at most, and a 0 behind them.
+ * Fails: as tslab_epoch_malloc. */
+TSLAB_API char *tslab_epoch_strdup(tslab_epoch epoch, const char *text) TSLAB_NOEXCEPT TSLAB_MALLOC
+    TSLAB_NONNULL(2);
+TSLAB_API char *tslab_epoch_strndup(tslab_epoch epoch, const char *text,
+                                    size_t most_bytes) TSLAB_NOEXCEPT TSLAB_MALLOC TSLAB_NONNULL(2);
+
 /* Resizes a block, which goes to the epoch when it has to move. (tslab_realloc keeps a block in its
  * own epoch while that is open; later it goes to the default epoch.) */
 TSLAB_API void *tslab_epoch_realloc(tslab_epoch epoch, void *block,
                                     size_t bytes) TSLAB_NOEXCEPT TSLAB_MUST_USE TSLAB_SIZE(3);
 
-/* Where an epoch is in its life. */
-enum tslab_state { TSLAB_OPEN, TSLAB_CLOSED, TSLAB_RELEASED };
+/* Where an epoch is in its life. The shared epoch of a label is open for ever. */
+enum tslab_state { TSLAB_OPEN, TSLAB_CLOSED, TSLAB_RELEASED, TSLAB_SHARED };
 
 /* What is known of an epoch. Exact while no other thread allocates or frees in it; otherwise each
  * figure is of some moment during the call. Objects and bytes do not include those of children,
@@ -293,6 +408,8 @@ typedef struct tslab_epoch_stats {
   uint64_t age_ms;    /* since it was opened */
   uint64_t closed_ms; /* since it was closed or released; 0 while open */
   uint64_t late;      /* allocations refused because it had ended */
+  tslab_epoch place;  /* where its objects lie: itself, or the shared epoch of its label, which then
+                         has the figures of objects, bytes, threads and scopes */
 } tslab_epoch_stats;
 
 /* Writes what is known of an epoch. Of the default epoch: held_bytes, live_objects and live_bytes
@@ -308,9 +425,9 @@ TSLAB_API int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), 
     TSLAB_NONNULL(1);
 
 /* Calls `visit` for each live block of an epoch, until it returns other than 0; returns that, 0, or
- * ESTALE, EPERM (TSLAB_DEFAULT). No other thread may allocate or free in the epoch meanwhile;
- * `visit` may free the block that it is given. Takes time in proportion to the memory of the
- * process. */
+ * ESTALE, EPERM (TSLAB_DEFAULT, and the shared epoch of a label). No other thread may allocate or
+ * free in the epoch meanwhile; `visit` may free the block that it is given. Takes time in
+ * proportion to the epoch's memory; once it was closed, to the memory of the process. */
 TSLAB_API int tslab_epoch_blocks_each(tslab_epoch epoch,
                                       int (*visit)(void *block, size_t bytes, void *context),
                                       void *context) TSLAB_NONNULL(2);
@@ -348,8 +465,8 @@ enum tslab_advice {
  * */
 TSLAB_API int tslab_epoch_advise(tslab_epoch epoch, enum tslab_advice advice) TSLAB_NOEXCEPT;
 
-/* A name of one object that can be checked: it says no, instead of crashing, once the object was
- * freed or its epoch is over. A struct of zeros is a handle of nothing. */
+/* A name of one object that can be checked: tslab_handle_get returns NULL once the object was
+ * freed, or its epoch is over or was reset. A struct of zeros is a handle of no object. */
 typedef struct tslab_handle {
   void *block; /* the rest is the library's */
   tslab_epoch epoch;
@@ -357,19 +474,20 @@ typedef struct tslab_handle {
 } tslab_handle;
 
 /* An object of `bytes` bytes in an epoch, and its handle. To be freed by tslab_handle_free only.
- * Fails: a handle of nothing, and errno as tslab_epoch_malloc. */
+ * Fails: a handle of no object, and errno as tslab_epoch_malloc. */
 TSLAB_API tslab_handle tslab_handle_alloc(tslab_epoch epoch, size_t bytes) TSLAB_NOEXCEPT;
 
-/* The object, NULL when it is gone. Another thread may free it right after. */
+/* The object; NULL when it was freed, or its epoch is over or was reset. Another thread may free it
+ * right afterwards. */
 TSLAB_API void *tslab_handle_get(tslab_handle handle) TSLAB_NOEXCEPT;
 
-/* Frees the object. True for one call, false when it was gone. */
+/* Frees the object. True for one call, false when it was freed already. */
 TSLAB_API bool tslab_handle_free(tslab_handle handle) TSLAB_NOEXCEPT;
 
 /* Epochs that follow each other: one per minute, per N requests, or whenever the program says so.
  * To be initialised by TSLAB_ROTATION; any thread may use it. The epoch before the current one
- * stays open until the next turn, so that who just asked for the current one can still allocate
- * there. */
+ * stays open until the next turn, so that a thread which asked for the current one just before a
+ * turn can still allocate there. */
 typedef struct tslab_rotation {
   const char *label;
   const tslab_epoch_options *options; /* of each epoch; NULL: none */
@@ -382,8 +500,10 @@ typedef struct tslab_rotation {
   uint64_t due_ms;
 } tslab_rotation;
 
-#define TSLAB_ROTATION(label_, ...) \
-  { .label = (label_), __VA_ARGS__ }
+/* TSLAB_ROTATION("session", .every_ms = 60000): the label, then what is not 0. For C; C++ has
+ * tslab::rotation. */
+#define TSLAB_ROTATION(...) \
+  { .label = __VA_ARGS__ }
 
 /* The current epoch, after a turn when one is due.
  * Fails: TSLAB_NO_EPOCH, errno as tslab_epoch_open. */

@@ -1,22 +1,28 @@
-/* tslab for C++17: epochs that end with their block, scopes, memory resources, allocators.
+/* tslab for C++17: epochs and arenas that end with their block, scopes, memory resources,
+ * allocators, handles, rotations, statistics.
  *
  * What an epoch and a scope are stands in tslab.h. Constructors and functions that fail throw
- * std::system_error with the errno value; allocation throws std::bad_alloc, and errno says why. So
- * do the others where no memory is left for the error itself. Destructors throw nothing and report
- * nothing. Everything may be used by any thread, but each object by one thread at a time, unless it
- * says otherwise. */
+ * std::system_error with a code of tslab::error_category(); allocation throws std::bad_alloc, and
+ * errno says why. So do the others where no memory is left for the error itself. Destructors throw
+ * nothing and report nothing. Everything may be used by any thread, but each object by one thread
+ * at a time, unless it says otherwise. */
 #pragma once
 
 #include <tslab.h>
 
+#include <atomic>
 #include <cassert>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <string>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -25,13 +31,16 @@ namespace tslab {
 
 class epoch_owner;
 
+/* tslab_captures_malloc: whether scopes hold what malloc, new and any library allocate. */
+inline bool captures_malloc() noexcept { return tslab_captures_malloc(); }
+
 /* Stands for TSLAB_DEFAULT wherever an epoch is wanted. */
 struct default_epoch_t {
   explicit default_epoch_t() = default;
 };
 inline constexpr default_epoch_t default_epoch{};
 
-/* A parameter that takes what names an epoch: an epoch, a draining_epoch, an id, default_epoch. It
+/* A parameter that takes what names an epoch: an epoch, an arena, an id, default_epoch. It
  * is the id and nothing more: it keeps no epoch open. */
 class epoch_ref {
  public:
@@ -52,8 +61,30 @@ namespace detail {
 /* What every block of tslab is aligned to. */
 inline constexpr std::size_t malloc_alignment = 16;
 
+class category final : public std::error_category {
+ public:
+  const char *name() const noexcept override { return "tslab"; }
+  std::string message(int error) const override { return tslab_error_text(error); }
+  std::error_condition default_error_condition(int error) const noexcept override {
+    return {error, std::generic_category()};
+  }
+};
+
+}  // namespace detail
+
+/* The category of this header's errors: errno values with texts of their own. A code of it equals
+ * the condition of the same number: `error.code() == std::errc::operation_canceled`. */
+inline const std::error_category &error_category() noexcept {
+  // Without a destructor, whose record the first error would allocate in the thread's epoch.
+  alignas(detail::category) static unsigned char place[sizeof(detail::category)];
+  static const std::error_category *const only = ::new (place) detail::category;
+  return *only;
+}
+
+namespace detail {
+
 inline void throw_if(int error, const char *what) {
-  if (error != 0) throw std::system_error(error, std::generic_category(), what);
+  if (error != 0) throw std::system_error(error, error_category(), what);
 }
 
 [[nodiscard]] inline void *allocate(tslab_epoch epoch, std::size_t bytes, std::size_t alignment) {
@@ -65,6 +96,12 @@ inline void throw_if(int error, const char *what) {
 
 struct free_block {
   void operator()(void *block) const noexcept { tslab_free(block); }
+};
+
+// Frees the object of a handle whose making fails.
+struct handle_guard {
+  tslab_handle id;
+  ~handle_guard() { tslab_handle_free(id); }
 };
 
 }  // namespace detail
@@ -112,9 +149,10 @@ template <class T, class... Args>
   return unique_ptr<T>(made);
 }
 
-/* An epoch as std::pmr containers want it. Threads may share one. It has to outlive its containers,
- * not its epoch: once that has ended allocation throws std::bad_alloc, and deallocation works for
- * what outlived a closed epoch. */
+/* An epoch as std::pmr containers want it. Threads may share one. A thread that is in a scope of
+ * the epoch allocates as by malloc; any other enters and leaves at each allocation. It has to
+ * outlive its containers, not its epoch: once that has ended allocation throws std::bad_alloc, and
+ * deallocation works for what outlived a closed epoch. */
 class memory_resource final : public std::pmr::memory_resource {
  public:
   explicit memory_resource(epoch_ref epoch) noexcept : id_(epoch.id()) {}
@@ -185,7 +223,30 @@ struct epoch_options : tslab_epoch_options {
   epoch_options() noexcept : tslab_epoch_options{} { size = sizeof(tslab_epoch_options); }
 };
 
-/* What epoch and draining_epoch have in common. Each owns one epoch, or none after it was moved
+/* A call that defer() of an epoch registered. A copy names the same call, a default one none. */
+class deferred {
+ public:
+  constexpr deferred() noexcept = default;
+
+  /* tslab_deferred_cancel: true for one call; the callable is destroyed then, and never runs. Any
+   * thread. */
+  bool cancel() noexcept {
+    if (!tslab_deferred_cancel(id_)) return false;
+    destroy_(kept_);
+    return true;
+  }
+
+ private:
+  friend class epoch_owner;
+  deferred(tslab_deferred id, void *kept, void (*destroy)(void *)) noexcept
+      : id_(id), kept_(kept), destroy_(destroy) {}
+
+  tslab_deferred id_{};
+  void *kept_ = nullptr;
+  void (*destroy_)(void *) = nullptr;
+};
+
+/* What epoch and arena have in common. Each owns one epoch, or none after it was moved
  * from: then id() is TSLAB_NO_EPOCH and every use fails with ESTALE. */
 class epoch_owner {
  public:
@@ -196,8 +257,31 @@ class epoch_owner {
   tslab_epoch id() const noexcept { return id_; }
 
   /* The epoch's own memory resource, for any thread. It stays where it is when the owner is moved,
-   * and lives as long as the owner, beyond close() and release(). NULL when there is no epoch. */
-  memory_resource *resource() const noexcept { return resource_.get(); }
+   * and lives as long as the owner, beyond close() and release(). NULL when there is no epoch. The
+   * first call makes it; a tslab::memory_resource on the stack needs no allocation. Throws
+   * std::bad_alloc. */
+  memory_resource *resource() const {
+    memory_resource *made = resource_.load(std::memory_order_acquire);
+    return made != nullptr || id_ == TSLAB_NO_EPOCH ? made : make_resource();
+  }
+
+  /* tslab_epoch_set_limits. Throws ESTALE, ECANCELED. Any thread. */
+  void set_limits(std::size_t soft_bytes, std::size_t hard_bytes) {
+    detail::throw_if(tslab_epoch_set_limits(id_, soft_bytes, hard_bytes), "tslab_epoch_set_limits");
+  }
+
+  /* tslab_epoch_set_user, tslab_epoch_get_user. Throws ESTALE; NULL once the epoch is over. Any
+   * thread. */
+  void set_user(void *user) {
+    detail::throw_if(tslab_epoch_set_user(id_, user), "tslab_epoch_set_user");
+  }
+  void *user() const noexcept { return tslab_epoch_get_user(id_); }
+
+  /* tslab_epoch_on_over: the epoch may be over long after its owner. `call` must not throw. Throws
+   * ESTALE. */
+  void on_over(void (*call)(tslab_epoch, void *), void *context) {
+    detail::throw_if(tslab_epoch_on_over(id_, call, context), "tslab_epoch_on_over");
+  }
 
   /* tslab_epoch_close: what outlived the epoch stays valid until it is freed, and the destructor
    * leaves it alone. Throws ESTALE or ECANCELED when the epoch has ended already. */
@@ -216,29 +300,38 @@ class epoch_owner {
     has_ended_ = true;
   }
 
-  /* tslab_epoch_defer: runs `f()` once when the epoch ends, on the thread that ends it, then
-   * destroys it. A callable is moved here; one that throws ends the program. Any thread may call.
-   * Throws ENOMEM, ESTALE, ECANCELED, and what moving `f` throws; then `f` is never run. */
+  /* tslab_epoch_reset: ends the objects, without their destructors, and the epoch stays open.
+   * Throws ESTALE, ECANCELED, EBUSY (another thread is inside), ENOTSUP (it shares its label's
+   * memory; an arena never does). */
+  void reset() { detail::throw_if(tslab_epoch_reset(id_), "tslab_epoch_reset"); }
+
+  /* tslab_deferred_add: runs `f()` once when the epoch ends, on the thread that ends it, then
+   * destroys it. A callable is moved here; one that throws ends the program. What is returned can
+   * cancel it. Any thread may call. Throws ENOMEM, ESTALE, ECANCELED, and what moving `f` throws;
+   * then `f` is never run. */
   template <class F>
-  void defer(F &&f) {
+  deferred defer(F &&f) {
     using call = std::decay_t<F>;
     auto kept = keep_call<call>(std::forward<F>(f));
-    detail::throw_if(tslab_epoch_defer(id_, run_deferred<call>, kept.get()), "tslab_epoch_defer");
-    static_cast<void>(kept.release());
+    tslab_deferred id = tslab_deferred_add(id_, run_deferred<call>, kept.get());
+    if (id.number == 0) detail::throw_if(errno, "tslab_deferred_add");
+    return deferred(id, kept.release(), destroy_deferred<call>);
   }
 
  protected:
-  epoch_owner(const char *label, const tslab_epoch_options *options)
-      : id_(open(label, options)), resource_(make_resource(id_)) {}
+  epoch_owner(const char *label, const tslab_epoch_options *options) : id_(open(label, options)) {}
   epoch_owner(epoch_owner &&other) noexcept
       : id_(std::exchange(other.id_, TSLAB_NO_EPOCH)),
-        resource_(std::move(other.resource_)),
+        resource_(other.resource_.exchange(nullptr, std::memory_order_acq_rel)),
         has_ended_(std::exchange(other.has_ended_, true)) {}
-  ~epoch_owner() = default;
+  ~epoch_owner() {
+    memory_resource *made = resource_.load(std::memory_order_acquire);
+    if (made != nullptr) deleter<memory_resource>()(made);
+  }
 
   void swap(epoch_owner &other) noexcept {
     std::swap(id_, other.id_);
-    std::swap(resource_, other.resource_);
+    resource_ = other.resource_.exchange(resource_, std::memory_order_acq_rel);
     std::swap(has_ended_, other.has_ended_);
   }
   bool has_ended() const noexcept { return has_ended_; }
@@ -251,12 +344,14 @@ class epoch_owner {
   }
 
   // In the default epoch: in its own it would be a survivor of every close, and in that of the
-  // thread, where plain new puts it, it could end before its owner.
-  static unique_ptr<memory_resource> make_resource(tslab_epoch id) try {
-    return make<memory_resource>(default_epoch, id);
-  } catch (const std::bad_alloc &) {
-    tslab_epoch_release(id);
-    throw std::system_error(ENOMEM, std::generic_category(), "tslab_epoch_open");
+  // thread, where plain new puts it, it could end before its owner. Of two threads the first one's
+  // is kept.
+  memory_resource *make_resource() const {
+    memory_resource *first = nullptr;
+    auto made = make<memory_resource>(default_epoch, id_);
+    if (!resource_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel))
+      return first;
+    return made.release();
   }
 
   // In the default epoch for the same reasons.
@@ -264,7 +359,7 @@ class epoch_owner {
   static unique_ptr<Call> keep_call(F &&f) try {
     return make<Call>(default_epoch, std::forward<F>(f));
   } catch (const std::bad_alloc &) {
-    throw std::system_error(ENOMEM, std::generic_category(), "tslab_epoch_defer");
+    throw std::system_error(ENOMEM, error_category(), "tslab_deferred_add");
   }
 
   template <class Call>
@@ -272,17 +367,19 @@ class epoch_owner {
     unique_ptr<Call> call(static_cast<Call *>(kept));
     (*call)();
   }
+  template <class Call>
+  static void destroy_deferred(void *kept) noexcept {
+    unique_ptr<Call>(static_cast<Call *>(kept)).reset();
+  }
 
   tslab_epoch id_;
-  unique_ptr<memory_resource> resource_;
+  mutable std::atomic<memory_resource *> resource_{nullptr};
   bool has_ended_ = false;
 };
 
 inline epoch_ref::epoch_ref(const epoch_owner &owner) noexcept : id_(owner.id()) {}
 
-/* An epoch that is released when its owner ends. When an exception ends the owner, it is closed
- * instead: what was thrown in a scope of the epoch lies there. To release it nevertheless, catch
- * the exception while the owner lives. */
+/* An epoch that is closed when its owner ends: what lives in it stays valid until it is freed. */
 class epoch : public epoch_owner {
  public:
   /* tslab_epoch_open. Throws EINVAL, ENOMEM, ESTALE, ECANCELED. */
@@ -290,13 +387,52 @@ class epoch : public epoch_owner {
   epoch(const char *label, const tslab_epoch_options &options) : epoch_owner(label, &options) {}
 
   epoch(epoch &&other) noexcept = default;
-  /* Ends the epoch that was owned here first. */
+  /* Closes the epoch that was owned here first. */
   epoch &operator=(epoch &&other) noexcept {
     epoch taken(std::move(other));
     swap(taken);
     return *this;
   }
   ~epoch() {
+    if (!has_ended()) static_cast<void>(tslab_epoch_close(id()));
+  }
+};
+
+/* An epoch that is released when its owner ends: every object in it ends then, without its
+ * destructor unless make() made it. For work that keeps nothing, what libraries keep included
+ * (tslab_epoch_release). When an exception ends the owner, the epoch is closed instead: what an
+ * exception holds lies in the epoch, when it was thrown in a scope there. To release it
+ * nevertheless, catch the exception while the owner lives. */
+class arena : public epoch_owner {
+ public:
+  /* tslab_epoch_open. Throws EINVAL, ENOMEM, ESTALE, ECANCELED. */
+  explicit arena(const char *label) : arena(label, epoch_options()) {}
+  /* Its memory is its own: TSLAB_PLACE_SHARED throws EINVAL. */
+  arena(const char *label, tslab_epoch_options options) : epoch_owner(label, own(options)) {}
+
+  arena(arena &&other) noexcept = default;
+  /* Ends the epoch that was owned here first. */
+  arena &operator=(arena &&other) noexcept {
+    arena taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  /* An object that ends with the arena: by a close, release or reset of it, the one made last
+   * first, its destructor runs on the thread that ends the arena. An object without a destructor is
+   * memory of the arena and no more, so that making it is one allocation; a close leaves it alone.
+   * Any thread. Throws std::bad_alloc, ESTALE or ECANCELED when the arena ends meanwhile, and what
+   * T's constructor throws; then nothing is left. */
+  template <class T, class... Args>
+  T &make(Args &&...args) {
+    unique_ptr<T> made = tslab::make<T>(id(), std::forward<Args>(args)...);
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      void *object = const_cast<std::remove_cv_t<T> *>(made.get());
+      detail::throw_if(tslab_epoch_defer(id(), destroy<T>, object), "tslab_epoch_defer");
+    }
+    return *made.release();
+  }
+
+  ~arena() {
     if (has_ended()) return;
     if (std::uncaught_exceptions() > exceptions_) {
       static_cast<void>(tslab_epoch_close(id()));
@@ -306,27 +442,20 @@ class epoch : public epoch_owner {
   }
 
  private:
+  // Frees it, too, because a close gives nothing else back.
+  template <class T>
+  static void destroy(void *object) noexcept {
+    deleter<T>()(static_cast<T *>(object));
+  }
+
+  static const tslab_epoch_options *own(tslab_epoch_options &options) {
+    if (options.size < sizeof options || options.place == TSLAB_PLACE_SHARED)
+      detail::throw_if(EINVAL, "tslab_epoch_open");
+    options.place = TSLAB_PLACE_OWN;
+    return &options;
+  }
+
   int exceptions_ = std::uncaught_exceptions();
-};
-
-/* An epoch that is closed when its owner ends: what lives in it stays valid until it is freed. */
-class draining_epoch : public epoch_owner {
- public:
-  /* tslab_epoch_open. Throws EINVAL, ENOMEM, ESTALE, ECANCELED. */
-  explicit draining_epoch(const char *label) : epoch_owner(label, nullptr) {}
-  draining_epoch(const char *label, const tslab_epoch_options &options)
-      : epoch_owner(label, &options) {}
-
-  draining_epoch(draining_epoch &&other) noexcept = default;
-  /* Closes the epoch that was owned here first. */
-  draining_epoch &operator=(draining_epoch &&other) noexcept {
-    draining_epoch taken(std::move(other));
-    swap(taken);
-    return *this;
-  }
-  ~draining_epoch() {
-    if (!has_ended()) static_cast<void>(tslab_epoch_close(id()));
-  }
 };
 
 /* The calling thread's stay in an epoch, to the end of the block. Scopes nest; each is left by the
@@ -351,5 +480,107 @@ class scope {
  private:
   tslab_scope scope_;
 };
+
+/* A name of one object that can be checked (tslab_handle). Copies name the same object, a default
+ * one none. Any thread. */
+template <class T>
+class handle {
+ public:
+  constexpr handle() noexcept = default;
+
+  /* The object, NULL when it is gone. Another thread may free it right after. */
+  T *get() const noexcept { return static_cast<T *>(tslab_handle_get(id_)); }
+
+  /* Frees the object. True for one call, false when it was gone. */
+  bool free() noexcept { return tslab_handle_free(id_); }
+
+ private:
+  template <class U, class... Args>
+  friend handle<U> make_handle(epoch_ref, Args &&...);
+  explicit handle(tslab_handle id) noexcept : id_(id) {}
+
+  tslab_handle id_{};
+};
+
+/* An object in an epoch, and its handle. Nobody runs its destructor, so that it may end with its
+ * epoch. Throws std::bad_alloc, and what T's constructor throws; then nothing is left. */
+template <class T, class... Args>
+[[nodiscard]] handle<T> make_handle(epoch_ref epoch, Args &&...args) {
+  static_assert(std::is_trivially_destructible_v<T>, "who frees it runs no destructor");
+  static_assert(alignof(T) <= detail::malloc_alignment, "handles are of blocks aligned to 16");
+  tslab_handle id = tslab_handle_alloc(epoch.id(), sizeof(T));
+  if (id.block == nullptr) throw std::bad_alloc();
+  detail::handle_guard guard{id};
+  ::new (id.block) std::remove_cv_t<T>(std::forward<Args>(args)...);
+  guard.id = tslab_handle{};
+  return handle<T>(id);
+}
+
+/* When a rotation turns, and the options of its epochs. */
+struct rotation_options {
+  std::chrono::milliseconds every{0}; /* 0: never by time */
+  std::uint64_t every_requests = 0;   /* 0: never by calls of current() */
+  epoch_options epochs;
+};
+
+/* Epochs that follow each other (tslab_rotation); both that are open are closed with the object.
+ * Any thread may use it. */
+class rotation {
+ public:
+  /* Opens nothing yet. Throws EINVAL: the label is too long, or `every` is negative. */
+  explicit rotation(const char *label, const rotation_options &options = rotation_options())
+      : options_(options) {
+    std::size_t length = ::strnlen(label, sizeof label_);
+    if (length == sizeof label_ || options.every.count() < 0)
+      detail::throw_if(EINVAL, "tslab::rotation");
+    std::memcpy(label_, label, length);
+    rotation_.label = label_;
+    rotation_.options = &options_.epochs;
+    rotation_.every_ms = static_cast<std::uint64_t>(options.every.count());
+    rotation_.every_requests = options.every_requests;
+  }
+  ~rotation() { end(); }
+  rotation(const rotation &) = delete;
+  rotation &operator=(const rotation &) = delete;
+
+  /* The current epoch, after a turn when one is due. Throws as the constructor of epoch. */
+  tslab_epoch current() {
+    return opened(tslab_rotation_current(&rotation_), "tslab_rotation_current");
+  }
+
+  /* Turns now. Throws the same; then the current epoch stays. */
+  tslab_epoch advance() {
+    return opened(tslab_rotation_advance(&rotation_), "tslab_rotation_advance");
+  }
+
+  /* Closes both epochs. The rotation may be used again. */
+  void end() noexcept { tslab_rotation_end(&rotation_); }
+
+ private:
+  static tslab_epoch opened(tslab_epoch id, const char *what) {
+    if (id == TSLAB_NO_EPOCH) detail::throw_if(errno, what);
+    return id;
+  }
+
+  char label_[TSLAB_LABEL_BYTES] = {};
+  rotation_options options_;
+  tslab_rotation rotation_{};
+};
+
+/* tslab_stats_get: what the process's memory is made of. */
+inline tslab_stats stats() {
+  tslab_stats all{};
+  all.size = sizeof all;
+  detail::throw_if(tslab_stats_get(&all), "tslab_stats_get");
+  return all;
+}
+
+/* tslab_epoch_get_stats: what is known of an epoch. Throws ESTALE. */
+inline tslab_epoch_stats stats(epoch_ref epoch) {
+  tslab_epoch_stats one{};
+  one.size = sizeof one;
+  detail::throw_if(tslab_epoch_get_stats(epoch.id(), &one), "tslab_epoch_get_stats");
+  return one;
+}
 
 }  // namespace tslab

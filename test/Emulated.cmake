@@ -9,6 +9,8 @@ set(emulator_lacks
   unit.fork_test
   # Refusals of madvise, and RLIMIT_AS, which counts the emulator's own addresses.
   unit.os_linux_test api.new_handler_frees.preload api.new_handler_frees.archive
+  # The number of threads in /proc/self/task: it has some of its own.
+  unit.helper_test
   # Return addresses where x86-64 has them: such stacks are not recalled elsewhere.
   unit.sites_fake_test
   # Resident memory, of which the kernel counts the emulator's own, and mincore.

@@ -31,6 +31,19 @@ static inline size_t process_resident_bytes(void) {
   return resident_pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+// What a file of /proc says in KiB behind a name, in bytes; 0 when it does not have the name.
+static inline size_t process_file_bytes(const char *path, const char *name) {
+  char text[4096];
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  CHECK(file >= 0);
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  CHECK(length > 0);
+  text[length] = '\0';
+  const char *line = strstr(text, name);
+  return line == NULL ? 0 : strtoul(line + strlen(name), NULL, 10) * KIB;
+}
+
 static inline size_t process_mapped_bytes(void) {
   size_t mapped_pages, resident_pages;
   process_pages(&mapped_pages, &resident_pages);

@@ -30,7 +30,9 @@ C_ROOT, C_PUBLIC = PurePosixPath("src"), PurePosixPath("include")
 C_NODES = {"src/os/os_linux": "src/os/os"}
 C_INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 
-RUST_ROOT = PurePosixPath("tools/tslab/src")
+RUST_ROOTS = tuple(
+    PurePosixPath(crate, "src") for crate in ("tools/tslab", "rust/tslab", "rust/tslab-sys")
+)
 RUST_CHILD = re.compile(r"\s*(?:pub(?:\([^)]*\))? )?mod (\w+);")
 RUST_COMMENT = re.compile(r"(?<!:)//.*")  # but not the rest of a URL
 RUST_USE = re.compile(r"\buse ([^;]+);")
@@ -94,7 +96,8 @@ def without_tests(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def rust_module(path: PurePosixPath) -> str:
-    parts = list(path.relative_to(RUST_ROOT).with_suffix("").parts)
+    root = next(root for root in RUST_ROOTS if path.is_relative_to(root))
+    parts = list(path.relative_to(root).with_suffix("").parts)
     if parts[-1] in ("mod", "main", "lib"):
         parts.pop()
     return "::".join(["crate", *parts])
@@ -138,7 +141,7 @@ def rust_target(module: str, path: str, modules: set[str]) -> str:
 
 
 def rust_graph(texts: Texts) -> Graph:
-    """The modules of the tool."""
+    """The modules of one crate."""
     graph: Graph = {}
     shown = {path: without_tests(lines) for path, lines in texts.items()}
     declared = {
@@ -178,20 +181,3 @@ def circle_in(graph: Graph) -> list[str]:
     except CycleError as error:
         return list(reversed(error.args[1]))
     return []
-
-
-def within(graph: Graph, folder: str) -> Graph:
-    """What the files of a folder use of each other."""
-    return {
-        user: {used: place for used, place in edges.items() if posixpath.dirname(used) == folder}
-        for user, edges in graph.items()
-        if posixpath.dirname(user) == folder
-    }
-
-
-def without(graph: Graph, left_out: Graph) -> Graph:
-    """The edges that the other graph does not have."""
-    return {
-        user: {used: place for used, place in edges.items() if used not in left_out.get(user, {})}
-        for user, edges in graph.items()
-    }

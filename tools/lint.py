@@ -19,10 +19,21 @@ from pathlib import Path, PurePosixPath
 import circles
 
 # A file of one layer may include its own layer and those before it.
-LAYERS = ("include", "base", "os", "memory", "slab", "epoch", "observe", "alloc", "override")
-
-# Folders of C whose files may use each other in circles, until they no longer do.
-KNOWN_CIRCLES = ("src/epoch",)
+LAYERS = (
+    "include",
+    "base",
+    "os",
+    "memory",
+    "slab",
+    "state",
+    "tell",
+    "heap",
+    "upkeep",
+    "epoch",
+    "observe",
+    "alloc",
+    "override",
+)
 
 MOST_COLUMNS = 100
 MOST_LINES_OF_FILE = 700
@@ -30,6 +41,7 @@ MOST_LINES_OF_FUNCTION = 50
 
 CONDITIONALS_ALLOWED = ("include/", "src/base/", "src/os/")
 ATOMIC_HEADER = PurePosixPath("src/base/atomic.h")
+LOCK_HEADER = PurePosixPath("src/base/lock.h")
 MEMORY_MODEL = PurePosixPath("docs/memory-model.md")
 
 C_SUFFIXES = {".c", ".h", ".cpp", ".hpp"}
@@ -47,6 +59,10 @@ ACQUIRING = re.compile(r"_(?:acquire|acq_rel)\(|fence\w*\(")
 RELEASING = re.compile(r"_(?:release|acq_rel)\(|fence\w*\(")
 PAIRS = re.compile(r"//.*\bpairs: ([a-z0-9-]+(?:, [a-z0-9-]+)*)")
 LABEL_HEADING = re.compile(r"#+ `([a-z0-9-]+)`")
+RANK = re.compile(r"^  (TSL_RANK_[A-Z]+),")
+RANK_ROW = re.compile(r"^\| `(TSL_RANK_[A-Z]+)` \|")
+INVARIANT = re.compile(r"//  ([A-Z]{1,2}[1-9])  \S")
+CITATION = re.compile(r"\b[A-Z]{1,2}[1-9]\b")
 LONG_REASON = re.compile(r"\s*// long: \S")
 
 # Each pattern is written so that it does not match its own source.
@@ -165,19 +181,15 @@ def check_circles_of_c(tree: Tree) -> Iterator[Finding]:
     """Neither files nor folders use each other in a circle; a folder that may, does."""
     files = circles.c_graph({source.path: source.lines for source, _ in tree.layered()})
     yield from circle_findings(circles.folders_of(files))
-    for folder in KNOWN_CIRCLES:
-        inner = circles.within(files, folder)
-        if not circles.circle_in(inner):
-            yield Finding(PurePosixPath(folder), 1, "has no circle: take it off KNOWN_CIRCLES")
-        files = circles.without(files, inner)
     yield from circle_findings(files)
 
 
 def check_circles_of_rust(tree: Tree) -> Iterator[Finding]:
     """Modules do not use each other in a circle."""
     sources = {s.path: s.lines for s in tree.sources if s.path.suffix == ".rs"}
-    inside = {path: sources[path] for path in sources if path.is_relative_to(circles.RUST_ROOT)}
-    yield from circle_findings(circles.rust_graph(inside))
+    for root in circles.RUST_ROOTS:
+        inside = {path: sources[path] for path in sources if path.is_relative_to(root)}
+        yield from circle_findings(circles.rust_graph(inside))
 
 
 def check_circles_of_typescript(tree: Tree) -> Iterator[Finding]:
@@ -281,6 +293,63 @@ def label_paragraphs(tree: Tree) -> Iterator[tuple[str, Finding]]:
             yield match[1], document.finding(index, f"label {match[1]}")
 
 
+def check_ranks(tree: Tree) -> Iterator[Finding]:
+    """The memory model lists the ranks of locks in their order, the outermost first."""
+    ranks = [
+        (match[1], source.finding(index, match[1]))
+        for source in tree.sources
+        if source.path == LOCK_HEADER
+        for index, match in source.matches(RANK)
+    ]
+    document = tree.by_path.get(MEMORY_MODEL)
+    rows = [match[1] for _, match in document.matches(RANK_ROW)] if document else []
+    for name, finding in ranks:
+        if name not in rows:
+            yield finding.but(f"is not listed in {MEMORY_MODEL}")
+    names = [name for name, _ in reversed(ranks)]
+    if document and sorted(names) == sorted(rows) and names != rows:
+        yield document.finding(0, "lists the ranks in another order than the code")
+    for row in rows:
+        if document and row not in names:
+            yield document.finding(0, f"{row} is no rank in {LOCK_HEADER}")
+
+
+def preface(source: Source) -> int:
+    """How many lines the comment has that a file opens with."""
+    return next((i for i, line in enumerate(source.lines) if not line.startswith("//")), 0)
+
+
+def invariants(tree: Tree) -> Iterator[tuple[str, Finding]]:
+    for source, _ in tree.layered():
+        for index, line in enumerate(source.lines[: preface(source)]):
+            match = INVARIANT.match(line)
+            if match:
+                yield match[1], source.finding(index, f"invariant {match[1]}")
+
+
+def citations(tree: Tree) -> Iterator[tuple[str, Finding]]:
+    """Where code names an invariant: not in the comments that files open with."""
+    for source, _ in tree.layered():
+        for index in range(preface(source), len(source.lines)):
+            comment = source.lines[index].partition("//")[2]
+            for match in CITATION.finditer(comment):
+                yield match[0], source.finding(index, match[0])
+
+
+def check_invariants(tree: Tree) -> Iterator[Finding]:
+    """An invariant's name is one's own, and stands beside code that keeps it."""
+    kept = dict(invariants(tree))
+    cited = dict(citations(tree))
+    for name, finding in invariants(tree):
+        if finding != kept[name]:
+            yield finding.but(f"has the name of another one ({kept[name].path})")
+        if name not in cited:
+            yield finding.but("is named nowhere in the code")
+    for name, finding in citations(tree):
+        if name not in kept:
+            yield finding.but("is no invariant")
+
+
 def check_sizes(tree: Tree) -> Iterator[Finding]:
     """Lines fit a window, files a sitting."""
     for source in tree.sources:
@@ -368,6 +437,8 @@ RULES: tuple[Rule, ...] = (
     check_atomics,
     check_labels,
     check_sides,
+    check_ranks,
+    check_invariants,
     check_sizes,
     check_functions,
     check_words,

@@ -1,4 +1,4 @@
-"""Documents of which a part, between two marks, is written by a script."""
+"""Files that scripts write: whole ones, and documents of which they write a part between marks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def update(path: Path, wanted: str, *, only_check: bool) -> int:
+    """Writes a file, or says if it is another one. Returns an exit status."""
+    if not only_check:
+        path.write_text(wanted)
+    elif not path.exists() or path.read_text() != wanted:
+        print(f"{path.relative_to(ROOT)} is out of date; run: make format")
+        return 1
+    return 0
 
 
 @dataclass(frozen=True)
@@ -25,12 +35,6 @@ class Document:
         return f"{before}{self.begin}\n{content}\n{self.end}{after}"
 
     def update(self, content: str, *, only_check: bool) -> int:
-        """Writes the content, or says if it is another one. Returns an exit status."""
-        document = self.path.read_text()
-        wanted = self.with_content(document, content)
-        if not only_check:
-            self.path.write_text(wanted)
-        elif document != wanted:
-            print(f"{self.path.relative_to(ROOT)} is out of date; run: make format")
-            return 1
-        return 0
+        """The same, of the content between its marks."""
+        wanted = self.with_content(self.path.read_text(), content)
+        return update(self.path, wanted, only_check=only_check)

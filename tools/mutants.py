@@ -2,7 +2,8 @@
 
 Builds a copy of the project under build/mutants that holds all chosen mutants (mutations.py), then
 runs for each the tests that reach its place, until one fails. What no test notices is listed in
-docs/mutants.md beside the judgement in tools/mutant/judged.toml.
+docs/mutants.md beside the judgement in tools/mutant/judged.toml. The mutants that break a numbered
+invariant (tools/mutant/invariants.toml) must all be noticed, and count apart.
 
 A run that was stopped goes on where it was. After a change of the sources or tests it tries first
 the test that killed a mutant the last time.
@@ -40,6 +41,7 @@ TREE = FOLDER / "tree"
 BUILD = FOLDER / "build"
 REPORT = ROOT / "docs/mutants.md"
 JUDGED = ROOT / "tools/mutant/judged.toml"
+NAMED = ROOT / "tools/mutant/invariants.toml"
 CHOICE = ROOT / "tools/mutant"
 RECORD = FOLDER / "verdicts.jsonl"
 
@@ -48,13 +50,27 @@ LEAST_SHARE = 0.95
 SUITES = ("unit", "api", "model")
 # Compiled only where no C++ compiler is, or of use only in the hardened build.
 NOT_BUILT = (
+    "src/alloc/guarded.*",
     "src/override/nothrow.c",
-    "src/slab/secure.h",
+    "src/slab/canary.*",
+    "src/slab/secure.*",
     "src/slab/zero.*",
-    "src/epoch/quarantine.*",
+    "src/state/neighbours.*",
+    "src/state/quarantine.*",
 )
 # Functions of use only there.
-HARDENED = ("heap_end_quarantine", "heap_quarantine", "is_quarantined", "heap_close_empty")
+HARDENED = (
+    "guard_set",
+    "heap_quarantine",
+    "is_quarantined",
+    "tsl_detention_retry",
+    "tsl_drained_try_guarded",
+    "tsl_heap_close_empty",
+    "tsl_heap_end_quarantine",
+    "tsl_slab_wipe",
+    "units_wipe",
+    "wipe",
+)
 OPTIONS = (
     "-DTSLAB_DEBUG=2",
     "-DTSLAB_MODEL=ON",
@@ -366,6 +382,18 @@ def judgement_of(mutation: Mutation) -> Judgement | None:
     return judgements().get((mutation.file, mutation.function, mutation.change, mutation.nth))
 
 
+def named(candidates: Iterable[Mutation]) -> dict[str, Mutation]:
+    """By invariant, the mutant that breaks it."""
+    places = {(one.file, one.function, one.change, one.nth): one for one in candidates}
+    entries = tomllib.loads(NAMED.read_text())["mutant"]
+    return {
+        entry["invariant"]: places[
+            entry["file"], entry["function"], entry["change"], entry.get("nth", 1)
+        ]
+        for entry in entries
+    }
+
+
 @dataclass(frozen=True)
 class Tally:
     """Verdicts, counted."""
@@ -422,7 +450,16 @@ def survivor_lines(verdict: Verdict) -> Iterator[str]:
         yield "  Not judged."
 
 
-def report(tally: Tally) -> str:
+def invariant_lines(kept: dict[str, Verdict]) -> Iterator[str]:
+    yield "| invariant | mutant | noticed by |"
+    yield "|---|---|---|"
+    for invariant, verdict in kept.items():
+        change = verdict.mutation.change.replace("|", "\\|")
+        place = f"`{verdict.mutation.file}`, `{verdict.mutation.function}`"
+        yield f"| {invariant} | {place}: `{change}` | {verdict.test or 'nothing'} |"
+
+
+def report(tally: Tally, kept: dict[str, Verdict]) -> str:
     lines = [
         "# Mutants",
         "",
@@ -435,6 +472,12 @@ def report(tally: Tally) -> str:
         *table(tally, "rule", "rule"),
         "",
         *table(tally, "folder", "folder"),
+        "",
+        "## Invariants",
+        "",
+        "One mutant for each numbered invariant, beside the counts above.",
+        "",
+        *invariant_lines(kept),
         "",
         "## Survivors",
         "",
@@ -461,7 +504,7 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run(numbered: dict[int, Mutation], files: str, jobs: int) -> Tally:
+def run(numbered: dict[int, Mutation], files: str, jobs: int) -> dict[Mutation, Verdict]:
     """Builds once, then judges every mutant of these files."""
     print(f"{len(numbered)} mutants of {len({one.file for one in numbered.values()})} files")
     record = Record(RECORD, tree_hash())
@@ -480,7 +523,7 @@ def run(numbered: dict[int, Mutation], files: str, jobs: int) -> Tally:
             for number, one in wanted.items()
         ]
         verdicts = [told(future.result()) for future in waiting]
-    return Tally(verdicts)
+    return {verdict.mutation: verdict for verdict in verdicts}
 
 
 def told(verdict: Verdict) -> Verdict:
@@ -500,14 +543,21 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     every = [one for name in sources("*") for one in mutations(name, read(name))]
-    choice = chosen([one for one in every if one.function not in HARDENED], arguments.count)
-    tally = run(dict(enumerate(choice, 1)), arguments.files, arguments.jobs)
+    by_invariant = named(every)
+    able = [one for one in every if one.function not in HARDENED]
+    choice = chosen(able, arguments.count, list(by_invariant.values()))
+    numbered = dict(enumerate([*choice, *by_invariant.values()], 1))
+    verdicts = run(numbered, arguments.files, arguments.jobs)
+    tally = Tally([verdicts[one] for one in choice if one in verdicts])
+    kept = {name: verdicts[one] for name, one in by_invariant.items() if one in verdicts}
     if arguments.files == "*":
-        REPORT.write_text(report(tally))
+        REPORT.write_text(report(tally, kept))
+    broken = [name for name, verdict in kept.items() if verdict.killer is None]
     for verdict in tally.unjudged:
         print("not judged:", *survivor_lines(verdict), sep="\n")
+    print(f"invariants that no test keeps: {', '.join(broken) or 'none'}")
     print(f"{tally.share:.1%} killed, {len(tally.unjudged)} survivors not judged")
-    return 0 if tally.share >= LEAST_SHARE and not tally.unjudged else 1
+    return 0 if tally.share >= LEAST_SHARE and not tally.unjudged and not broken else 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,6 +22,8 @@ EFFECTS = {"call_expression", "assignment_expression", "update_expression"}
 
 # What a function's name, or what is called, says about the code inside.
 CHECKS = re.compile(r"\w+_valid|tsl_assert|tsl_invariant|static_assert|_Static_assert")
+# What is called with a constant because the language wants one.
+WITH_CONSTANTS = re.compile(r"__builtin_(?:frame|return)_address")
 MACRO = re.compile(r"[A-Z][A-Z0-9_]*")
 # On x86-64 they do nothing that a program could see.
 HINTS = re.compile(
@@ -217,7 +219,7 @@ def runs(node: Node, parent: Node) -> bool:
     if parent.type == "declaration" and text_of(parent).startswith("static "):
         return False
     called = name_called(parent) if parent.type == "call_expression" else ""
-    return not (CHECKS.fullmatch(called) or MACRO.fullmatch(called))
+    return not any(pattern.fullmatch(called) for pattern in (CHECKS, MACRO, WITH_CONSTANTS))
 
 
 def running(node: Node) -> Iterator[Node]:
@@ -289,16 +291,19 @@ def take(queue: list[Mutation], taken: list[Mutation]) -> None:
             return
 
 
-def chosen(candidates: list[Mutation], count: int) -> list[Mutation]:
-    """One of each file, then of all rules by turns: the same for the same sources."""
-    taken: list[Mutation] = []
+def chosen(
+    candidates: list[Mutation], count: int, others: Sequence[Mutation] = ()
+) -> list[Mutation]:
+    """One of each file, then of all rules by turns: the same for the same sources. They lie apart
+    from each other and from `others`."""
+    taken, count = list(others), count + len(others)
     for queue in grouped(candidates, lambda mutation: mutation.file):
         take(queue, taken)
     by_rule = grouped(candidates, lambda mutation: mutation.rule)
     while len(taken) < count and any(by_rule):
         for queue in by_rule:
             take(queue, taken)
-    return sorted(taken[:count], key=lambda mutation: (mutation.file, mutation.start))
+    return sorted(taken[len(others) : count], key=lambda mutation: (mutation.file, mutation.start))
 
 
 def rewrite(source: bytes, numbered: dict[int, Mutation]) -> bytes:

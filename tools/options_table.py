@@ -42,7 +42,7 @@ class Option:
         """A value as a user writes it."""
         if self.kind in words:
             return words[self.kind][value]
-        if self.kind == "SIZE":
+        if self.kind in ("SIZE", "LIMIT"):
             for suffix, unit in SUFFIXES:
                 if value and value % unit == 0:
                     return f"{value // unit}{suffix}"
@@ -52,6 +52,9 @@ class Option:
         """What may be written."""
         if self.kind in words:
             return ", ".join(f"`{word}`" for word in words[self.kind])
+        if self.kind == "LIMIT":
+            number = f"`{self.lowest}` to `{self.text(self.highest - 1, words)}`"
+            return f"`cgroup`, {number}"
         return f"`{self.text(self.lowest, words)}` to `{self.text(self.highest, words)}`"
 
     def row(self, words: dict[str, list[str]]) -> str:

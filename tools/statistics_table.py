@@ -1,75 +1,69 @@
 """Writes the tables of docs/statistics.md, between two marks.
 
-They say what src/epoch/rows.h says. With --check nothing is written; the document has to be up to
-date.
+They say what the C sources declare (rows.py). With --check nothing is written; the document has to
+be up to date.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from marked import ROOT, Document
+from rows import ROWS, Field, Rows, SlowPath, State, declared_rows
 
-DECLARATIONS = ROOT / "src/epoch/rows.h"
 DOCUMENT = Document(
     ROOT / "docs/statistics.md",
-    "<!-- fields: written by tools/statistics_table.py from src/epoch/rows.h -->\n",
+    "<!-- fields: written by tools/statistics_table.py -->\n",
     "<!-- fields: end -->\n",
 )
 
-SECTION = re.compile(r"#define TSL_(\w+)_FIELDS\([^)]*\)((?:.*\\\n)*.*\n)")
-VALUE = re.compile(r'(ONE|EACH)\(T, (\w+), (\w+), (\w+), (\w+),[\s\\]*"([^"]*)"\)')
-LIST = re.compile(r'LIST\(T, \w+, \w+, (\w+), (\w+), (\w+),[\s\\]*"([^"]*)"\)')
-TEXT = re.compile(r'TEXT\(T, \w+, (\w+),[\s\\]*"([^"]*)"\)')
+KINDS = {"ONE": "", "EACH": " by class", "LIST": "s", "TEXT": ""}
 
 
-@dataclass(frozen=True)
-class Field:
-    name: str
-    what: str
-    unit: str
-    meaning: str
-
-    def row(self) -> str:
-        return f"| `{self.name}` | {self.what} | {self.unit} | {self.meaning} |"
+def table(columns: str, rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """The columns' names are separated by spaces."""
+    names = columns.split()
+    yield f"| {' | '.join(names)} |"
+    yield "|---" * len(names) + "|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
 
 
-def value_field(form: str, name: str, unit: str, kind: str, meaning: str) -> Field:
-    what = kind.lower() + {"ONE": "", "EACH": " by class", "LIST": "s"}[form]
-    return Field(name, what, "" if unit == "NONE" else unit.lower(), meaning)
+def field_row(field: Field, states: list[State]) -> tuple[str, ...]:
+    unit = "" if field.unit == "NONE" else field.unit.lower()
+    values = ", ".join(f"{number} {state.meaning}" for number, state in enumerate(states))
+    meaning = f"{field.meaning}: {values}" if field.name == "state" else field.meaning
+    return f"`{field.name}`", field.kind.lower() + KINDS[field.shape], unit, meaning
 
 
-def parse_tables(declarations: str) -> dict[str, list[Field]]:
-    """The fields of each table, in their order."""
-    tables: dict[str, list[Field]] = {}
-    for table, body in SECTION.findall(declarations):
-        fields = [
-            value_field(form, name, unit, kind, meaning)
-            for form, _, name, unit, kind, meaning in VALUE.findall(body)
-        ]
-        fields += [value_field("LIST", *values) for values in LIST.findall(body)]
-        fields += [Field(name, "text", "", meaning) for name, meaning in TEXT.findall(body)]
-        declared = len(re.findall(r"\b(?:ONE|EACH|LIST|TEXT)\(T,", body))
-        if declared != len(fields):
-            raise ValueError(f"understood {len(fields)} of {declared} fields of {table}")
-        tables[table.lower()] = fields
-    return tables
+def slow_path_row(path: SlowPath) -> tuple[str, ...]:
+    less = "" if path.less is None else f" - `{path.less}`"
+    return f"`{path.cause}`", path.who.lower(), f"`{path.field}`{less}", path.meaning
 
 
-def content(tables: dict[str, list[Field]]) -> str:
-    lines = []
-    for table, fields in tables.items():
-        lines += [f"### {table}", "", "| field | kind | unit | meaning |", "|---|---|---|---|"]
-        lines += [field.row() for field in fields]
-        lines.append("")
+def content(rows: Rows) -> str:
+    source = ROWS.relative_to(ROOT)
+    lines = [f"[{source}](../{source}) declares all that follows.", ""]
+    for name, fields in rows.tables.items():
+        states = rows.states.get(name, [])
+        lines += [f"### {name}", ""]
+        lines += table("field kind unit meaning", (field_row(field, states) for field in fields))
+    lines += ["### Numbers", ""]
+    numbers = ((f"`{number.name}`", str(number.value), number.meaning) for number in rows.numbers)
+    lines += table("name value meaning", numbers)
+    lines += [
+        "### Slow paths",
+        "",
+        "Why allocations and frees leave the fast path.",
+        "",
+    ]
+    lines += table("cause of count meaning", map(slow_path_row, rows.slow_paths))
     return "\n".join(lines)
 
 
 def main(arguments: list[str]) -> int:
-    tables = parse_tables(DECLARATIONS.read_text())
-    return DOCUMENT.update(content(tables), only_check="--check" in arguments)
+    return DOCUMENT.update(content(declared_rows()), only_check="--check" in arguments)
 
 
 if __name__ == "__main__":

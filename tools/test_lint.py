@@ -52,12 +52,6 @@ def test_public_headers_include_no_layer() -> None:
     assert len(messages(lint.check_layers, tree)) == 1
 
 
-@pytest.fixture
-def no_known_circles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lint, "KNOWN_CIRCLES", ())
-
-
-@pytest.mark.usefixtures("no_known_circles")
 def test_files_of_c_in_a_row() -> None:
     tree = tree_of(
         include__tslab_h="",
@@ -70,7 +64,6 @@ def test_files_of_c_in_a_row() -> None:
     assert messages(lint.check_circles_of_c, tree) == []
 
 
-@pytest.mark.usefixtures("no_known_circles")
 @pytest.mark.parametrize("end", ["h", "c"])
 def test_a_circle_of_files_of_c(end: str) -> None:
     files = {
@@ -85,7 +78,6 @@ def test_a_circle_of_files_of_c(end: str) -> None:
     ]
 
 
-@pytest.mark.usefixtures("no_known_circles")
 def test_the_files_behind_one_contract_are_one() -> None:
     tree = tree_of(
         src__os__os_h="",
@@ -95,7 +87,6 @@ def test_the_files_behind_one_contract_are_one() -> None:
     assert len(messages(lint.check_circles_of_c, tree)) == 1
 
 
-@pytest.mark.usefixtures("no_known_circles")
 def test_a_circle_of_folders() -> None:
     tree = tree_of(
         src__slab__a_h='#include "epoch/b.h"',
@@ -108,18 +99,6 @@ def test_a_circle_of_folders() -> None:
         "a circle: src/slab uses src/epoch uses src/slab",
         "a circle: src/epoch uses src/slab uses src/epoch",
     )
-
-
-def test_a_known_circle_is_allowed_while_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lint, "KNOWN_CIRCLES", ("src/slab",))
-    circle = {"src__slab__a_h": '#include "slab/b.h"', "src__slab__b_h": '#include "slab/a.h"'}
-    assert messages(lint.check_circles_of_c, tree_of(**circle)) == []
-    other = {"src__os__x_h": '#include "os/y.h"', "src__os__y_h": '#include "os/x.h"'}
-    assert len(messages(lint.check_circles_of_c, tree_of(**circle, **other))) == 1
-    untied = tree_of(src__slab__a_h='#include "slab/b.h"', src__slab__b_h="")
-    assert messages(lint.check_circles_of_c, untied) == [
-        "src/slab:1: has no circle: take it off KNOWN_CIRCLES"
-    ]
 
 
 def modules(**texts: str) -> lint.Tree:
@@ -155,6 +134,12 @@ def test_a_circle_of_rust(text: str) -> None:
 def test_modules_of_rust_in_a_row(text: str) -> None:
     tree = modules(main="mod a;\nmod b;\nmod c;", a=text, b="use crate::a::g;", c="")
     assert messages(lint.check_circles_of_rust, tree) == []
+
+
+def test_each_crate_of_rust_is_looked_at() -> None:
+    circle = {"a": "use crate::b::X;", "b": "use crate::a::g;", "lib": "mod a;\nmod b;"}
+    names = {f"rust__tslab__src__{name}_rs": text for name, text in circle.items()}
+    assert len(messages(lint.check_circles_of_rust, tree_of(**names))) == 1
 
 
 def test_a_module_and_its_child() -> None:
@@ -344,3 +329,62 @@ def test_python_tests_that_do_not() -> None:
         tools__test_x_py="def test_x() -> None:\n    f()", tools__y_py="def test_y(): f()"
     )
     assert messages(lint.check_python_tests, tree) == ["tools/test_x.py:1: test_x asserts nothing"]
+
+
+RANKS = "enum tsl_rank {\n  TSL_RANK_SEGMENT,\n  TSL_RANK_GROW,\n};"
+
+
+def rank_rows(*names: str) -> str:
+    return "\n".join(f"| `TSL_RANK_{name}` | a lock | what |" for name in names)
+
+
+def test_ranks_of_the_code_are_those_of_the_document() -> None:
+    tree = tree_of(src__base__lock_h=RANKS, docs__memory_model_md=rank_rows("GROW", "SEGMENT"))
+    assert messages(lint.check_ranks, tree) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        (["GROW"], "src/base/lock.h:2: TSL_RANK_SEGMENT is not listed in docs/memory-model.md"),
+        (
+            ["SEGMENT", "GROW"],
+            "docs/memory-model.md:1: lists the ranks in another order than the code",
+        ),
+        (
+            ["GROW", "OLD", "SEGMENT"],
+            "docs/memory-model.md:1: TSL_RANK_OLD is no rank in src/base/lock.h",
+        ),
+    ],
+)
+def test_ranks_missing_misplaced_or_stale(rows: list[str], complaint: str) -> None:
+    tree = tree_of(src__base__lock_h=RANKS, docs__memory_model_md=rank_rows(*rows))
+    assert messages(lint.check_ranks, tree) == [complaint]
+
+
+INVARIANT = "// slab: blocks.\n//\n//  S1  what is out is counted\n#pragma once\n"
+
+
+def test_invariants_cited_beside_the_code() -> None:
+    code = "// S1: counted here.\nint x; // ISO C11, S100\n"
+    tree = tree_of(src__slab__x_h=INVARIANT, src__slab__x_c='#include "x.h"\n' + code)
+    assert messages(lint.check_invariants, tree) == []
+
+
+def test_invariants_cited_nowhere() -> None:
+    tree = tree_of(src__slab__x_h=INVARIANT, src__slab__y_h="// keeps S1\n#pragma once\n")
+    assert messages(lint.check_invariants, tree) == [
+        "src/slab/x.h:3: invariant S1 is named nowhere in the code"
+    ]
+
+
+def test_invariants_of_one_name() -> None:
+    tree = tree_of(src__slab__x_h=INVARIANT + "int a; // S1", src__slab__y_h=INVARIANT)
+    assert messages(lint.check_invariants, tree) == [
+        "src/slab/x.h:3: invariant S1 has the name of another one (src/slab/y.h)"
+    ]
+
+
+def test_citations_of_no_invariant() -> None:
+    tree = tree_of(src__slab__x_c="int S3;\nint x; // S2")
+    assert messages(lint.check_invariants, tree) == ["src/slab/x.c:2: S2 is no invariant"]

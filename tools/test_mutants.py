@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import lint
 import mutants
 import pytest
 from mutations import Mutation, chosen, mutant, mutations, rewrite
@@ -55,6 +56,13 @@ def test_only_code_that_runs_is_changed() -> None:
     ]
 
 
+def test_what_the_language_wants_constant_is_not_changed() -> None:
+    source = b"void f(void) { g(__builtin_frame_address(0), 1); }"
+    assert [one.change for one in mutations(FILE, source) if one.rule == "constant"] == [
+        "1  =>  1 + 1"
+    ]
+
+
 def test_what_only_the_hardened_build_runs_is_not_changed() -> None:
     source = b"void f(void) { if (TSL_SECURE) { a = b; } else { b = 1; } }"
     changes = [one.change for one in mutations(FILE, source) if one.rule == "deletion"]
@@ -85,6 +93,14 @@ def test_a_choice_lies_apart_and_stays() -> None:
     assert not any(a.overlaps(b) for a in choice for b in choice if a is not b)
     shifted = mutations(FILE, b"\n\n" + SOURCE.encode())
     assert [one.change for one in chosen(shifted, 3)] == [one.change for one in chosen(found(), 3)]
+
+
+def test_a_choice_lies_apart_from_others() -> None:
+    others = found()[1:3]
+    choice = chosen(found(), 100, others)
+    assert choice
+    assert not any(one.overlaps(other) for one in choice for other in others)
+    assert len(chosen(found(), 2, others)) == 2
 
 
 def build(folder: Path, source: bytes) -> Path:
@@ -137,10 +153,11 @@ def test_a_share_without_the_equivalent(monkeypatch: pytest.MonkeyPatch) -> None
     tally = mutants.Tally(verdicts)
     assert tally.share == 0.5
     assert [verdict.mutation for verdict in tally.unjudged] == [third]
-    page = mutants.report(tally)
+    page = mutants.report(tally, {"X1": verdicts[0]})
     assert "Equivalent: Nobody reads it." in page
     assert "Not judged." in page
     assert "reached by no test" in page
+    assert "unit.x_test |" in page
 
 
 def test_judgements_are_of_places_that_exist() -> None:
@@ -149,6 +166,21 @@ def test_judgements_are_of_places_that_exist() -> None:
             (one.function, one.change, one.nth) for one in mutations(file, mutants.read(file))
         }
         assert (function, change, nth) in places, f"{file}: {function}: {change}"
+
+
+# Only the hardened build can break K1, K2 and B4. No small change breaks the others: S2 and M3 say
+# who writes, B3 what is not read.
+WITHOUT_A_MUTANT = {"B3", "B4", "K1", "K2", "M3", "S2"}
+
+
+def test_each_invariant_has_a_mutant() -> None:
+    every = [one for name in mutants.sources("*") for one in mutations(name, mutants.read(name))]
+    named = mutants.named(every)
+    known = {name for name, _ in lint.invariants(lint.read_tree(mutants.ROOT))}
+    assert set(named) | WITHOUT_A_MUTANT == known
+    assert not set(named) & WITHOUT_A_MUTANT
+    places = list(named.values())
+    assert not any(a.overlaps(b) for a in places for b in places if a is not b)
 
 
 def test_a_stopped_run_goes_on(tmp_path: Path) -> None:

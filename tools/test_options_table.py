@@ -13,6 +13,7 @@ OPTION(way, CHOICE_way, 1, 0, 1,
        "in two parts")
 OPTION(flag, BOOL, 0, 0, 1, "Whether")
 OPTION(count, COUNT, 7, 1, 9, "How many")
+OPTION(limit, LIMIT, 0, 0, 1025, "At most")
 """
 PARSER = """\
     words[][MOST] = {
@@ -30,6 +31,7 @@ def test_rows_show_values_as_users_write_them() -> None:
         '| `way` | `right` | `left`, `right` | Which \\"way\\", in two parts |',
         "| `flag` | `false` | `false`, `true` | Whether |",
         "| `count` | `7` | `1` to `9` | How many |",
+        "| `limit` | `0` | `cgroup`, `0` to `1K` | At most |",
     ]
 
 

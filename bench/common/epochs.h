@@ -7,10 +7,14 @@
 #include <stdlib.h>
 #include <tslab.h>
 
+#pragma weak tslab_epoch_aligned_alloc
 #pragma weak tslab_epoch_close
+#pragma weak tslab_epoch_get_stats
 #pragma weak tslab_epoch_malloc
 #pragma weak tslab_epoch_open
 #pragma weak tslab_epoch_release
+#pragma weak tslab_error_text
+#pragma weak tslab_free
 #pragma weak tslab_option_set
 #pragma weak tslab_scope_enter
 #pragma weak tslab_scope_leave

@@ -58,22 +58,23 @@ inline void serve_malloc(request &r) {
   objects_free(r);
 }
 
-inline void serve_epoch_free(request &r) {
-  tslab_epoch epoch = epochs_open("request", nullptr);
+template <class Body>
+inline void stay_in(tslab_epoch epoch, Body body) {
   tslab_scope scope;
   epochs_check(tslab_scope_enter(&scope, epoch));
-  objects_malloc(r);
-  objects_free(r);
+  body();
   epochs_check(tslab_scope_leave(&scope));
+}
+
+inline void serve_epoch_free(request &r) {
+  tslab_epoch epoch = epochs_open("freed", nullptr);
+  stay_in(epoch, [&] { serve_malloc(r); });
   epochs_close(epoch);
 }
 
 inline void serve_epoch_release(request &r) {
-  tslab_epoch epoch = epochs_open("request", nullptr);
-  tslab_scope scope;
-  epochs_check(tslab_scope_enter(&scope, epoch));
-  objects_malloc(r);
-  epochs_check(tslab_scope_leave(&scope));
+  tslab_epoch epoch = epochs_open("released", nullptr);
+  stay_in(epoch, [&] { objects_malloc(r); });
   epochs_check(tslab_epoch_release(epoch));
 }
 

@@ -184,27 +184,28 @@ static void hgrm_set(settings *s, const args *a, const char *value) {
   s->hgrm_path = path_of(a, value);
 }
 
+static const struct {
+  const char *prefix;
+  void (*set)(settings *s, const args *a, const char *value);
+} setters[] = {
+    {"--allocator=", allocator_set},
+    {"--duration_s=", duration_set},
+    {"--threads=", threads_set},
+    {"--req_rate=", rate_set},
+    {"--rate_factor=", rate_factor_set},
+    {"--objs_min=", objects_least_set},
+    {"--objs_max=", objects_most_set},
+    {"--size=", size_set},
+    {"--sizes=", sizes_set},
+    {"--epoch_policy=", epoch_policy_set},
+    {"--free_policy=", free_policy_set},
+    {"--rss_sample_ms=", rss_sample_set},
+    {"--hold_s=", hold_set},
+    {"--csv=", csv_set},
+    {"--hgrm=", hgrm_set},
+};
+
 static void option_set(settings *s, const args *a, const char *text) {
-  static const struct {
-    const char *prefix;
-    void (*set)(settings *s, const args *a, const char *value);
-  } setters[] = {
-      {"--allocator=", allocator_set},
-      {"--duration_s=", duration_set},
-      {"--threads=", threads_set},
-      {"--req_rate=", rate_set},
-      {"--rate_factor=", rate_factor_set},
-      {"--objs_min=", objects_least_set},
-      {"--objs_max=", objects_most_set},
-      {"--size=", size_set},
-      {"--sizes=", sizes_set},
-      {"--epoch_policy=", epoch_policy_set},
-      {"--free_policy=", free_policy_set},
-      {"--rss_sample_ms=", rss_sample_set},
-      {"--hold_s=", hold_set},
-      {"--csv=", csv_set},
-      {"--hgrm=", hgrm_set},
-  };
   for (size_t i = 0; i < sizeof setters / sizeof setters[0]; i++) {
     const char *value = text_behind(text, setters[i].prefix);
     if (value != NULL) {

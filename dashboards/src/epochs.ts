@@ -54,7 +54,7 @@ const overview: Row = {
       {
         title: "Held by epochs",
         description:
-          "Cells, slabs and large blocks. Without the default epoch; nested ones count twice.",
+          "Slabs, cells and large blocks. Without the default epoch.",
         unit: "bytes",
       },
       sum(series("tslab_epoch_held_bytes", 'epoch!="default"')),
@@ -128,7 +128,7 @@ const lifetimes: Row = {
       },
       {
         expr:
-          sum(series("tslab_epoch_held_bytes"), "epoch") +
+          sum(series("tslab_epoch_limited_bytes"), "epoch") +
           ` / (${sum(series("tslab_epoch_hard_limit_bytes"), "epoch")} > 0)`,
         legend: "{{epoch}}",
       },

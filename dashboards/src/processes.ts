@@ -5,7 +5,7 @@ import { increase, PROCESS, PROCESS_LEGEND, rate, series, sum, top } from "./pro
 
 const resident = series("tslab_resident_bytes");
 const live = series("tslab_live_bytes");
-const held = `(${series("tslab_open_bytes")} - ${series("tslab_free_bytes")})`;
+const held = series("tslab_held_bytes");
 
 const overview: Row = {
   title: "Overview",

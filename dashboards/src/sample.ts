@@ -15,7 +15,7 @@ const VARIABLES: readonly (readonly [RegExp, string])[] = [
 ];
 
 const VALUES: Readonly<Record<string, readonly string[]>> = {
-  cause: ["bin_empty", "slab_opened"],
+  cause: ["one", "another"],
   class: ["64", "128"],
   epoch: ["request", "tenant"],
   handler: ["request", "tenant"],

@@ -1,16 +1,18 @@
-// Blocks of a slab lie at multiples of their size from an address that is a multiple of 64 KiB: a
-// class whose size is a multiple of the alignment will do, up to a page. Beyond, a large block
-// begins at a unit, and units can be aligned.
+// aligned: a slab begins at a multiple of 64 KiB, and its blocks lie at multiples of their size. So
+// up to a page any class serves whose size is a multiple of the alignment. Above that a large block
+// is taken, which begins at a unit; units can be had at any alignment.
 #include "alloc/aligned.h"
 
 #include <errno.h>
 
 #include "alloc/guarded.h"
 #include "alloc/malloc.h"
-#include "epoch/mixed.h"
-#include "epoch/report.h"
-#include "epoch/sample.h"
+#include "heap/mixed.h"
 #include "slab/canary.h"
+#include "tell/sample.h"
+#include "upkeep/refill.h"
+#include "upkeep/reports.h"
+#include "upkeep/tick.h"
 
 enum { SLAB_ALIGNMENT_LIMIT = 4096 };
 
@@ -23,7 +25,7 @@ static unsigned aligned_class(size_t alignment, size_t bytes) {
   return class;
 }
 
-// Blocks of cells lie at multiples of 16 only.
+// Blocks of cells lie at multiples of 16, so a declared epoch needs a gap in its cell, or a slab.
 static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alignment) {
   tsl_report_start();
   heap->refused = false;
@@ -33,7 +35,7 @@ static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alig
     tsl_memory_regain();
     block = tsl_heap_pop(heap, class);
   }
-  if (tsl_sample_is_on()) tsl_sample_follow_times(heap);
+  if (tsl_sample_is_on()) tsl_heap_follow_times(heap);
   if (block == NULL) errno = ENOMEM;
   return block;
 }

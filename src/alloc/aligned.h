@@ -5,5 +5,6 @@
 
 #include "base/compiler.h"
 
-// `alignment` is a power of two.
+// A block of `bytes` at a multiple of `alignment`, a power of two. NULL, and errno, when memory is
+// out. Any thread.
 TSL_HIDDEN void *tsl_aligned(size_t alignment, size_t bytes);

@@ -5,5 +5,5 @@
 
 #include "base/compiler.h"
 
-// True. By this question a program that is linked statically has the destructor, too (fork.h).
+// Returns true. Calling it makes static links keep the destructor, too (fork.h).
 TSL_HIDDEN bool tsl_exit_is_handled(void);

@@ -1,57 +1,64 @@
-// fork: the child of a program with many threads is a program with one. Nothing is locked before a
-// fork: whoever waits then may hold what the fork itself waits for, such as a stream of stdio. The
-// child sees every other thread as if it had ended between two instructions, with its stores in
-// their order (the kernel copies all memory at one moment, as far as one thread can tell).
+// fork: the child has only the thread that forked; all others are lost. No lock is taken before a
+// fork: a thread that holds one may wait for what the fork itself holds, such as a stream of stdio.
+// The child sees a lost thread as if it had stopped between two instructions, with its stores in
+// program order (the kernel copies all memory at one moment, as far as one thread can tell).
 //
 //  F1  what a lock guards can be mended from any state between two stores of its holder
-//  F2  what is lock-free is whole at every instant, but that a block whose free was under way may
-//      be lost, and with it the end of its epoch
-//  F3  a heap whose thread is changing more than a word or two says so (`inside`): the child sets
-//      it aside; every other heap goes to the pool (epoch/orphans.h)
-//  F4  who waits for a lock in the child waits for a thread that it has: the locks of the others
-//      are taken over before, by the handler below or by who comes to wait first
+//  F2  lock-free state is consistent between any two stores. A block that a lost thread was freeing
+//      may leak, and its epoch then never drains
+//  F3  a heap whose lost thread was in the middle of a change is left as it is (C1); all others go
+//      to the pool (epoch/orphans.h)
+//  F4  in the child nobody waits for a lost thread: its locks are taken over before, by the handler
+//      below or by the first thread that comes to wait
 #include "alloc/fork.h"
 
 #include <pthread.h>
 
 #include "alloc/helper.h"
-#include "epoch/label.h"
+#include "epoch/deferred.h"
 #include "epoch/large_list.h"
 #include "epoch/orphans.h"
-#include "epoch/remains.h"
-#include "epoch/report.h"
-#include "epoch/sample.h"
+#include "epoch/place.h"
 #include "memory/growth.h"
 #include "memory/segment.h"
 #include "os/os.h"
+#include "state/label.h"
+#include "tell/sample.h"
+#include "upkeep/remains.h"
+#include "upkeep/reports.h"
+#include "upkeep/rounds.h"
 
-// TORN: in the child of a fork, and nobody has mended anything. MENDED: the handler has still to
-// run.
+// TORN: the child of a fork, in which nothing was mended yet. MENDED: mended before the handler
+// ran.
 enum mark { TORN, WHOLE, MENDED };
 
 static uint32_t no_mark = WHOLE;
-static uint32_t *mark = &no_mark;  // enum mark; not wiped where the system does not know how
+static uint32_t *mark = &no_mark;  // enum mark, in a page that a fork wipes, where there are such
 
-struct tsl_lock tsl_fork_init_lock, tsl_fork_rotation_lock;
+struct tsl_lock tsl_fork_init_lock = {.rank = TSL_RANK_INIT};
+struct tsl_lock tsl_fork_rotation_lock = {.rank = TSL_RANK_ROTATION};
 
-// Who was initialising had not handed out anything: it is done again from the start. A rotation is
-// whole between any two stores of a turn.
+// F1, F4. The first two locks need no mending: an initialisation that was interrupted is done again
+// from the start, and a rotation is valid between any two stores of a turn.
 static void mend(void) {
   tsl_lock_take_over(&tsl_fork_init_lock);
   tsl_lock_take_over(&tsl_fork_rotation_lock);
   tsl_remains_after_fork();
+  tsl_deferred_after_fork();
   tsl_labels_after_fork();
+  tsl_place_after_fork();
   tsl_large_list_after_fork();
   tsl_region_after_fork();
   tsl_segments_after_fork();
   tsl_report_after_fork();
   tsl_sample_after_fork();
+  tsl_rounds_after_fork();
   tsl_helper_after_fork();
   tsl_orphans_after_fork(tsl_heap_current->home);
 }
 
-// The handlers of other libraries may allocate before ours runs, and a child that was made by a
-// bare system call has none.
+// Mends as soon as a thread of the child waits for a lock. The handlers of other libraries may
+// allocate before ours runs, and a child that a bare system call made runs no handlers.
 static void notice(void) {
   uint32_t torn = TORN;
   if (tsl_load_relaxed(mark) == TORN && tsl_cas_relaxed(mark, &torn, MENDED)) mend();
@@ -60,7 +67,7 @@ static void notice(void) {
 static void fork_child(void) {
   if (tsl_load_relaxed(mark) != MENDED) mend();
   tsl_store_relaxed(mark, WHOLE);
-  tsl_orphans_adopt();
+  tsl_orphans_adopt();  // F3
 }
 
 static void mark_make(void) {
@@ -72,7 +79,7 @@ static void mark_make(void) {
   tsl_lock_waits = notice;
 }
 
-static bool handled = true;  // until it is known otherwise: the first block may come before
+static bool handled = true;  // before the constructor too: the first malloc may come earlier
 
 __attribute__((constructor)) static void fork_register(void) {
   mark_make();

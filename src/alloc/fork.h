@@ -6,10 +6,11 @@
 #include "base/compiler.h"
 #include "base/lock.h"
 
-// Whether a fork is prepared for. From an archive nothing comes that nobody asks for: by this
-// question a program that is linked statically has the handlers, too.
+// Whether the fork handlers are registered. Calling it makes static links keep the handlers: a
+// linker takes only those members of an archive that something refers to.
 TSL_HIDDEN bool tsl_fork_is_handled(void);
 
-// Locks whose holders leave nothing to mend: the child of a fork takes them over. One guards the
-// library's initialisation, the other the turns of all rotations, which the child does not know.
+// Two locks that the child of a fork takes over with nothing to mend. One guards the library's
+// initialisation. The other guards the turns of rotations, and is one for all, because the child
+// could not find a lock in each rotation.
 TSL_HIDDEN extern struct tsl_lock tsl_fork_init_lock, tsl_fork_rotation_lock;

@@ -7,11 +7,11 @@
 
 #include "base/compiler.h"
 
-// Gives a live block of the secure build that is to have `bytes` of its class a canary. The block
-// may be NULL.
+// Secure build: puts a canary behind the first `bytes` of a block of the class, and returns the
+// block, which may be NULL.
 TSL_HIDDEN void *tsl_guard(void *block, unsigned class, size_t bytes);
 
-// Whether a live block has a canary, and resizing such a block in place, to 1 byte at least. False
-// when it must move.
+// Whether a live block has a canary. The second resizes such a block in place, to 1 byte or more;
+// false when it must move.
 TSL_HIDDEN bool tsl_guarded_has(const void *block);
 TSL_HIDDEN bool tsl_guarded_resize(void *block, size_t bytes);

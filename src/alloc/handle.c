@@ -1,6 +1,7 @@
-// handle: names of objects that can be checked. The object lies behind a stamp that no other object
-// ever had; who frees it takes the stamp away. A released epoch takes its id away instead, and who
-// gets the memory next has another one.
+// handle: names of objects that can be checked. In front of each object lies a stamp that no other
+// object ever had; the free clears it. A release does not clear stamps, but ends the epoch's id: a
+// block that gets the memory later belongs to another id. A reset neither clears stamps nor ends
+// the id, but is counted: a stamp is kept together with that count, and means nothing later.
 #include <errno.h>
 
 #include "alloc/malloc.h"
@@ -14,18 +15,24 @@ struct stamped {
   uint64_t reserved;
 };
 
-static uint64_t last_number;  // [remote]
-static uint64_t secret;       // [remote] written once
+static uint64_t last_handle;    // [remote]
+static uint64_t handle_secret;  // [remote] written once
 
-// Numbers all different become stamps all different that no program writes by chance: the finaliser
-// of SplitMix64 (Steele, Lea, Flood 2014), which is a bijection.
+// Turns a number into a stamp that a program hardly writes by chance: the finaliser of SplitMix64
+// (Steele, Lea, Flood 2014). It is a bijection, so different numbers give different stamps.
 static uint64_t stamp_of(uint64_t number) {
   uint64_t none = 0, seed = tsl_os_random() | 1;
-  if (tsl_load_relaxed(&secret) == 0) tsl_cas_relaxed(&secret, &none, seed);
-  uint64_t mixed = number ^ tsl_load_relaxed(&secret);
+  if (tsl_load_relaxed(&handle_secret) == 0) tsl_cas_relaxed(&handle_secret, &none, seed);
+  uint64_t mixed = number ^ tsl_load_relaxed(&handle_secret);
   mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
   mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
   return mixed ^ mixed >> 31;
+}
+
+// The resets of an epoch so far, spread over all bits.
+static uint64_t resets_of(tslab_epoch epoch) {
+  return tsl_load_relaxed(&tsl_epoch_at(tsl_epoch_slot(epoch))->resets) *
+         UINT64_C(0x9e3779b97f4a7c15);
 }
 
 tslab_handle tslab_handle_alloc(tslab_epoch epoch, size_t bytes) {
@@ -37,9 +44,10 @@ tslab_handle tslab_handle_alloc(tslab_epoch epoch, size_t bytes) {
   }
   struct stamped *stamped = tslab_epoch_malloc(epoch, total);
   if (stamped == NULL) return none;
-  uint64_t stamp = stamp_of(tsl_add_relaxed(&last_number, 1));
-  tsl_store_release(&stamped->stamp, stamp);  // pairs: handle
-  return (tslab_handle){stamped + 1, epoch, stamp};
+  uint64_t stamp = stamp_of(tsl_add_relaxed(&last_handle, 1));
+  tslab_epoch place = tsl_inspect_epoch_of(stamped);
+  tsl_store_release(&stamped->stamp, stamp ^ resets_of(place));  // pairs: handle
+  return (tslab_handle){stamped + 1, place, stamp};
 }
 
 // The stamp of a handle's object, while its memory is a block of the handle's epoch.
@@ -52,15 +60,17 @@ static uint64_t *find_stamp(tslab_handle handle) {
 
 void *tslab_handle_get(tslab_handle handle) {
   const uint64_t *stamp = find_stamp(handle);
-  if (stamp == NULL || tsl_load_acquire(stamp) != handle.stamp) return NULL;  // pairs: handle
-  return handle.block;
+  if (stamp == NULL) return NULL;
+  uint64_t kept = handle.stamp ^ resets_of(handle.epoch);
+  return tsl_load_acquire(stamp) == kept ? handle.block : NULL;  // pairs: handle
 }
 
 bool tslab_handle_free(tslab_handle handle) {
-  uint64_t *stamp = find_stamp(handle), seen = handle.stamp;
+  uint64_t *stamp = find_stamp(handle);
   if (stamp == NULL) return false;
+  uint64_t kept = handle.stamp ^ resets_of(handle.epoch), seen = kept;
   while (!tsl_cas_acquire(stamp, &seen, 0)) {  // pairs: handle
-    if (seen != handle.stamp) return false;
+    if (seen != kept) return false;
   }
   tsl_fast_free((struct stamped *)handle.block - 1);
   return true;

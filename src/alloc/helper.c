@@ -1,62 +1,205 @@
 #include "alloc/helper.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "base/atomic.h"
-#include "epoch/heap.h"
-#include "epoch/pool.h"
-#include "epoch/remains.h"
+#include "base/lock.h"
+#include "base/options.h"
+#include "base/warn.h"
+#include "epoch/scope.h"
+#include "memory/limit.h"
 #include "memory/purge.h"
 #include "os/os.h"
+#include "state/change.h"
+#include "tell/request.h"
+#include "upkeep/pool.h"
+#include "upkeep/remains.h"
+#include "upkeep/rounds.h"
 
-enum { STACK_BYTES = 64 * 1024, STEP_MS = 1 };
+// In a process of a single thread a second one is felt: unshare and setns refuse, and the C library
+// begins to lock. So there it takes more.
+enum { MUCH_FOR_ONE_BYTES = 32 << 20 };
 
-static uint32_t started;  // [remote] 1 from the first attempt on: one that fails is not repeated
+enum {
+  STACK_BYTES = 64 * 1024,
+  HELPER_STEP_MS = 1,
+  QUIET_WINDOWS = 10,    // in a row without anything to give, before it ends
+  COUNT_AGAIN_MS = 100,  // from one look at the number of threads to the next
+  LOOK_MS = 1000,        // at most, from one look at requests to the next
+  TRY_AGAIN_MS = 60000,  // after the system refused a thread
+  PRICE = 100,           // of each millisecond that it works, in milliseconds that must pass
+  NEAR_PRICE = 10,       // the same near the soft limit
+  SAVED_UP_MS = 20000,   // at most, when it did not work for a while
+  MOST_DEBT_MS = 10000,  // what it does at once when asked is owed up to here
+};
 
-static bool helper_step(void) {
-  tsl_heap_look_at_pool();
-  tsl_remains_step();
-  return tsl_purge_tick() || tsl_remains_wait();
+static uint32_t lives;          // [remote] 1 from an attempt to start it until it ends
+static uint64_t try_next_ms;    // [remote] no attempt before this, because one was refused
+static uint64_t count_next_ms;  // [remote] the threads are not counted before this
+static uint64_t paid_ns;        // [helper] up to this time its work is paid for
+static uint32_t process;        // [const] that may start one: not the child of a vfork
+static uint32_t warned;         // [remote]
+
+// Whether the process has other threads than the calling one and a helper (`mine`: 1, or 0 when
+// there is none). Not asked too often: it takes a system call.
+static bool has_threads(unsigned mine) {
+  uint64_t now_ms = tsl_os_now_ms();
+  if (mine == 0 && now_ms < tsl_load_relaxed(&count_next_ms)) return false;
+  tsl_store_relaxed(&count_next_ms, now_ms + COUNT_AGAIN_MS);
+  return tsl_os_threads() > 1 + mine;
 }
 
-// While there is something to give back it steps as often as a step may come; else it looks once a
-// delay.
-static void *helper_run(void *nothing) {
-  tsl_purge_set_helper(true);
-  while (tsl_option(helper) != 0)
-    tsl_purge_help(helper_step() ? STEP_MS : tsl_option(purge_delay_ms) + STEP_MS);
+// Whether so much is idle, or will be in a moment, that the process should have a helper.
+static bool is_wanted(unsigned mine, size_t more_bytes) {
+  uint64_t wanted = tsl_option(helper);
+  if (wanted != TSL_HELPER_AUTO) return wanted == TSL_HELPER_ALWAYS;
+  size_t idle = tsl_purge_returnable_bytes() + more_bytes;
+  if (idle >= MUCH_FOR_ONE_BYTES) return true;
+  if (tsl_limit_is_near()) return idle >= TSL_PURGE_NEAR_BYTES;
+  return idle >= TSL_PURGE_MUCH_BYTES && has_threads(mine);
+}
+
+// HE2: milliseconds to wait after a step that used so much of a processor.
+static uint64_t helper_pay(uint64_t used_ns) {
+  const uint64_t ms = 1000000;
+  uint64_t now_ns = tsl_os_now_ms() * ms, saved_ns = SAVED_UP_MS * ms;
+  uint64_t least_ns = now_ns > saved_ns ? now_ns - saved_ns : 0;
+  uint64_t most_ns = now_ns + MOST_DEBT_MS * ms, price = tsl_limit_is_near() ? NEAR_PRICE : PRICE;
+  if (paid_ns < least_ns) paid_ns = least_ns;
+  paid_ns += used_ns * price;
+  if (paid_ns > most_ns) paid_ns = most_ns;
+  return paid_ns > now_ns ? (paid_ns - now_ns) / ms : 0;
+}
+
+// True while there is more to give back.
+static bool helper_step(void) {
+  tsl_pool_look();
+  tsl_remains_step();
+  bool visits = tsl_rounds_step(), surplus = tsl_purge_step();
+  return visits || surplus || tsl_remains_wait();
+}
+
+// Looks at requests meanwhile.
+static void helper_rest(uint64_t ms) {
+  for (uint64_t part_ms; ms != 0; ms -= part_ms) {
+    part_ms = ms < LOOK_MS ? ms : LOOK_MS;
+    tsl_purge_help(part_ms);
+    tsl_request_follow();
+  }
+}
+
+// Steps once a millisecond while there is memory to give back, otherwise once per `purge_delay_ms`.
+// Returns when it is no longer wanted, and was idle for QUIET_WINDOWS.
+static void helper_work(void) {
+  for (unsigned quiet = 0; quiet < QUIET_WINDOWS || is_wanted(1, 0);) {
+    if (tsl_option(helper) == TSL_HELPER_NEVER) return;
+    uint64_t before_ns = tsl_os_used_ns();
+    bool more = helper_step();
+    uint64_t wait_ms = helper_pay(tsl_os_used_ns() - before_ns);
+    uint64_t pause_ms = more ? HELPER_STEP_MS : tsl_limit_delay_ms() + HELPER_STEP_MS;
+    quiet = more || tsl_rounds_wait() ? 0 : quiet + (quiet < QUIET_WINDOWS);
+    helper_rest(wait_ms > pause_ms ? wait_ms : pause_ms);
+  }
+}
+
+// A thread that freed while the helper was about to end saw it live, and called none: each side
+// stores one word and then loads the other's, and the barrier is for both.
+static bool is_called_back(void) {
   tsl_purge_set_helper(false);
-  tsl_store_relaxed(&started, 0);
+  tsl_store_release(&lives, 0);  // pairs: helper-lives
+  tsl_scope_barrier();
+  if (tsl_option(helper) == TSL_HELPER_NEVER) return false;
+  if (!is_wanted(1, 0) && !tsl_rounds_are_missing()) return false;
+  return tsl_exchange_acquire(&lives, 1) == 0;  // pairs: helper-lives
+}
+
+static void *helper_run(void *nothing) {
+  tsl_os_name_thread("tslab-helper");
+  do {
+    tsl_purge_set_helper(true);
+    helper_work();
+  } while (is_called_back());
   return nothing;
 }
 
-// The program's signals are none of the helper's.
-static void helper_create(void) {
+// glibc takes the thread's variables from its stack: where they are large, the small stack is
+// refused, and the system's size taken.
+static int helper_create_with(pthread_attr_t *attributes) {
   pthread_t thread;
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_create(&thread, &attributes, helper_run, NULL);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  size_t usual_bytes;
+  long least = sysconf(_SC_THREAD_STACK_MIN);
+  pthread_attr_getstacksize(attributes, &usual_bytes);
+  pthread_attr_setstacksize(attributes, STACK_BYTES + (size_t)(least < 0 ? 0 : least));
+  int error = pthread_create(&thread, attributes, helper_run, NULL);
+  if (error != EINVAL) return error;
+  pthread_attr_setstacksize(attributes, usual_bytes);
+  return pthread_create(&thread, attributes, helper_run, NULL);
 }
 
-void tsl_helper_start(void) {
-  if (tsl_load_relaxed(&started) != 0 || tsl_exchange_relaxed(&started, 1) != 0) return;
+// The program's handlers run on its own threads, but for those of what a thread itself does: a
+// system call that a sandbox catches would end the process if SIGSYS were blocked.
+static sigset_t signals_of_others(void) {
+  static const int own[] = {SIGSYS, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+  sigset_t signals;
+  sigfillset(&signals);
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) sigdelset(&signals, own[i]);
+  return signals;
+}
+
+// What the C library allocates for a thread lies in the default epoch.
+static int helper_create(void) {
+  struct tsl_heap *current = tsl_heap_current;
+  pthread_attr_t attributes;
+  sigset_t blocked = signals_of_others(), before;
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  tsl_heap_current = &current->home->heap;
+  int error = helper_create_with(&attributes);
+  tsl_heap_current = current;
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
+static void helper_refused(void) {
+  tsl_store_relaxed(&try_next_ms, tsl_os_now_ms() + TRY_AGAIN_MS);
+  tsl_store_relaxed(&lives, 0);
+  if (tsl_option(verbose) == 0 || tsl_exchange_relaxed(&warned, 1) != 0) return;
+  tsl_warn(
+      "the system refuses a thread that gives memory back; look at `ulimit -u` and the cgroup's "
+      "pids.max, or set option `helper` to never");
+}
+
+// A thread may be made here: nothing of the allocator is in the hands of this one.
+static bool may_create(void) {
+  const struct tsl_home *home = tsl_heap_current->home;
+  bool has_home = home != &tsl_home_empty;
+  return has_home && tsl_locks_held == 0 && !tsl_change_is_on(home) && !home->unwinding;
+}
+
+static void helper_start(size_t more_bytes) {
+  if (tsl_load_relaxed(&lives) != 0 || tsl_os_now_ms() < tsl_load_relaxed(&try_next_ms)) return;
+  if (!may_create() || !is_wanted(0, more_bytes) || tsl_os_process() != process) return;
+  if (tsl_exchange_acquire(&lives, 1) != 0) return;  // HE1; pairs: helper-lives
   int saved = errno;
-  helper_create();
+  if (helper_create() != 0) helper_refused();
   errno = saved;
 }
 
+void tsl_helper_init(void) {
+  process = tsl_os_process();
+  tsl_purge_helper_missing = helper_start;
+}
+
 void tsl_helper_after_fork(void) {
+  process = tsl_os_process();
   tsl_purge_set_helper(false);
-  tsl_store_relaxed(&started, 0);
+  tsl_store_relaxed(&lives, 0);
+  tsl_store_relaxed(&try_next_ms, 0);
+  tsl_store_relaxed(&count_next_ms, 0);
 }

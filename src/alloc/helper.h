@@ -1,17 +1,17 @@
-// helper: an optional thread (option `helper`) that gives unneeded memory back while the program
-// idles. It starts at the first slow allocation after it is asked for, never in a constructor; a
-// fork's child starts its own.
+// helper: a thread that gives unneeded memory back, also while the program idles (option `helper`).
+// It is born on a slow path of malloc or free once much memory is idle, never in a constructor, and
+// ends when nothing is left to give. It has no heap.
+//
+//  HE1  at most one lives. While it lives no other thread gives back what is idle in the process
+//  HE2  it uses at most a hundredth of a processor, a tenth near the soft limit, apart from what
+//       tsl_purge_now or a request (request.h) asks of it; for one step it waits ten seconds at
+//       most
 #pragma once
 
 #include "base/compiler.h"
-#include "base/options.h"
 
-TSL_HIDDEN void tsl_helper_start(void);
+// Called once, as the library is initialised: a helper may be born from now on.
+TSL_HIDDEN void tsl_helper_init(void);
 
-// The child of a fork has no helper yet.
+// In the child of a fork, which has no helper yet.
 TSL_HIDDEN void tsl_helper_after_fork(void);
-
-// Called where an allocation is slow anyway, and no structure is in the middle of a change.
-static inline void tsl_helper_ensure(void) {
-  if (tsl_unlikely(tsl_option(helper) != 0)) tsl_helper_start();
-}

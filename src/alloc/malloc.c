@@ -4,22 +4,31 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "alloc/helper.h"
 #include "alloc/thread.h"
-#include "epoch/epoch.h"
 #include "epoch/large_list.h"
-#include "epoch/misuse.h"
-#include "epoch/mixed.h"
 #include "epoch/orphans.h"
-#include "epoch/pool.h"
-#include "epoch/remote.h"
-#include "epoch/report.h"
-#include "epoch/sample.h"
+#include "heap/cells.h"
+#include "heap/charge.h"
+#include "heap/freed.h"
+#include "heap/hold.h"
+#include "heap/mixed.h"
+#include "heap/remote.h"
 #include "memory/detention.h"
 #include "memory/large.h"
 #include "memory/mirror.h"
+#include "memory/purge.h"
 #include "memory/unit_cache.h"
+#include "observe/refusal.h"
 #include "slab/zero.h"
+#include "state/bin.h"
+#include "state/epoch.h"
+#include "state/misuse.h"
+#include "state/owner.h"
+#include "tell/sample.h"
+#include "upkeep/collect.h"
+#include "upkeep/pool.h"
+#include "upkeep/refill.h"
+#include "upkeep/reports.h"
 
 static void *out_of_memory(void) {
   tsl_add_relaxed(&tsl_counts.memory_refused, 1);
@@ -33,7 +42,7 @@ TSL_COLD void tsl_memory_regain(void) {
   tsl_unit_cache_drain(SIZE_MAX);
 }
 
-// The calling thread has no heap yet, or no more.
+// The calling thread has no heap: not yet, or its destructor ran.
 static void *malloc_first(unsigned class) {
   struct tsl_lease lease;
   if (!tsl_thread_enter(&lease)) return out_of_memory();
@@ -43,19 +52,20 @@ static void *malloc_first(unsigned class) {
 }
 
 TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
-  if (tsl_unlikely(heap == &tsl_heap_empty)) return malloc_first(class);
-  if (tsl_unlikely(tsl_orphans_wait)) tsl_orphans_adopt_late();
+  if (tsl_unlikely(heap == &tsl_home_empty.heap)) return malloc_first(class);
+  if (tsl_unlikely(tsl_load_relaxed(&tsl_orphans_wait))) tsl_orphans_adopt_late();
   void *block = tsl_heap_refill(heap, class);
   if (tsl_unlikely(block == NULL) && !heap->refused) {
     tsl_memory_regain();
     block = tsl_heap_refill(heap, class);
+    if (block == NULL && !heap->refused) tsl_refusal_report(tsl_sizeclasses[class].bytes);
   }
-  tsl_helper_ensure();
+  tsl_purge_call_helper(0);
   return tsl_likely(block != NULL) ? block : out_of_memory();
 }
 
 TSL_NOINLINE static void *malloc_after_damage(struct tsl_heap *heap, size_t place) {
-  unsigned class = (unsigned)(place / sizeof(struct tsl_bin));
+  unsigned class = tsl_place_class(place);
   tsl_bin_check(heap, class);
   return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
 }
@@ -66,11 +76,12 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block 
   block->mark += (uintptr_t)heap + is_due;
   bin->until++;
   if (block->mark != (uintptr_t)heap) return malloc_after_damage(heap, place);
-  if (tsl_unlikely(tsl_orphans_wait)) tsl_orphans_adopt_late();
-  return tsl_heap_pop_sampled(heap, (unsigned)(place / sizeof(struct tsl_bin)));
+  if (tsl_unlikely(tsl_load_relaxed(&tsl_orphans_wait))) tsl_orphans_adopt_late();
+  return tsl_heap_pop_sampled(heap, tsl_place_class(place));
 }
 
-// Programs that allocate many blocks before they free any live on this, and young epochs on cells.
+// The warm path of programs that allocate many blocks before they free any (the stock), and of
+// young epochs (the cell): it needs no frame.
 void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap) {
   if (tsl_unlikely(heap->mixed)) TSL_RETURN_CUT(heap, place);
   if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, place))))
@@ -78,18 +89,18 @@ void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap) {
   struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * place);
   if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
   if (stock->rest != 0 && tsl_stock_run(stock)) return tsl_stock_pop(stock);
-  return malloc_beyond_stock(heap, (unsigned)(place / sizeof(struct tsl_bin)));
+  return malloc_beyond_stock(heap, tsl_place_class(place));
 }
 
 // The secure build's bins are empty.
 void *tsl_malloc_class(unsigned class) {
   if (!TSL_SECURE) return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
-  return tsl_malloc_beyond_bin(class * sizeof(struct tsl_bin), tsl_heap_current);
+  return tsl_malloc_beyond_bin(tsl_class_place(class), tsl_heap_current);
 }
 
 void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
   if (bytes > TSL_SMALL_LIMIT) return tsl_malloc_large(bytes, 1, NULL);
-  size_t place = tsl_sizeclass_of_medium(bytes) * sizeof(struct tsl_bin);
+  size_t place = tsl_class_place(tsl_sizeclass_of_medium(bytes));
   TSL_RETURN_POPPED(heap, place);
   return tsl_malloc_beyond_bin(place, heap);
 }
@@ -98,7 +109,7 @@ void *tsl_malloc_zero(size_t alignment) {
   return tsl_heap_current->epoch == 0 ? tsl_zero_take(alignment) : NULL;
 }
 
-// The epoch waits for each of its large blocks.
+// Holds and charges the epoch for a large block: it does not drain before the block is freed.
 static bool large_charge(uint32_t epoch, size_t bytes) {
   tsl_report_start();
   tsl_epoch_hold(epoch);
@@ -110,16 +121,18 @@ static bool large_charge(uint32_t epoch, size_t bytes) {
 static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
   struct tsl_heap *heap = tsl_heap_current;
   size_t held_bytes = tsl_round_up(bytes == 0 ? 1 : bytes, TSL_UNIT_BYTES);
-  uint32_t entry = heap->home->tag | TSL_CODE_LARGE;
+  uint32_t entry = heap->home->heap.tag | TSL_CODE_LARGE;
   if (heap->epoch != 0 && !large_charge(heap->epoch, held_bytes)) return NULL;
   void *block = tsl_large_alloc(bytes, alignment, entry, clean);
   if (tsl_unlikely(block == NULL)) {
     tsl_memory_regain();
     block = tsl_large_alloc(bytes, alignment, entry, clean);
+    if (block == NULL) tsl_refusal_report(bytes);
   }
   if (block != NULL) {
     tsl_large_list_add(heap->epoch, block);
     if (tsl_sample_is_on()) tsl_sample_large(heap, block);
+    tsl_report_at_large();
   } else if (heap->epoch != 0) {
     tsl_epoch_discharge(heap->epoch, held_bytes);
     tsl_epoch_drain(heap->epoch, 1);
@@ -131,7 +144,7 @@ void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
   struct tsl_lease lease = {NULL};
   bool ignored;
   bool fits = bytes <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX;
-  if (!fits || (tsl_heap_current == &tsl_heap_empty && !tsl_thread_enter(&lease)))
+  if (!fits || (tsl_heap_current == &tsl_home_empty.heap && !tsl_thread_enter(&lease)))
     return out_of_memory();
   void *block = large_alloc(bytes, alignment, clean == NULL ? &ignored : clean);
   tsl_thread_leave(&lease);
@@ -145,11 +158,14 @@ void *tsl_calloc_large(size_t bytes) {
   return memset(block, 0, bytes);
 }
 
-// Of two threads that free the block, one takes its entry.
+// When two threads free the block, only one of them takes its map entry: the other one reports it.
 static void free_large(void *block) {
   if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) return tsl_misuse_interior(block);
+  if (tsl_unlikely(tsl_epoch_waits(tsl_load_relaxed(&tsl_span_at(tsl_unit_of(block))->epoch))))
+    return tsl_misuse_late_free(block);
   if (tsl_exchange_relaxed(tsl_map_entry(tsl_unit_of(block)), 0) == 0)
     return tsl_misuse_twice(block);
+  tsl_purge_call_helper(tsl_large_bytes(block));
   tsl_large_list_free(block);
 }
 
@@ -167,40 +183,41 @@ void tsl_free_outside(void *block) {
   tsl_misuse_foreign("free", block);
 }
 
-// A thread that only frees needs a heap for nothing else than to gather.
+// Gives a thread that has only freed so far a home, where frees can be gathered (remote.h). False
+// where they cannot.
 TSL_NOINLINE static bool free_join(uint32_t owner, unsigned class) {
-  return class < TSL_GATHERS && tsl_heap_is_home(owner) && tsl_thread_join();
+  return class < TSL_GATHERS && tsl_owner_is_home(owner) && tsl_thread_join();
 }
 
 static void free_foreign(uint32_t owner, unsigned class, void *block) {
-  if (tsl_unlikely(tsl_heap_current == &tsl_heap_empty) && !free_join(owner, class))
+  if (tsl_unlikely(tsl_heap_current == &tsl_home_empty.heap) && !free_join(owner, class))
     return tsl_remote_put(owner, class, block);
-  struct tsl_heap *home = tsl_heap_current->home;
+  struct tsl_home *home = tsl_heap_current->home;
   if (tsl_likely(class < TSL_GATHERS)) return tsl_remote_gather(home, owner, class, block);
-  if (!tsl_heap_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
+  if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
 TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
-  struct tsl_heap *home = tsl_heap_current->home;
+  struct tsl_home *home = tsl_heap_current->home;
   unsigned code = tsl_entry_code(entry);
   entry ^= tsl_heap_current->tag;
-  uint32_t place = entry ^ home->tag;
+  uint32_t place = entry ^ home->heap.tag;
   if (entry == 0) {
     tsl_free_outside(block);
   } else if (place < TSL_CODES) {
-    tsl_heap_push(home, place / 2, block);
+    tsl_heap_push(&home->heap, tsl_code_class(place), block);
   } else if (place - TSL_CODE_VISITED < TSL_CODES) {
-    tsl_heap_put_visited(home, code / 2, block);
+    tsl_home_put_visited(home, tsl_code_class(code), block);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
   } else {
-    free_foreign(entry >> TSL_CODE_BITS, code / 2, block);
+    free_foreign(tsl_entry_owner(entry), tsl_code_class(code), block);
   }
 }
 
-// Young epochs live on this: it needs no frame.
+// The warm path of frees in young epochs: it needs no frame.
 void tsl_free_slow(void *block, uint32_t entry) {
   unsigned code = tsl_entry_code(entry);
-  if (tsl_likely(tsl_code_is_cell(code))) return tsl_mixed_free(tsl_heap_current, block, code);
+  if (tsl_likely(tsl_code_is_cell(code))) return tsl_cells_free(tsl_heap_current, block, code);
   free_beyond_cells(block, entry);
 }

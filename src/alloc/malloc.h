@@ -1,18 +1,20 @@
-// malloc: malloc and free on the calling thread's current heap, with the standard's answers (errno
-// included). The faces (tslab.c, override/) only translate names. The few instructions that nearly
-// every malloc and free is are inline, so that each face has them in its own symbol; what they
-// cannot do is one tail call. test/preload/instructions.txt holds their number.
+// malloc: malloc and free on the calling thread's current heap, with the results that the standard
+// demands (errno included). The faces (tslab.c, override/) only translate names. The fast paths are
+// inline, so that each face has them in its own symbol; all other cases are one tail call away.
+// test/preload/instructions.txt holds the number of their instructions.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "epoch/heap.h"
+#include "heap/freed.h"
+#include "state/heap.h"
 
-// What the fast paths leave over: sizes above TSL_TINY_LIMIT, and bins that are empty.
+// The cases that the fast path does not serve: sizes above TSL_TINY_LIMIT, and empty bins.
 TSL_HIDDEN void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap);
 TSL_HIDDEN void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap);
-// The bin's head, whose mark and count are taken: the count was due, or the mark another one.
+// Goes on with a bin's head after the fast path has taken its mark and a count: the counters were
+// due, or the mark was not the heap's.
 TSL_HIDDEN void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block *block);
 // malloc of the secure build (guarded.h).
 TSL_HIDDEN void *tsl_guarded_malloc(size_t bytes);
@@ -20,31 +22,30 @@ TSL_HIDDEN void *tsl_guarded_malloc(size_t bytes);
 TSL_HIDDEN void *tsl_malloc_class(unsigned class);
 // NULL, an address outside the region, or one that no block begins at.
 TSL_HIDDEN void tsl_free_outside(void *block);
-// `entry` is the map entry of the block's unit, with the current heap's tag taken away.
+// `entry` is the map entry of the block's unit XOR the current heap's tag.
 TSL_HIDDEN void tsl_free_slow(void *block, uint32_t entry);
-// Whole units. `*clean` (may be NULL) tells whether the block reads as zero.
+// A block of whole units. `*clean` (`clean` may be NULL): the block reads as zero.
 TSL_HIDDEN void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean);
 TSL_HIDDEN void *tsl_calloc_large(size_t bytes);
 
-// The block that a secure build has for size 0 outside of declared epochs; NULL for another size,
-// and where there is none: then an ordinary block will do.
+// The secure build's block of size 0 (zero.h), in the default epoch. NULL for any other size, or
+// where there is no such block: the caller then takes an ordinary one.
 TSL_HIDDEN void *tsl_malloc_zero(size_t alignment);
 TSL_ALWAYS_INLINE void *tsl_malloc_nothing(size_t bytes, size_t alignment) {
   return TSL_SECURE && tsl_unlikely(bytes == 0) ? tsl_malloc_zero(alignment) : NULL;
 }
 
-// The last resort before an allocation fails: what caches hold becomes free units, which serve any
-// size.
+// The last resort before an allocation fails: turns what caches hold into free units, which serve
+// any size.
 TSL_HIDDEN void tsl_memory_regain(void);
 
-// A bin's address is taken apart on purpose: base + place costs no instruction, a sum kept in a
-// register does.
+// A bin, addressed as base + place: that costs no instruction, a sum kept in a register does.
 #define TSL_BIN(heap, place) ((struct tsl_bin *)((char *)(heap) + (place)))
 
-// B1, B2: the comparison finds the end of the bin, an empty bin, and a link that an overflow has
-// changed, which go on behind this. `hot` is returned, or `odd` when the bin's counters are due or
-// the block's mark was another one; the block is `block_`. A function that does nothing else needs
-// no frame.
+// Pops the bin's head, named `block_`, and returns `hot` from the calling function. Returns `odd`
+// when the counters are due, or the block's mark is not the heap's (B2). Does not return when the
+// bin ends, or the link was damaged (B1): the caller's next statements deal with that. A function
+// that does nothing else needs no frame.
 #define TSL_RETURN_POPPED_AS(heap, place, hot, odd)                                        \
   do {                                                                                     \
     struct tsl_free_block *block_ = TSL_BIN(heap, place)->head;                            \
@@ -71,8 +72,9 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   return tsl_malloc_beyond_bin(place, heap);
 }
 
-// NULL and every address that is not ours lie outside the units that are open, or on a map entry
-// that is no heap's. So does a misaligned one, whose lowest bits are the highest of the quotient.
+// NULL and every address outside the region fail the comparison with the open units; so does a
+// misaligned address, whose lowest bits the rotation moves to the top. An address inside on which
+// no slab lies has a map entry that is not this heap's.
 TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uintptr_t base = tsl_region.base;
   size_t unit = tsl_rotate_right((uintptr_t)block - base, TSL_GRANULE_LOG2) >>
@@ -83,18 +85,18 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   entry ^= heap->tag;
   if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
   size_t code = entry;
-  if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, code * 8)->room))) {
+  if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, tsl_code_place(code))->room))) {
     return tsl_heap_put_full(heap, block, code);
   }
   TSL_OPAQUE(code);
   struct tsl_free_block *freed = block;
   uintptr_t link = (uintptr_t)block;
-  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, TSL_BIN(heap, code * 8)->head)))
+  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, TSL_BIN(heap, tsl_code_place(code))->head)))  // B3
     return tsl_heap_put_full(heap, block, code);
   freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
   tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other
   tsl_store_relaxed(&freed->mark, (uintptr_t)heap);
   TSL_OPAQUE(code);
   tsl_compiler_fence();  // pairs: bin-head
-  TSL_BIN(heap, code * 8)->head = block;
+  TSL_BIN(heap, tsl_code_place(code))->head = block;
 }

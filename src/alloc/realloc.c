@@ -7,21 +7,24 @@
 #include "alloc/guarded.h"
 #include "alloc/malloc.h"
 #include "alloc/stay.h"
+#include "alloc/thread.h"
 #include "epoch/large_list.h"
-#include "epoch/misuse.h"
-#include "epoch/mixed.h"
-#include "epoch/pool.h"
+#include "heap/cells.h"
+#include "heap/mixed.h"
 #include "memory/large.h"
 #include "memory/purge.h"
 #include "slab/canary.h"
 #include "slab/zero.h"
+#include "state/misuse.h"
+#include "upkeep/collect.h"
+#include "upkeep/pool.h"
 
 size_t tsl_usable(const void *block) {
   if (block == NULL) return 0;
   uint32_t entry = tsl_map_lookup(block);
-  unsigned code = tsl_entry_code(entry), class = code / 2;
+  unsigned code = tsl_entry_code(entry), class = tsl_code_class(code);
   if (code == TSL_CODE_LARGE) return tsl_large_bytes(block);
-  if (tsl_code_is_cell(code)) class = tsl_mixed_class(block);
+  if (tsl_code_is_cell(code)) class = tsl_cells_block_class(block);
   if (entry != 0 && class < TSL_CLASSES) return tsl_canary_usable(block, class);
   if (!tsl_zero_has(block)) tsl_misuse_foreign("usable_size", block);
   return 0;
@@ -40,6 +43,25 @@ static bool fits_in_place(size_t usable, size_t bytes) {
 bool tsl_resize_in_place(void *block, size_t usable, size_t bytes) {
   if (tsl_guarded_has(block)) return tsl_guarded_resize(block, bytes == 0 ? 1 : bytes);
   return fits_in_place(usable, bytes);
+}
+
+// Where the block grows, its epoch's limits may call the program back, which needs a home: this may
+// be the thread's first call.
+static void *resize_large(void *block, size_t bytes, bool may_move) {
+  struct tsl_lease lease = {NULL};
+  if (bytes > PTRDIFF_MAX) return NULL;
+  if (!tsl_thread_ensure(&lease) && bytes > tsl_large_bytes(block)) return NULL;
+  void *resized = tsl_large_list_resize(block, bytes, may_move);
+  tsl_thread_leave(&lease);
+  return resized;
+}
+
+bool tsl_resize_without_move(void *block, size_t bytes) {
+  size_t usable = tsl_usable(block), wanted = bytes == 0 ? 1 : bytes;
+  if (usable == 0) return block != NULL && bytes == 0 && tsl_zero_has(block);
+  if (tsl_resize_in_place(block, usable, wanted)) return true;
+  if (usable <= TSL_SMALL_LIMIT || bytes <= TSL_SMALL_LIMIT) return false;
+  return resize_large(block, bytes, false) != NULL;
 }
 
 static bool is_size_of(const void *block, size_t usable, size_t bytes) {
@@ -67,7 +89,7 @@ void *tsl_realloc(void *block, size_t bytes) {
   if (usable == 0 && !tsl_zero_has(block)) return NULL;
   if (tsl_resize_in_place(block, usable, bytes)) return block;
   if (usable > TSL_SMALL_LIMIT && bytes > TSL_SMALL_LIMIT) {
-    void *resized = bytes > PTRDIFF_MAX ? NULL : tsl_large_list_resize(block, bytes);
+    void *resized = resize_large(block, bytes, true);
     if (resized != NULL) return resized;
   }
   return realloc_copy(block, usable, bytes);

@@ -1,5 +1,5 @@
-// realloc: sizes that change, and what a block's size is, with the standard's answers (errno
-// included).
+// realloc: calloc, realloc, and the sizes of blocks, with the results that the standard demands
+// (errno included). Any thread.
 #pragma once
 
 #include <stdbool.h>
@@ -16,12 +16,15 @@ TSL_HIDDEN size_t tsl_usable(const void *block);
 // Usable bytes that a block of `bytes` would have; 0 when no block can be so large.
 TSL_HIDDEN size_t tsl_good_size(size_t bytes);
 
-// Makes a live block of `usable` bytes one of `bytes`, more than 0, in its place: it stays there
-// while it wastes less than half of itself. False when it must move.
+// Resizes a live block of `usable` bytes to `bytes` (not 0) without moving it. False when it must
+// move: it has no room, or would waste more than half of itself.
 TSL_HIDDEN bool tsl_resize_in_place(void *block, size_t usable, size_t bytes);
 
-// Reports a size that the live block was not asked for, or cannot have been where no canary says
-// so.
+// The same for a block of any size, or NULL, and any number of bytes.
+TSL_HIDDEN bool tsl_resize_without_move(void *block, size_t bytes);
+
+// Reports a size that is not the one the block was asked for; where no canary tells that size, one
+// that it cannot have been.
 TSL_HIDDEN void tsl_check_size(const void *block, size_t bytes);
 
 // Gives free memory back to the system, but for `keep_bytes`. True when there was some.

@@ -5,16 +5,15 @@
 #include "os/os.h"
 #include "tslab.h"
 
-static bool is_due(const tslab_rotation *rotation) {
+static bool rotation_is_due(const tslab_rotation *rotation) {
   if (rotation->current == TSLAB_DEFAULT) return true;
   if (rotation->every_ms != 0 && tsl_os_now_ms() >= rotation->due_ms) return true;
   return rotation->every_requests != 0 && rotation->requests >= rotation->every_requests;
 }
 
-// Opens the next epoch; the one to be closed is left in `*last`. A fork that took a thread between
-// the last two stores left the current epoch as the previous one, too: it has its turn still before
-// it.
-static tslab_epoch turn(tslab_rotation *rotation, tslab_epoch *last) {
+// Opens the next epoch; `*last` is the one to be closed. When a fork took a thread between the last
+// two stores, `previous` is the current epoch: it is closed one turn later.
+static tslab_epoch rotation_turn(tslab_rotation *rotation, tslab_epoch *last) {
   tslab_epoch next = tslab_epoch_open(rotation->label, rotation->options);
   if (next == TSLAB_NO_EPOCH) return TSLAB_NO_EPOCH;
   if (rotation->previous != rotation->current) *last = rotation->previous;  // pairs: rotation
@@ -33,7 +32,8 @@ static void close_last(tslab_epoch last) {
 tslab_epoch tslab_rotation_current(tslab_rotation *rotation) {
   tslab_epoch last = TSLAB_DEFAULT;
   tsl_lock_acquire(&tsl_fork_rotation_lock);
-  tslab_epoch current = is_due(rotation) ? turn(rotation, &last) : rotation->current;
+  tslab_epoch current =
+      rotation_is_due(rotation) ? rotation_turn(rotation, &last) : rotation->current;
   rotation->requests++;
   tsl_lock_release(&tsl_fork_rotation_lock);
   close_last(last);
@@ -43,7 +43,7 @@ tslab_epoch tslab_rotation_current(tslab_rotation *rotation) {
 tslab_epoch tslab_rotation_advance(tslab_rotation *rotation) {
   tslab_epoch last = TSLAB_DEFAULT;
   tsl_lock_acquire(&tsl_fork_rotation_lock);
-  tslab_epoch current = turn(rotation, &last);
+  tslab_epoch current = rotation_turn(rotation, &last);
   tsl_lock_release(&tsl_fork_rotation_lock);
   close_last(last);
   return current;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "alloc/face.h"
 #include "alloc/malloc.h"
 #include "epoch/inspect.h"
 #include "epoch/scope.h"
@@ -11,7 +12,8 @@ static void count_late(tslab_epoch epoch) {
 }
 
 bool tsl_stay_begin(struct tsl_stay *stay, tslab_epoch epoch, bool counted) {
-  stay->lease.heap = NULL;
+  stay->lease.home = NULL;
+  if (epoch != TSLAB_DEFAULT) tsl_face_expect_epoch();
   int error = tsl_thread_ensure(&stay->lease) ? tsl_scope_enter(&stay->scope, epoch) : ENOMEM;
   if (tsl_likely(error == 0)) return true;
   if (error == ECANCELED && counted) count_late(epoch);

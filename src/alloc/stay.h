@@ -12,10 +12,11 @@ struct tsl_stay {
   tslab_scope scope;
 };
 
-// False, with errno, when nobody can enter the epoch; where `counted`, the epoch counts those who
-// come after its end.
+// Enters the epoch. False, with errno, when that fails. `counted`: a refusal because the epoch has
+// ended is counted in its `late`.
 TSL_HIDDEN bool tsl_stay_begin(struct tsl_stay *stay, tslab_epoch epoch, bool counted);
 TSL_HIDDEN void tsl_stay_end(struct tsl_stay *stay);
 
-// A block in the epoch of a live one, or in the default epoch when that has ended.
+// Allocates in the epoch of the live block `block`, or in the default epoch when that one has
+// ended.
 TSL_HIDDEN void *tsl_malloc_beside(const void *block, size_t bytes);

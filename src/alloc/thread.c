@@ -6,41 +6,50 @@
 #include "alloc/exit.h"
 #include "alloc/face.h"
 #include "alloc/fork.h"
+#include "alloc/helper.h"
 #include "base/lock.h"
 #include "base/options.h"
-#include "epoch/pool.h"
+#include "epoch/open.h"
+#include "epoch/poison.h"
 #include "epoch/scope.h"
+#include "heap/loose.h"
 #include "memory/growth.h"
+#include "memory/limit.h"
 #include "os/os.h"
+#include "state/change.h"
+#include "upkeep/pool.h"
 
 static bool ready;  // [lock:init, read by any]
 static pthread_key_t exit_key;
 
-// Set once the thread's destructor ran: from then on nobody may tell us of the thread's end.
+// Set when the thread's destructor runs: it will not run again, so a home taken later must be given
+// back after each call.
 static TSL_TLS bool exiting;
 
-static void heap_leave(struct tsl_heap *heap) {
+static void home_leave(struct tsl_home *home) {
   tsl_busy_begin();
-  tsl_heap_current = &tsl_heap_empty;
-  tsl_heap_pool(heap);
+  tsl_heap_current = &tsl_home_empty.heap;
+  tsl_home_pool(home);
   tsl_busy_end();
 }
 
 // NULL when memory is out.
-static struct tsl_heap *heap_enter(void) {
+static struct tsl_home *home_enter(void) {
   tsl_busy_begin();
-  struct tsl_heap *heap = tsl_heap_take();
-  if (heap != NULL) tsl_heap_current = heap;
+  struct tsl_home *home = tsl_home_take();
+  if (home != NULL) tsl_heap_current = &home->heap;
   tsl_busy_end();
-  return heap;
+  return home;
 }
 
 // Later destructors may still allocate and free: allocations then borrow a heap for one call, and
 // frees are those of a thread without a heap.
-static void thread_exit(void *heap) {
+static void thread_exit(void *left) {
+  struct tsl_home *home = left;
+  tsl_loose_add_hot(home);
   exiting = true;
-  if (tsl_heap_current != heap || tsl_heap_current->depth != 0) tsl_scope_leave_all(heap);
-  heap_leave(heap);
+  if (tsl_heap_current != &home->heap || home->heap.depth != 0) tsl_scope_leave_all(home);
+  home_leave(home);
 }
 
 static bool library_init_locked(void) {
@@ -48,13 +57,17 @@ static bool library_init_locked(void) {
   if (!prepared) {
     tsl_face_begin();
     tsl_options_init(tsl_os_environment);
+    tsl_limit_follow();
     tsl_face_look_for_first();
     prepared = pthread_key_create(&exit_key, thread_exit) == 0 && tsl_fork_is_handled() &&
                tsl_exit_is_handled();
+    tsl_helper_init();
   }
   if (!prepared || !tsl_region_init()) return false;
   tsl_epoch_init();
   tsl_scope_init();
+  tsl_poison_init();
+  tsl_tend_is_possible = !tsl_scope_fences;
   tsl_store_release(&ready, true);  // pairs: library-init
   return true;
 }
@@ -69,10 +82,10 @@ static bool library_init(void) {
 
 bool tsl_thread_enter(struct tsl_lease *lease) {
   int saved = errno;
-  struct tsl_heap *heap = library_init() ? heap_enter() : NULL;
-  if (heap == NULL) return false;
-  lease->heap = exiting ? heap : NULL;
-  if (!exiting) pthread_setspecific(exit_key, heap);
+  struct tsl_home *home = library_init() ? home_enter() : NULL;
+  if (home == NULL) return false;
+  lease->home = exiting ? home : NULL;
+  if (!exiting) pthread_setspecific(exit_key, home);
   errno = saved;
   return true;
 }
@@ -83,5 +96,5 @@ bool tsl_thread_join(void) {
 }
 
 void tsl_thread_leave(struct tsl_lease *lease) {
-  if (lease->heap != NULL) heap_leave(lease->heap);
+  if (lease->home != NULL) home_leave(lease->home);
 }

@@ -1,17 +1,17 @@
-// thread: how threads come to their home heap and what becomes of it when they end.
+// thread: gives a thread its home, and takes it back when the thread ends.
 #pragma once
 
 #include <stdbool.h>
 
-#include "epoch/heap.h"
+#include "state/heap.h"
 
-// A stay of a thread that had no heap.
+// The time for which a thread that had no heap has one.
 struct tsl_lease {
-  struct tsl_heap *heap;  // to give back when the stay ends; NULL when the thread keeps it
+  struct tsl_home *home;  // to give back when the stay ends; NULL when the thread keeps it
 };
 
-// Gives the calling thread a home heap: for good, or, once its destructor ran, for this stay. False
-// when memory is out.
+// Gives the calling thread a home: for good, or until tsl_thread_leave once its destructor ran.
+// False when memory is out.
 TSL_HIDDEN bool tsl_thread_enter(struct tsl_lease *lease);
 TSL_HIDDEN void tsl_thread_leave(struct tsl_lease *lease);
 
@@ -20,5 +20,5 @@ TSL_HIDDEN bool tsl_thread_join(void);
 
 // The same as tsl_thread_enter for a thread that may have a heap.
 TSL_ALWAYS_INLINE bool tsl_thread_ensure(struct tsl_lease *lease) {
-  return tsl_likely(tsl_heap_current != &tsl_heap_empty) || tsl_thread_enter(lease);
+  return tsl_likely(tsl_heap_current != &tsl_home_empty.heap) || tsl_thread_enter(lease);
 }

@@ -1,13 +1,22 @@
 // tslab: the C interface of include/tslab.h.
 #include "tslab.h"
 
-#include "alloc/entry.h"
+#include <string.h>
+
 #include "alloc/face.h"
+#include "alloc/standard.h"
 #include "base/options.h"
+#include "memory/limit.h"
 
 TSL_FAST void *tslab_malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
 
 TSL_FAST void tslab_free(void *block) { tsl_fast_free(block); }
+
+void tslab_free_sized(void *block, size_t bytes) { tsl_fast_free_sized(block, bytes); }
+
+bool tslab_resize_in_place(void *block, size_t bytes) {
+  return tsl_resize_without_move(block, bytes);
+}
 
 void *tslab_calloc(size_t count, size_t bytes) { return tsl_calloc(count, bytes); }
 
@@ -40,4 +49,8 @@ int tslab_option_get(const char *name, char *value, size_t size) {
   return tsl_option_get(name, value, size);
 }
 
-int tslab_option_set(const char *name, const char *value) { return tsl_option_set(name, value); }
+int tslab_option_set(const char *name, const char *value) {
+  int error = tsl_option_set(name, value);
+  if (error == 0 && strcmp(name, "soft_limit") == 0) tsl_limit_follow();
+  return error;
+}

@@ -2,20 +2,23 @@
 #include <errno.h>
 #include <string.h>
 
-#include "alloc/entry.h"
 #include "alloc/face.h"
 #include "alloc/malloc.h"
 #include "alloc/realloc.h"
+#include "alloc/standard.h"
 #include "alloc/stay.h"
 #include "alloc/thread.h"
 #include "epoch/close.h"
+#include "epoch/deferred.h"
 #include "epoch/inspect.h"
-#include "epoch/label.h"
+#include "epoch/open.h"
+#include "epoch/place.h"
+#include "epoch/reset.h"
 #include "epoch/scope.h"
+#include "memory/purge.h"
 #include "slab/zero.h"
+#include "state/label.h"
 #include "tslab.h"
-
-static const tslab_epoch_options no_options = {.size = sizeof(tslab_epoch_options)};
 
 static tslab_epoch open_failed(int error) {
   errno = error;
@@ -24,35 +27,41 @@ static tslab_epoch open_failed(int error) {
 
 // Options of a program that was compiled with a shorter struct: what it does not know is zero.
 static int read_options(const tslab_epoch_options *given, tslab_epoch_options *options) {
-  *options = no_options;
-  if (given == NULL) return 0;
+  *options = (tslab_epoch_options){.size = sizeof *options};
   if (given->size < sizeof given->size || given->size > sizeof *options) return EINVAL;
   memcpy(options, given, given->size);
-  if (options->purge > TSLAB_PURGE_NOW) return EINVAL;
-  if (options->parent == TSLAB_DEFAULT) return 0;
-  int error = tsl_epoch_check(options->parent);
-  if (error != 0) return error;
-  unsigned level = tsl_epoch_at(tsl_epoch_slot(options->parent))->level + 1u;
-  return level < TSL_EPOCH_MOST_LEVELS ? 0 : ELOOP;
+  if (options->purge > TSLAB_PURGE_NOW || options->place > TSLAB_PLACE_SHARED) return EINVAL;
+  if (options->place == TSLAB_PLACE_SHARED && tsl_place_wants_own(options)) return EINVAL;
+  return tsl_epoch_check(options->parent);
 }
 
 tslab_epoch tslab_epoch_open(const char *label, const tslab_epoch_options *given) {
   struct tsl_lease lease = {NULL};
   tslab_epoch_options options;
   tslab_epoch id;
+  int error = 0;
   size_t length = strnlen(label, TSLAB_LABEL_BYTES);
   if (length == TSLAB_LABEL_BYTES) return open_failed(EINVAL);
   if (!tsl_thread_ensure(&lease)) return open_failed(ENOMEM);
   tsl_thread_leave(&lease);
-  int error = read_options(given, &options);
-  if (error == 0) error = tsl_epoch_open(tsl_label_intern(label, length), &options, &id);
+  if (given != NULL) error = read_options(given, &options);
+  const tslab_epoch_options *wanted = given == NULL ? NULL : &options;
+  if (error == 0) error = tsl_place_open(tsl_label_intern(label, length), wanted, &id);
   return error == 0 ? id : open_failed(error);
+}
+
+// Before the epoch gives its memory back. One that shares gives none.
+static void call_helper_for(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_epoch_place(slot) != slot) return;
+  tsl_purge_call_helper(tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes));
 }
 
 tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   struct tsl_survivors left = {0};
   if (!tsl_thread_ensure(&lease)) return (tslab_survivors){.error = ENOMEM};
+  call_helper_for(epoch);
   int error = tsl_close_epoch(epoch, &left);
   tsl_thread_leave(&lease);
   return (tslab_survivors){error, left.objects, left.bytes, left.pages};
@@ -61,25 +70,54 @@ tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
 int tslab_epoch_release(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  call_helper_for(epoch);
   int error = tsl_close_release(epoch);
   tsl_thread_leave(&lease);
   return error;
 }
 
-int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *), void *argument) {
+int tslab_epoch_reset(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
-  int error = tsl_close_defer(epoch, run, argument);
+  int error = tsl_reset_epoch(epoch);
   tsl_thread_leave(&lease);
   return error;
+}
+
+static int defer(tslab_epoch epoch, void (*run)(void *), void *argument, uint64_t *number) {
+  struct tsl_lease lease = {NULL};
+  if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  int error = tsl_deferred_add(epoch, run, argument, number);
+  tsl_thread_leave(&lease);
+  return error;
+}
+
+int tslab_epoch_defer(tslab_epoch epoch, void (*run)(void *), void *argument) {
+  return defer(epoch, run, argument, NULL);
+}
+
+tslab_deferred tslab_deferred_add(tslab_epoch epoch, void (*run)(void *), void *argument) {
+  tslab_deferred call = {.epoch = epoch};
+  int error = defer(epoch, run, argument, &call.number);
+  if (error == 0) return call;
+  errno = error;
+  return (tslab_deferred){0};
+}
+
+bool tslab_deferred_cancel(tslab_deferred call) {
+  struct tsl_lease lease = {NULL};
+  if (!tsl_thread_ensure(&lease)) return false;
+  bool is_cancelled = tsl_deferred_cancel(call.epoch, call.number);
+  tsl_thread_leave(&lease);
+  return is_cancelled;
 }
 
 // A thread whose destructors ran has no heap to stay in.
 TSL_NOINLINE static int enter_slow(tslab_scope *scope, tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
-  if (lease.heap == NULL && epoch != TSLAB_DEFAULT) tsl_face_expect_capture();
-  if (lease.heap == NULL) return tsl_scope_enter_slow(scope, epoch);
+  if (lease.home == NULL && epoch != TSLAB_DEFAULT) tsl_face_expect_capture();
+  if (lease.home == NULL) return tsl_scope_enter_slow(scope, epoch);
   tsl_thread_leave(&lease);
   return EPERM;
 }
@@ -94,13 +132,16 @@ int tslab_scope_default(tslab_scope *scope) { return tslab_scope_enter(scope, TS
 
 int tslab_scope_leave(tslab_scope *scope) { return tsl_scope_leave(scope); }
 
-tslab_epoch tslab_epoch_current(void) {
-  uint32_t slot = tsl_heap_current->epoch;
-  if (slot == 0) return TSLAB_DEFAULT;
-  return tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
+tslab_epoch tslab_epoch_current(void) { return tsl_heap_current->name; }
+
+// Whether the thread is in this epoch already, and the epoch is open.
+TSL_ALWAYS_INLINE bool is_here(tslab_epoch epoch) {
+  if (tsl_heap_current->name != epoch) return false;
+  return epoch == TSLAB_DEFAULT ||
+         tsl_load_relaxed(&tsl_epoch_at(tsl_epoch_slot(epoch))->word) == tsl_epoch_open_word(epoch);
 }
 
-void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) {
+TSL_NOINLINE static void *malloc_there(tslab_epoch epoch, size_t bytes) {
   struct tsl_stay stay;
   if (!tsl_stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_fast_malloc(bytes);
@@ -108,8 +149,34 @@ void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) {
   return block;
 }
 
+// The heap is the current one meanwhile.
+TSL_ALWAYS_INLINE void *malloc_visiting(struct tsl_heap *heap, tslab_epoch epoch, size_t bytes) {
+  struct tsl_heap *outer = tsl_heap_current;
+  tslab_epoch before = heap->name;
+  heap->name = epoch;
+  tsl_heap_current = heap;
+  void *block = tsl_fast_malloc(bytes);
+  tsl_heap_current = outer;
+  heap->name = before;
+  tsl_scope_visit_end(heap);
+  return block;
+}
+
+TSL_NOINLINE static void *malloc_outside(tslab_epoch epoch, size_t bytes) {
+  bool is_first = tsl_heap_current == &tsl_home_empty.heap;
+  struct tsl_heap *heap = is_first ? NULL : tsl_scope_find(epoch);
+  if (tsl_unlikely(heap == NULL) || tsl_unlikely(!tsl_scope_visit_begin(heap, epoch)))
+    return malloc_there(epoch, bytes);
+  return malloc_visiting(heap, epoch, bytes);
+}
+
+void *tslab_epoch_malloc(tslab_epoch epoch, size_t bytes) {
+  return is_here(epoch) ? tsl_fast_malloc(bytes) : malloc_outside(epoch, bytes);
+}
+
 void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t bytes) {
   struct tsl_stay stay;
+  if (is_here(epoch)) return tsl_calloc(count, bytes);
   if (!tsl_stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_calloc(count, bytes);
   tsl_stay_end(&stay);
@@ -118,10 +185,27 @@ void *tslab_epoch_calloc(tslab_epoch epoch, size_t count, size_t bytes) {
 
 void *tslab_epoch_aligned_alloc(tslab_epoch epoch, size_t alignment, size_t bytes) {
   struct tsl_stay stay;
+  if (is_here(epoch)) return tsl_entry_aligned(alignment, bytes);
   if (!tsl_stay_begin(&stay, epoch, true)) return NULL;
   void *block = tsl_entry_aligned(alignment, bytes);
   tsl_stay_end(&stay);
   return block;
+}
+
+static char *copy_text(tslab_epoch epoch, const char *text, size_t length) {
+  char *copy = tslab_epoch_malloc(epoch, length + 1);
+  if (copy == NULL) return NULL;
+  memcpy(copy, text, length);
+  copy[length] = '\0';
+  return copy;
+}
+
+char *tslab_epoch_strdup(tslab_epoch epoch, const char *text) {
+  return copy_text(epoch, text, strlen(text));
+}
+
+char *tslab_epoch_strndup(tslab_epoch epoch, const char *text, size_t most_bytes) {
+  return copy_text(epoch, text, strnlen(text, most_bytes));
 }
 
 void *tslab_epoch_realloc(tslab_epoch epoch, void *block, size_t bytes) {
@@ -148,7 +232,7 @@ int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), void *cont
   return tsl_inspect_epochs(visit, context);
 }
 
-// 0 for an epoch whose memory can be told apart.
+// 0 for a declared epoch that is not over.
 static int check_declared(tslab_epoch epoch) {
   if (epoch == TSLAB_DEFAULT) return EPERM;
   return tsl_epoch_find(epoch) == NULL ? ESTALE : 0;
@@ -157,6 +241,7 @@ static int check_declared(tslab_epoch epoch) {
 int tslab_epoch_blocks_each(tslab_epoch epoch, int (*visit)(void *, size_t, void *),
                             void *context) {
   int error = check_declared(epoch);
+  if (tsl_place_is_shared(epoch)) return EPERM;  // its threads look after it at any time
   return error == 0 ? tsl_inspect_blocks(tsl_epoch_slot(epoch), visit, context) : error;
 }
 

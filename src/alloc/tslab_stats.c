@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "observe/census.h"
 #include "observe/inventory.h"
+#include "tell/rows.h"
 #include "tslab.h"
 
 // Newer programs may know more fields than this library; older ones fewer.
@@ -13,20 +14,13 @@ static bool is_known(size_t size) {
          size <= sizeof(tslab_stats);
 }
 
+_Static_assert(sizeof(tslab_stats) == sizeof(size_t) + sizeof(struct tsl_census),
+               "programs get all of the census");
+
 static tslab_stats stats_of(const struct tsl_census *census) {
-  return (tslab_stats){
-      .size = sizeof(tslab_stats),
-      .live_objects = census->live_objects,
-      .live_bytes = census->live_bytes,
-      .large_bytes = census->large_bytes,
-      .hot_bytes = census->hot_bytes,
-      .free_bytes = census->free_bytes,
-      .cached_bytes = census->cached_bytes,
-      .dirty_bytes = census->dirty_bytes,
-      .metadata_bytes = census->metadata_bytes,
-      .untouched_bytes = census->untouched_bytes,
-      .resident_bytes = census->resident_bytes,
-  };
+#define FIELD(name) .name = census->name,
+  return (tslab_stats){.size = sizeof(tslab_stats), TSL_CENSUS_FIELDS(FIELD)};
+#undef FIELD
 }
 
 int tslab_stats_get(tslab_stats *stats) {
@@ -75,7 +69,9 @@ static void json_text(struct json *json, const char *name, const char *value) {
 }
 
 static void json_epoch(const tslab_epoch_stats *stats, void *context) {
-  static const char *const states[] = {"open", "closed", "released"};
+#define STATE(name, meaning) [TSLAB_##name] = (meaning),
+  static const char *const states[] = {TSL_EPOCHS_STATES(STATE)};
+#undef STATE
   struct json *json = context;
   json_put(json, json->follows ? ",{" : "{");
   json->follows = false;
@@ -83,6 +79,7 @@ static void json_epoch(const tslab_epoch_stats *stats, void *context) {
   json_text(json, "label", stats->label);
   json_text(json, "state", states[stats->state]);
   json_number(json, "parent", stats->parent);
+  json_number(json, "place", stats->place);
   json_number(json, "live_objects", stats->live_objects);
   json_number(json, "live_bytes", stats->live_bytes);
   json_number(json, "held_bytes", stats->held_bytes);
@@ -97,19 +94,11 @@ void tslab_stats_json(void (*write)(const char *text, size_t length, void *conte
   struct json json = {write, context, false};
   struct tsl_census census;
   tsl_census_take(&census);
-  tslab_stats stats = stats_of(&census);
   json_put(&json, "{");
   json_text(&json, "version", TSLAB_VERSION);
-  json_number(&json, "live_objects", stats.live_objects);
-  json_number(&json, "live_bytes", stats.live_bytes);
-  json_number(&json, "large_bytes", stats.large_bytes);
-  json_number(&json, "hot_bytes", stats.hot_bytes);
-  json_number(&json, "free_bytes", stats.free_bytes);
-  json_number(&json, "cached_bytes", stats.cached_bytes);
-  json_number(&json, "dirty_bytes", stats.dirty_bytes);
-  json_number(&json, "metadata_bytes", stats.metadata_bytes);
-  json_number(&json, "untouched_bytes", stats.untouched_bytes);
-  json_number(&json, "resident_bytes", stats.resident_bytes);
+#define FIELD(name) json_number(&json, #name, census.name);
+  TSL_CENSUS_FIELDS(FIELD)
+#undef FIELD
   json_put(&json, ",\"epochs\":[");
   json.follows = false;
   tsl_inventory_each(json_epoch, &json);

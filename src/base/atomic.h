@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 #define tsl_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
-// The same as an operand of the instruction that uses it: gcc gives an atomic load its own.
+// The same load, as the memory operand of the instruction that uses the value: for an atomic load
+// gcc would emit an instruction of its own.
 #if defined(__SANITIZE_THREAD__)
 #define tsl_load_operand(p) tsl_load_relaxed(p)
 #else
@@ -43,7 +44,7 @@
 // A counter that one thread writes and others may read: no locked instruction.
 #define tsl_count(p, n) tsl_store_relaxed((p), tsl_load_relaxed(p) + (n))
 
-// Keeps the compiler from moving anything across; nothing for the processor.
+// Keeps the compiler from moving memory accesses across it. Emits no instruction.
 #define tsl_compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 static inline void tsl_fence_seq_cst(void) {
 #if defined(__SANITIZE_THREAD__)

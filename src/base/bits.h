@@ -1,4 +1,4 @@
-// bits: arithmetic on powers of two and on 64-bit words of flags.
+// bits: arithmetic on sizes, powers of two and 64-bit words of flags.
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +13,9 @@ static inline size_t tsl_round_up(size_t n, size_t alignment) {
 }
 static inline size_t tsl_round_down(size_t n, size_t alignment) { return n & ~(alignment - 1); }
 static inline size_t tsl_divide_up(size_t n, size_t divisor) { return (n + divisor - 1) / divisor; }
+
+static inline size_t tsl_at_most(size_t n, size_t most) { return n < most ? n : most; }
+static inline size_t tsl_at_least(size_t n, size_t least) { return n > least ? n : least; }
 
 // `bits` from 1 to 63.
 static inline uint64_t tsl_rotate_right(uint64_t word, unsigned bits) {

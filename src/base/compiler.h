@@ -23,6 +23,21 @@
 #else
 #define TSL_COPY(function)
 #endif
+// What clang proves with -Wthread-safety: a variable is read and written under its lock only, and a
+// function is called with the lock held.
+#if defined(__clang__)
+#define TSL_ANALYSED(attribute) __attribute__((attribute))
+#else
+#define TSL_ANALYSED(attribute)
+#endif
+#define TSL_CAPABILITY TSL_ANALYSED(capability("lock"))
+#define TSL_GUARDED_BY(lock) TSL_ANALYSED(guarded_by(lock))
+#define TSL_REQUIRES(lock) TSL_ANALYSED(requires_capability(lock))
+#define TSL_ACQUIRES(lock) TSL_ANALYSED(acquire_capability(lock))
+#define TSL_TRY_ACQUIRES(lock) TSL_ANALYSED(try_acquire_capability(true, lock))
+#define TSL_RELEASES(lock) TSL_ANALYSED(release_capability(lock))
+// In a child of a fork, which has one thread, and where a lock is taken by other means.
+#define TSL_NOT_ANALYSED TSL_ANALYSED(no_thread_safety_analysis)
 #define TSL_UNUSED __attribute__((unused))
 
 #ifndef TSL_DEBUG
@@ -40,9 +55,10 @@
 #define TSL_OPAQUE(value) __asm__("" : "+r"(value))
 
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(__SANITIZE_THREAD__)
-// A value that will be returned is kept in the register in which it is returned.
+// Keeps a value that will be returned in the register in which it is returned.
 #define TSL_RETURNED(value) __asm__("" : "+a"(value))
-// One instruction on a field in memory, and its flags as the answer.
+// One instruction on a field in memory. The value of the expression is one of the processor's
+// flags.
 #define TSL_FLAG_(flag, instruction, field)                               \
   __extension__({                                                         \
     int tsl_flag_;                                                        \
@@ -50,8 +66,8 @@
     tsl_flag_;                                                            \
   })
 #define TSL_INCREMENT(field) __asm__("addl $1, %0" : "+m"(field) : : "cc")
-// Counts `until` down and takes `value`, and one more when `until` was zero, from `field`: whether
-// that leaves anything. Two events are one branch.
+// Decrements `until`, and subtracts `value` from `field`, and 1 more when `until` was 0. True when
+// `field` is not 0 afterwards: one branch serves both events.
 #define TSL_COUNT_AND_TAKE(until, field, value)             \
   __extension__({                                           \
     int tsl_flag_;                                          \
@@ -60,7 +76,7 @@
             : "r"(value));                                  \
     tsl_flag_;                                              \
   })
-// XORs into a register.
+// XORs `other` into `value`, a register. True when the result is 0.
 #define TSL_XOR_IS_ZERO(value, other)                                      \
   __extension__({                                                          \
     int tsl_flag_;                                                         \

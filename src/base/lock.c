@@ -3,12 +3,13 @@
 #include <sched.h>
 
 TSL_TLS uint32_t tsl_locks_held;
+TSL_TLS uint32_t tsl_lock_ranks;
 
 static void wait_on(void) {}
 
 void (*tsl_lock_waits)(void) = wait_on;
 
-void tsl_lock_wait(struct tsl_lock *lock) {
+void tsl_lock_wait(struct tsl_lock *lock) TSL_NOT_ANALYSED {
   while (!tsl_lock_try_briefly(lock)) {
     tsl_lock_waits();
     sched_yield();

@@ -7,8 +7,20 @@
 #include "base/format.h"
 #include "base/warn.h"
 
-enum kind { BOOL, COUNT, SIZE, CHOICE_on_error, CHOICE_thp, CHOICE_leaks_at_exit };
-enum { MOST_WORDS = 4, NAME_BYTES = 32, VALUE_BYTES = 32 };
+enum kind {
+  BOOL,
+  COUNT,
+  SIZE,
+  LIMIT,
+  CHOICE_on_error,
+  CHOICE_places,
+  CHOICE_helper,
+  CHOICE_libraries,
+  CHOICE_release,
+  CHOICE_thp,
+  CHOICE_leaks_at_exit
+};
+enum { MOST_WORDS = 4, OPTION_NAME_BYTES = 32, OPTION_VALUE_BYTES = 32 };
 
 struct description {
   const char *name;
@@ -29,20 +41,41 @@ struct tsl_options tsl_options = {
 #undef OPTION
 };
 
+// What a LIMIT may be called that is no number of bytes; it stands for the highest value.
+static const char limit_of_cgroup[] = "cgroup";
+
 // A program may define this string to change the defaults it ships with.
 extern const char *tslab_conf __attribute__((weak));
 
 static const char *const words[][MOST_WORDS] = {
     [BOOL] = {"false", "true"},
     [CHOICE_on_error] = {"abort", "report", "ignore"},
+    [CHOICE_places] = {"auto", "own"},
+    [CHOICE_helper] = {"never", "auto", "always"},
+    [CHOICE_libraries] = {"apart", "inside"},
+    [CHOICE_release] = {"reuse", "poison"},
     [CHOICE_thp] = {"never", "auto", "always"},
     [CHOICE_leaks_at_exit] = {"ignore", "report", "fail"},
 };
 
+// What else a word may be called.
+static const struct synonym {
+  enum kind kind;
+  const char *text;
+  uint64_t value;
+} synonyms[] = {
+    {CHOICE_helper, "false", TSL_HELPER_NEVER},
+    {CHOICE_helper, "0", TSL_HELPER_NEVER},
+    {CHOICE_helper, "true", TSL_HELPER_ALWAYS},
+    {CHOICE_helper, "1", TSL_HELPER_ALWAYS},
+};
+enum { SYNONYMS = sizeof synonyms / sizeof *synonyms };
+
 static uint64_t *option_value(size_t index) { return (uint64_t *)&tsl_options + index; }
 
 static bool option_has_words(size_t index) {
-  return descriptions[index].kind != COUNT && descriptions[index].kind != SIZE;
+  enum kind kind = descriptions[index].kind;
+  return kind != COUNT && kind != SIZE && kind != LIMIT;
 }
 
 static bool text_is(const char *text, size_t length, const char *word) {
@@ -89,22 +122,37 @@ static bool parse_word(enum kind kind, const char *text, size_t length, uint64_t
     *value = i;
     return true;
   }
+  for (unsigned i = 0; i < SYNONYMS; i++) {
+    if (synonyms[i].kind != kind || !text_is(text, length, synonyms[i].text)) continue;
+    *value = synonyms[i].value;
+    return true;
+  }
   return kind == BOOL && parse_number(text, length, false, value);
+}
+
+static bool value_parse(enum kind kind, const char *text, size_t length, uint64_t *value) {
+  if (kind == COUNT || kind == SIZE || kind == LIMIT)
+    return parse_number(text, length, kind != COUNT, value);
+  return parse_word(kind, text, length, value);
 }
 
 static bool option_parse(size_t index, const char *text, size_t length, uint64_t *value) {
   const struct description *option = &descriptions[index];
-  bool parsed = option_has_words(index) ? parse_word(option->kind, text, length, value)
-                                        : parse_number(text, length, option->kind == SIZE, value);
-  return parsed && *value >= option->lowest && *value <= option->highest;
+  uint64_t most = option->highest - (option->kind == LIMIT);
+  if (option->kind == LIMIT && text_is(text, length, limit_of_cgroup)) {
+    *value = option->highest;
+    return true;
+  }
+  bool parsed = value_parse(option->kind, text, length, value);
+  return parsed && *value >= option->lowest && *value <= most;
 }
 
 static unsigned smaller(unsigned a, unsigned b) { return a < b ? a : b; }
 
 // Edit distance (Levenshtein 1966) of two short names.
 static unsigned name_distance(const char *a, size_t length, const char *b) {
-  unsigned row[NAME_BYTES + 1];
-  for (unsigned j = 0; j <= NAME_BYTES; j++) row[j] = j;
+  unsigned row[OPTION_NAME_BYTES + 1];
+  for (unsigned j = 0; j <= OPTION_NAME_BYTES; j++) row[j] = j;
   size_t width = strlen(b);
   for (size_t i = 0; i < length; i++) {
     unsigned diagonal = row[0];
@@ -137,7 +185,7 @@ static void text_copy(char *to, size_t size, const char *text, size_t length) {
 
 static void warn_unknown(const char *name, size_t length) {
   static bool warned;
-  char copy[NAME_BYTES];
+  char copy[OPTION_NAME_BYTES];
   if (warned) return;
   warned = true;
   text_copy(copy, sizeof copy, name, length);
@@ -147,8 +195,10 @@ static void warn_unknown(const char *name, size_t length) {
 static void option_allowed(size_t index, char *text, size_t size) {
   const struct description *option = &descriptions[index];
   if (!option_has_words(index)) {
-    tsl_format(text, size, "%llu to %llu", (unsigned long long)option->lowest,
-               (unsigned long long)option->highest);
+    bool is_limit = option->kind == LIMIT;
+    tsl_format(text, size, "%s%s%llu to %llu", is_limit ? limit_of_cgroup : "",
+               is_limit ? ", " : "", (unsigned long long)option->lowest,
+               (unsigned long long)(option->highest - is_limit));
     return;
   }
   size_t length = 0;
@@ -159,7 +209,7 @@ static void option_allowed(size_t index, char *text, size_t size) {
 }
 
 static void warn_value(size_t index, const char *value, size_t length) {
-  char copy[VALUE_BYTES], allowed[64];
+  char copy[OPTION_VALUE_BYTES], allowed[64];
   text_copy(copy, sizeof copy, value, length);
   option_allowed(index, allowed, sizeof allowed);
   tsl_warn("option `%s` cannot be `%s`; it takes %s", descriptions[index].name, copy, allowed);
@@ -191,7 +241,7 @@ static void settings_apply(const char *text) {
 
 static void environment_apply(tsl_environment *environment) {
   for (size_t i = 0; i < OPTIONS; i++) {
-    char variable[NAME_BYTES + 8];
+    char variable[OPTION_NAME_BYTES + 8];
     tsl_format(variable, sizeof variable, "TSLAB_%s", descriptions[i].name);
     for (char *at = variable; *at != '\0'; at++) {
       if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
@@ -207,13 +257,15 @@ static void option_print(size_t index, char *text, size_t size) {
   uint64_t value = tsl_load_relaxed(option_value(index));
   if (option_has_words(index)) {
     tsl_format(text, size, "%s", words[option->kind][value]);
+  } else if (option->kind == LIMIT && value == option->highest) {
+    tsl_format(text, size, "%s", limit_of_cgroup);
   } else {
     tsl_format(text, size, "%llu", (unsigned long long)value);
   }
 }
 
 static void options_confirm(void) {
-  char value[VALUE_BYTES];
+  char value[OPTION_VALUE_BYTES];
   for (size_t i = 0; i < OPTIONS; i++) {
     option_print(i, value, sizeof value);
     tsl_warn("%s:%s", descriptions[i].name, value);
@@ -228,7 +280,7 @@ void tsl_options_init(tsl_environment *environment) {
 }
 
 int tsl_option_get(const char *name, char *value, size_t size) {
-  char text[VALUE_BYTES];
+  char text[OPTION_VALUE_BYTES];
   size_t index = option_find(name, strlen(name));
   if (index == OPTIONS) return ENOENT;
   option_print(index, text, sizeof text);

@@ -1,7 +1,7 @@
-// options: what can be set at run time. Declared once in options.def; read from the program's
-// `tslab_conf` string, then TSLAB_CONF ("name:value,name:value"), then TSLAB_<NAME>, each
-// overriding the one before; later by tslab_option_set. The environment is ignored in programs that
-// run with raised privileges.
+// options: what can be set at run time. options.def declares each option once. Values come from the
+// program's `tslab_conf` string, then from TSLAB_CONF ("name:value,name:value"), then from
+// TSLAB_<NAME>, each overriding the one before; tslab_option_set changes them later. Programs that
+// run with raised privileges ignore the environment.
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +11,14 @@
 #include "base/compiler.h"
 
 enum tsl_on_error { TSL_ON_ERROR_ABORT, TSL_ON_ERROR_REPORT, TSL_ON_ERROR_IGNORE };
+enum tsl_places { TSL_PLACES_AUTO, TSL_PLACES_OWN };
+enum tsl_helper { TSL_HELPER_NEVER, TSL_HELPER_AUTO, TSL_HELPER_ALWAYS };
+enum tsl_libraries { TSL_LIBRARIES_APART, TSL_LIBRARIES_INSIDE };
+enum tsl_release { TSL_RELEASE_REUSE, TSL_RELEASE_POISON };
 enum tsl_thp { TSL_THP_NEVER, TSL_THP_AUTO, TSL_THP_ALWAYS };
+
+// A soft limit that the process's cgroup sets.
+#define TSL_SOFT_LIMIT_CGROUP UINT64_C(70368744177665)
 
 struct tsl_options {
 #define OPTION(name, kind, initial, lowest, highest, help) uint64_t name;

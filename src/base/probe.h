@@ -1,6 +1,6 @@
-// probe: static probes (USDT) on slow paths, for bpftrace, perf, gdb and SystemTap: an instruction
-// that does nothing until somebody attaches. Without <sys/sdt.h> where the library is built there
-// are none. docs/probes.md lists them.
+// probe: static probes (USDT) on slow paths, for bpftrace, perf, gdb and SystemTap. A probe is a
+// no-op instruction until a tool attaches to it. A library that was built without <sys/sdt.h> has
+// none. docs/probes.md lists them.
 #pragma once
 
 #include "base/compiler.h"
@@ -10,7 +10,7 @@
 #define TSL_PROBE1(name, a) DTRACE_PROBE1(tslab, name, a)
 #define TSL_PROBE2(name, a, b) DTRACE_PROBE2(tslab, name, a, b)
 #define TSL_PROBE3(name, a, b, c) DTRACE_PROBE3(tslab, name, a, b, c)
-// Of samples, by the names that profilers of any allocator look for.
+// The probes of samples have the names that profilers look for in any allocator.
 #define TSL_PROBE_SAMPLED(block, bytes, weight) \
   DTRACE_PROBE3(TSL_SAMPLE_PROVIDER, alloc, block, bytes, weight)
 #define TSL_PROBE_ENDED(block) DTRACE_PROBE1(TSL_SAMPLE_PROVIDER, free, block)

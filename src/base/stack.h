@@ -21,7 +21,9 @@ static inline void tsl_stack_push(struct tsl_stack *stack, uint32_t number, tsl_
   } while (!tsl_cas_release(&stack->head, &head, next));  // pairs: stack
 }
 
-// In the child of a fork, where nobody else uses the stack but perhaps who was interrupted in it.
+// Empties the stack, in the child of a fork. There the only other user is the push or pop of this
+// thread that a signal handler's fork may have interrupted: the count goes on, so that it fails and
+// tries again.
 static inline void tsl_stack_clear(struct tsl_stack *stack) {
   uint64_t head = tsl_load_relaxed(&stack->head);
   tsl_store_relaxed(&stack->head, (head | UINT32_MAX) + 1);

@@ -1,16 +1,16 @@
-// close: how epochs end. Closing leaves the live objects to be freed one by one; releasing ends
-// them all, those of the epoch's children included.
+// close: how epochs end. After a close the live objects stay valid until they are freed one by one.
+// A release ends them all, with those of the epoch's children.
 #pragma once
 
-#include "epoch/epoch.h"
 #include "epoch/seal.h"
+#include "state/epoch.h"
 
-// Registers `run(argument)` for the end of the epoch; the last one registered runs first, on the
-// thread that ends it. 0, ENOMEM, ESTALE or ECANCELED.
-TSL_HIDDEN int tsl_close_defer(tslab_epoch id, void (*run)(void *), void *argument);
-
-// 0 and what survived, or ESTALE, ECANCELED, EPERM (the default epoch).
+// 0 and what survived, or ESTALE, ECANCELED, EPERM (the default epoch). A thread that has a heap.
 TSL_HIDDEN int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors);
 
-// The same; an epoch that was closed before may be released as long as objects survive in it.
+// Releases an epoch, open or closed; the same errors, and EBUSY where a thread is still inside a
+// closed one. A thread that has a heap.
 TSL_HIDDEN int tsl_close_release(tslab_epoch id);
+
+// Releases the children of an epoch that is not open any more, or is being reset.
+TSL_HIDDEN void tsl_close_release_children(uint32_t slot);

@@ -1,14 +1,16 @@
 #include "epoch/inspect.h"
 
-#include "base/bits.h"
-#include "epoch/label.h"
-#include "epoch/large_list.h"
-#include "epoch/mixed.h"
-#include "memory/large.h"
-#include "memory/record.h"
-#include "os/os.h"
+#include "base/lock.h"
+#include "epoch/open.h"
+#include "heap/cells.h"
+#include "heap/hold.h"
+#include "heap/rest.h"
 #include "slab/canary.h"
 #include "slab/zero.h"
+#include "state/bin.h"
+#include "state/change.h"
+#include "state/label.h"
+#include "state/owner.h"
 
 // One cell, slab or large block of an epoch.
 struct piece {
@@ -25,7 +27,7 @@ typedef int piece_visit(const struct piece *piece, void *context);
 
 static size_t piece_bytes(const struct piece *piece) {
   if (piece->code == TSL_CODE_LARGE) return tsl_span_at(piece->unit)->bytes;
-  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[piece->code / 2];
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[tsl_code_class(piece->code)];
   return piece->cell != 0 ? sizeclass->bytes : sizeclass->slab_bytes;
 }
 
@@ -49,10 +51,13 @@ static int visit_cells(tsl_unit unit, unsigned code, uint32_t slot, piece_visit 
 }
 
 static uint32_t owner_units(size_t unit, unsigned code) {
-  return code == TSL_CODE_LARGE ? tsl_span_at(unit)->units : tsl_sizeclasses[code / 2].units;
+  return code == TSL_CODE_LARGE ? tsl_span_at(unit)->units
+                                : tsl_sizeclasses[tsl_code_class(code)].units;
 }
 
-// All that an epoch holds, or every one does, until a visit returns other than 0.
+// Visits each cell, slab and large block of one epoch, or of all, until a visit returns other than
+// 0. A slab that was opened after the walk passed its first unit is passed over: it begins at a
+// multiple of its units.
 static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
   size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
   int result = 0;
@@ -66,7 +71,9 @@ static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
       continue;
     }
     struct piece piece = {(tsl_unit)unit, owner_units(unit, code), 0, code, 0};
-    if (piece.units > 1) next = unit + piece.units;
+    size_t behind = code == TSL_CODE_LARGE ? 0 : unit & (piece.units - 1);
+    if (piece.units > 1) next = unit - behind + piece.units;
+    if (behind != 0) continue;
     piece.slot = tsl_span_at(unit)->epoch;
     if (is_of(piece.slot, slot)) result = visit(&piece, context);
   }
@@ -121,47 +128,83 @@ static int visit_piece_blocks(const struct piece *piece, void *context) {
   return each->visit((void *)piece_address(piece), piece_bytes(piece), each->context);
 }
 
-typedef void heap_visit(struct tsl_heap *heap, void *context);
+typedef void part_visit(struct tsl_part *part, void *context);
 
-static void visit_all_heaps(uint32_t slot, heap_visit *visit, void *context) {
+static void visit_all_parts(uint32_t slot, part_visit *visit, void *context) {
   for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
     struct tsl_heap *heap = tsl_heap_at(number);
-    uint32_t initialised = tsl_load_acquire(&heap->number);  // pairs: heap-init
-    if (initialised == 0 || !is_of(heap->epoch, slot)) continue;
-    if (tsl_load_relaxed(&heap->sealing) == TSL_HEAP_UNSEALED) visit(heap, context);
+    if (!tsl_heap_is_ready(heap) || tsl_heap_is_home(heap)) continue;
+    struct tsl_part *part = tsl_part_of(heap);
+    bool is_sealed = tsl_load_acquire(&part->sealing) != TSL_PART_UNSEALED;  // pairs: heap-sealing
+    if (!is_sealed && is_of(tsl_load_relaxed(&heap->epoch), slot)) visit(part, context);
   }
 }
 
-// Calls `visit` for each heap of an epoch that is not sealed. Once it has ended they are on no
-// list.
-static void visit_heaps(uint32_t slot, heap_visit *visit, void *context) {
+// Calls `visit` for each part of an epoch that is not sealed: one that shares has none. The parts
+// of an epoch that has ended are on no list: all heaps are looked through.
+static void visit_parts(uint32_t slot, part_visit *visit, void *context) {
   uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
+  if (tsl_epoch_place(slot) != slot) return;
   if (number == TSL_EPOCH_ENDED) {
-    visit_all_heaps(slot, visit, context);
+    visit_all_parts(slot, visit, context);
     return;
   }
-  for (; number != 0; number = tsl_heap_at(number)->epoch_next) visit(tsl_heap_at(number), context);
+  for (; number != 0; number = tsl_part_at(number)->epoch_next) visit(tsl_part_at(number), context);
 }
 
-// Hot free blocks look like live ones: they are laid down first. Nobody else is in the epoch, but a
-// thread that is in none may fork.
-static void lay_down(struct tsl_heap *heap, void *unused) {
+static int visit_part_pieces(const struct tsl_heap *heap, piece_visit *visit, void *context) {
+  int result = 0;
+  for (tsl_cell_number cell = heap->cells, older; cell != 0 && result == 0; cell = older) {
+    older = tsl_cell_at(cell)->older;
+    tsl_unit unit = cell / TSL_UNIT_PAGES;
+    unsigned code = tsl_entry_code(tsl_load_relaxed(tsl_map_entry(unit)));
+    result = visit(&(struct piece){unit, 0, cell, code, heap->epoch}, context);
+  }
+  for (tsl_unit unit = heap->slabs, next; unit != 0 && result == 0; unit = next) {
+    next = tsl_span_at(unit)->next;
+    unsigned code = tsl_entry_code(tsl_load_relaxed(tsl_map_entry(unit)));
+    result = visit(&(struct piece){unit, owner_units(unit, code), 0, code, heap->epoch}, context);
+  }
+  return result;
+}
+
+// Visits each cell, slab and large block of an open epoch that nobody uses meanwhile, until a visit
+// returns other than 0. A visit may give back what it visits, and nothing else of the epoch.
+static int visit_own_pieces(uint32_t slot, piece_visit *visit, void *context) TSL_NOT_ANALYSED {
+  uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
+  int result = 0;
+  for (; number != 0 && result == 0; number = tsl_part_at(number)->epoch_next)
+    result = visit_part_pieces(tsl_heap_at(number), visit, context);
+  for (tsl_unit unit = tsl_epoch_at(slot)->large, next; unit != 0 && result == 0; unit = next) {
+    next = tsl_span_at(unit)->next;
+    struct piece piece = {unit, tsl_span_at(unit)->units, 0, TSL_CODE_LARGE, slot};
+    result = visit(&piece, context);
+  }
+  return result;
+}
+
+// Puts a part's hot blocks, which look live, back in their slabs. No other thread is in the epoch
+// meanwhile; one that is in none may fork, so the part is marked as torn.
+static void part_lay_down(struct tsl_part *part, void *unused) {
+  struct tsl_heap *heap = &part->heap;
   (void)unused;
   if (!tsl_heap_has_store(heap)) return;
-  heap->torn = TSL_HEAP_TORN;
+  tsl_owner_act_for(heap->home);
+  tsl_store_relaxed(&heap->torn, TSL_HEAP_TORN);
   tsl_compiler_fence();  // pairs: heap-torn
   tsl_heap_lay_down(heap);
   tsl_compiler_fence();  // pairs: heap-torn
-  heap->torn = TSL_HEAP_WHOLE;
+  tsl_store_relaxed(&heap->torn, TSL_HEAP_WHOLE);
+  tsl_owner_act_for(NULL);
 }
 
 int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void *context) {
   struct block_visit each = {visit, context, true};
-  struct tsl_heap *home = tsl_heap_current->home;
-  uint8_t inside = home->inside;
-  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, 1);
-  visit_heaps(slot, lay_down, NULL);
-  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, inside);
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  visit_parts(slot, part_lay_down, NULL);
+  tsl_change_end(change);
+  bool is_open = tsl_load_relaxed(&tsl_epoch_at(slot)->heaps) != TSL_EPOCH_ENDED;
+  if (is_open) return visit_own_pieces(slot, visit_piece_blocks, &each);
   return visit_pieces(slot, visit_piece_blocks, &each);
 }
 
@@ -213,16 +256,50 @@ struct heap_count {
   struct tsl_survivors *live;
 };
 
-static void count_heap(struct tsl_heap *heap, void *context) {
+static void count_part(struct tsl_part *part, void *context) {
   const struct heap_count *count = context;
   count->stats->threads++;
-  count->stats->scopes += tsl_load_relaxed(&heap->depth);
-  subtract_hot(heap, count->live);
+  count->stats->scopes += tsl_load_relaxed(&part->heap.depth);
+  subtract_hot(&part->heap, count->live);
 }
 
-bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats) {
-  const struct tsl_epoch *epoch = tsl_epoch_find(id);
-  if (epoch == NULL) return false;
+// The shared epoch of a label never ends.
+static tslab_epoch place_id(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id), place = tsl_epoch_place(slot);
+  return place == slot ? id : tsl_epoch_id(place, tsl_load_relaxed(&tsl_epoch_at(place)->word));
+}
+
+// One that is being reset is open for everybody else.
+static bool is_open(uint64_t word) {
+  enum tsl_epoch_state state = tsl_epoch_state(word);
+  return state == TSL_EPOCH_OPEN || state == TSL_EPOCH_RESETTING;
+}
+
+static enum tslab_state public_state(const struct tsl_epoch *epoch, uint64_t word) {
+  if (tsl_epoch_is_shared(epoch)) return TSLAB_SHARED;
+  return is_open(word) ? TSLAB_OPEN : (enum tslab_state)tsl_epoch_state(word);
+}
+
+// Its last object may have been freed meanwhile. The program is not told here (over.h): whoever
+// inspects may hold locks.
+static void record_let_go(tslab_epoch id) {
+  tsl_busy_begin();
+  if (id != TSLAB_DEFAULT) tsl_epoch_drain(tsl_epoch_slot(id), 1);
+  tsl_busy_end();
+}
+
+// Keeps the epoch from retiring; false when it is over. The default epoch never retires.
+static bool record_hold(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  if (tsl_epoch_find(id) == NULL || (slot != 0 && !tsl_epoch_hold(slot))) return false;
+  if (slot == 0 || tsl_epoch_find(id) != NULL) return true;
+  record_let_go(id);
+  return false;
+}
+
+// Of an epoch that is held.
+static void record_read(tslab_epoch id, tslab_epoch_stats *stats) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   uint64_t now = tsl_os_now_ms(), word = tsl_load_relaxed(&epoch->word);
   uint64_t parent_word = tsl_load_relaxed(&tsl_epoch_at(epoch->parent)->word);
   *stats = (tslab_epoch_stats){
@@ -230,25 +307,36 @@ bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats) {
       .epoch = id,
       .parent = epoch->parent == 0 ? TSLAB_DEFAULT : tsl_epoch_id(epoch->parent, parent_word),
       .label = tsl_label_text(epoch->label),
-      .state = (enum tslab_state)tsl_epoch_state(word),
+      .state = public_state(epoch, word),
       .children = tsl_load_relaxed(&epoch->children),
       .held_bytes = tsl_load_relaxed(&epoch->held_bytes),
       .age_ms = tsl_epoch_slot(id) == 0 ? 0 : now - epoch->opened_ms,
-      .closed_ms = tsl_epoch_state(word) == TSL_EPOCH_OPEN ? 0 : now - epoch->closed_ms,
+      .closed_ms = is_open(word) ? 0 : now - epoch->closed_ms,
       .late = tsl_load_relaxed(&epoch->late),
+      .place = place_id(id),
   };
+}
+
+bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats) {
+  if (!record_hold(id)) return false;
+  record_read(id, stats);
+  record_let_go(id);
   return true;
 }
 
-bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
-  uint32_t slot = tsl_epoch_slot(id);
+static void stats_count_live(uint32_t slot, tslab_epoch_stats *stats) {
   struct tsl_survivors live = {0};
-  if (!tsl_inspect_record(id, stats)) return false;
-  if (slot == 0) return true;
   visit_pieces(slot, count_piece, &live);
-  visit_heaps(slot, count_heap, &(struct heap_count){stats, &live});
+  visit_parts(slot, count_part, &(struct heap_count){stats, &live});
   stats->live_objects = live.objects;
   stats->live_bytes = live.bytes;
+}
+
+bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
+  if (!record_hold(id)) return false;
+  record_read(id, stats);
+  if (id != TSLAB_DEFAULT && stats->place == id) stats_count_live(tsl_epoch_slot(id), stats);
+  record_let_go(id);
   return true;
 }
 
@@ -265,18 +353,18 @@ static int add_piece(const struct piece *piece, void *context) {
   return 0;
 }
 
-static void add_heap(struct tsl_heap *heap, void *context) {
+static void add_part(struct tsl_part *part, void *context) {
   const struct adding *adding = context;
   struct tsl_survivors live = {0};
-  subtract_hot(heap, &live);
-  adding->add(heap->epoch, &live, adding->context);
+  subtract_hot(&part->heap, &live);
+  adding->add(part->heap.epoch, &live, adding->context);
 }
 
 void tsl_inspect_live(void (*add)(uint32_t slot, const struct tsl_survivors *live, void *context),
                       void *context) {
   struct adding adding = {add, context};
   visit_pieces(EVERY_EPOCH, add_piece, &adding);
-  visit_all_heaps(EVERY_EPOCH, add_heap, &adding);
+  visit_all_parts(EVERY_EPOCH, add_part, &adding);
 }
 
 static tslab_epoch id_of(uint32_t slot) {
@@ -290,8 +378,8 @@ uint32_t tsl_inspect_slot_of(const void *block) {
   size_t unit = tsl_unit_of(block);
   if (entry == 0) return 0;
   if (code == TSL_CODE_LARGE) return tsl_span_at(unit)->epoch;
-  if (tsl_code_is_cell(code)) return tsl_cell_at(tsl_cell_of(block, code / 2))->epoch;
-  return tsl_span_at(tsl_slab_unit(tsl_slab_place(code / 2, block).slab))->epoch;
+  if (tsl_code_is_cell(code)) return tsl_cell_at(tsl_cell_of(block, tsl_code_class(code)))->epoch;
+  return tsl_span_at(tsl_slab_unit(tsl_slab_place(tsl_code_class(code), block).slab))->epoch;
 }
 
 // Whether a block that is not free begins there.
@@ -299,8 +387,8 @@ static bool is_live(const void *block, uint32_t entry) {
   unsigned code = tsl_entry_code(entry);
   if (entry == 0) return tsl_zero_has(block);
   if (code == TSL_CODE_LARGE) return ((uintptr_t)block & (TSL_UNIT_BYTES - 1)) == 0;
-  if (tsl_code_is_cell(code)) return tsl_mixed_class(block) != TSL_BINS;
-  struct tsl_place place = tsl_slab_place(code / 2, block);
+  if (tsl_code_is_cell(code)) return tsl_cells_block_class(block) != TSL_BINS;
+  struct tsl_place place = tsl_slab_place(tsl_code_class(code), block);
   if (place.index < 0) return false;
   unsigned index = (unsigned)place.index;
   return (live_bits(place.slab, index / 64) >> index % 64 & 1) != 0;
@@ -321,7 +409,7 @@ static void inspect_cell(const void *block, unsigned class, tslab_block_info *in
     info->live += at != 0 && at < TSL_CELL_FREED;
   }
   info->shared_bytes = bytes;
-  info->usable_bytes = tsl_sizeclasses[tsl_mixed_class(block)].bytes;
+  info->usable_bytes = tsl_sizeclasses[tsl_cells_block_class(block)].bytes;
 }
 
 static void inspect_slab(const struct tsl_slab *slab, tslab_block_info *info) {
@@ -351,10 +439,10 @@ bool tsl_inspect_block(const void *block, tslab_block_info *info) {
   } else if (code == TSL_CODE_LARGE) {
     inspect_large(block, info);
   } else if (tsl_code_is_cell(code)) {
-    inspect_cell(block, code / 2, info);
+    inspect_cell(block, tsl_code_class(code), info);
   } else {
-    inspect_slab(tsl_slab_place(code / 2, block).slab, info);
-    info->usable_bytes = tsl_canary_usable(block, code / 2);
+    inspect_slab(tsl_slab_place(tsl_code_class(code), block).slab, info);
+    info->usable_bytes = tsl_canary_usable(block, tsl_code_class(code));
   }
   return true;
 }

@@ -1,8 +1,9 @@
-// inspect: what is known of an epoch and of a block. Nothing here changes anything.
+// inspect: figures of an epoch and of a block, and walks over the blocks of an epoch. Such a walk
+// puts hot blocks back in their slabs first.
 #pragma once
 
-#include "epoch/epoch.h"
 #include "epoch/seal.h"
+#include "state/epoch.h"
 #include "tslab.h"
 
 // Fills all but `size`. False when the epoch is over.
@@ -21,13 +22,14 @@ TSL_HIDDEN tslab_epoch tsl_inspect_epoch_of(const void *block);
 // Fills all but `size`. False when no live block begins there.
 TSL_HIDDEN bool tsl_inspect_block(const void *block, tslab_block_info *info);
 
-// One walk through all memory: what lives in the epochs but the default one, in parts, each with
-// its epoch's slot. Sums are right modulo 2^64, since some parts are negative.
+// Walks through all memory once. Calls `add` with what lives in each cell, slab and large block of
+// a declared epoch, and with each part's hot blocks as a negative number: the sums are right modulo
+// 2^64.
 TSL_HIDDEN void tsl_inspect_live(void (*add)(uint32_t slot, const struct tsl_survivors *live,
                                              void *context),
                                  void *context);
 
-// What tslab_epochs_each and tslab_epoch_blocks_each do; the latter's epoch is live.
+// What tslab_epochs_each and tslab_epoch_blocks_each do; the epoch of the latter is not over.
 TSL_HIDDEN int tsl_inspect_epochs(int (*visit)(tslab_epoch, void *), void *context);
 TSL_HIDDEN int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *),
                                   void *context);

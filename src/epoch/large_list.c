@@ -1,22 +1,27 @@
 #include "epoch/large_list.h"
 
-#include "base/bits.h"
-#include "epoch/epoch.h"
-#include "epoch/report.h"
-#include "epoch/sample.h"
+#include "base/check.h"
+#include "heap/charge.h"
+#include "heap/hold.h"
 #include "memory/large.h"
-#include "memory/record.h"
+#include "os/os.h"
+#include "state/epoch.h"
+#include "tell/epochs.h"
+#include "tell/process.h"
+#include "tell/sample.h"
+#include "upkeep/reports.h"
 
-struct tsl_lock tsl_large_list_lock;
-static uint32_t changing;  // [lock:large] the epoch whose list or counts change; 0: none
+struct tsl_lock tsl_large_list_lock = {.rank = TSL_RANK_LARGE};
+static uint32_t changing TSL_GUARDED_BY(
+    tsl_large_list_lock);  // [lock:large] the epoch whose list or counts change; 0: none
 
-static void list_lock(uint32_t slot) {
+static void list_lock(uint32_t slot) TSL_ACQUIRES(tsl_large_list_lock) {
   tsl_lock_acquire(&tsl_large_list_lock);
   changing = slot;
   tsl_compiler_fence();  // pairs: large-fork
 }
 
-static void list_unlock(void) {
+static void list_unlock(void) TSL_RELEASES(tsl_large_list_lock) {
   tsl_compiler_fence();  // pairs: large-fork
   changing = 0;
   tsl_lock_release(&tsl_large_list_lock);
@@ -37,7 +42,7 @@ static void list_link(uint32_t slot, tsl_unit unit) {
   list_unlock();
 }
 
-static void list_unlink_locked(uint32_t slot, tsl_unit unit) {
+static void list_unlink_locked(uint32_t slot, tsl_unit unit) TSL_REQUIRES(tsl_large_list_lock) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   const struct tsl_span *span = tsl_span_at(unit);
   if (span->next != 0) tsl_span_at(span->next)->prev = span->prev;
@@ -122,37 +127,52 @@ static bool list_resize(uint32_t slot, void *block, size_t bytes) {
   return true;
 }
 
-// In an epoch that has ended a block stays, but gets no other place.
-static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes) {
+// In an epoch that has ended a block is resized in place only: it does not move.
+static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes, bool may_move) {
   uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
   bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;
   size_t before = tsl_large_bytes(block), after = tsl_round_up(bytes, TSL_UNIT_BYTES);
   tsl_report_start();
   if (after > before && !tsl_epoch_charge(slot, after - before)) return NULL;
   void *result = list_resize(slot, block, bytes) ? block : NULL;
-  if (result == NULL && is_open) result = list_move(slot, block, bytes);
+  if (result == NULL && is_open && may_move) result = list_move(slot, block, bytes);
   if (result == NULL && after > before) tsl_epoch_discharge(slot, after - before);
   if (result != NULL && after < before) tsl_epoch_discharge(slot, before - after);
   return result;
 }
 
-static void *resize_in_default(void *block, size_t bytes) {
+static void *resize_in_default(void *block, size_t bytes, bool may_move) {
   if (tsl_large_resize(block, bytes)) return block;
+  if (!may_move) return NULL;
   void *moved = block_move(block, bytes);
   if (moved != NULL) tsl_span_at(tsl_unit_of(moved))->epoch = 0;
   return moved;
 }
 
-void *tsl_large_list_resize(void *block, size_t bytes) {
+void *tsl_large_list_resize(void *block, size_t bytes, bool may_move) {
   uint32_t slot = tsl_span_at(tsl_unit_of(block))->epoch;
-  void *resized = slot == 0 ? resize_in_default(block, bytes) : resize_in_epoch(slot, block, bytes);
+  void *resized = slot == 0 ? resize_in_default(block, bytes, may_move)
+                            : resize_in_epoch(slot, block, bytes, may_move);
   tsl_report_all_large();
+  tsl_report_at_large();
   return resized;
+}
+
+// Its bytes are not compared: a block that is being resized has its new ones before its epoch does.
+static bool list_valid(const struct tsl_epoch *epoch) TSL_REQUIRES(tsl_large_list_lock) {
+  uint32_t blocks = 0;
+  tsl_unit before = 0;
+  for (tsl_unit unit = epoch->large; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
+    if (tsl_span_at(unit)->prev != before) return false;
+    blocks++;
+  }
+  return blocks == epoch->large_blocks;
 }
 
 void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_lock_acquire(&tsl_large_list_lock);
+  tsl_invariant(list_valid(epoch));
   survivors->objects += epoch->large_blocks;
   survivors->bytes += epoch->large_bytes;
   survivors->pages += epoch->large_bytes >> TSL_CELL_PAGE_LOG2;
@@ -164,8 +184,19 @@ void tsl_large_list_release(uint32_t slot) {
     block_end(slot, (void *)tsl_unit_address(unit));
 }
 
-// The way from each block to the next one is whole at every moment; the rest follows from it.
-static void list_mend(struct tsl_epoch *epoch) {
+bool tsl_large_list_protect(uint32_t slot, bool is_protected) {
+  bool done = true;
+  list_lock(slot);
+  for (tsl_unit unit = tsl_epoch_at(slot)->large; unit != 0; unit = tsl_span_at(unit)->next) {
+    void *block = (void *)tsl_unit_address(unit);
+    done = tsl_os_protect(block, tsl_span_at(unit)->bytes, is_protected) && done;
+  }
+  list_unlock();
+  return done;
+}
+
+// The `next` links are whole at every moment; the `prev` links and the counts follow from them.
+static void list_mend(struct tsl_epoch *epoch) TSL_REQUIRES(tsl_large_list_lock) {
   uint32_t blocks = 0;
   size_t bytes = 0;
   tsl_unit before = 0;
@@ -178,7 +209,7 @@ static void list_mend(struct tsl_epoch *epoch) {
   epoch->large_bytes = bytes;
 }
 
-void tsl_large_list_after_fork(void) {
+void tsl_large_list_after_fork(void) TSL_NOT_ANALYSED {
   if (!tsl_lock_take_over(&tsl_large_list_lock)) return;
   if (changing != 0) list_mend(tsl_epoch_at(changing));  // pairs: large-fork
   changing = 0;

@@ -1,18 +1,18 @@
-// orphans: in the child of a fork, the heaps whose threads it does not have. They go to the pool,
-// but for those whose thread was in the middle of a change: these stay as they are for ever, with
-// what they hold, and late frees of their blocks stay harmless.
+// orphans: in the child of a fork, the heaps of the threads that only the parent has. They go to
+// the pool, except those whose thread was in the middle of a change: these stay as they are for
+// ever, with all that they hold. Frees of their blocks stay harmless.
 #pragma once
 
 #include <stdbool.h>
 
-#include "epoch/heap.h"
+#include "state/heap.h"
 
-// There are heaps to adopt.
+// There are heaps that were not adopted yet. [remote] Who takes it away adopts them.
 TSL_HIDDEN extern bool tsl_orphans_wait;
 
-// Takes note of every heap that is not of the home `mine`. In the child, before anything else there
-// asks for a heap.
-TSL_HIDDEN void tsl_orphans_after_fork(const struct tsl_heap *mine);
+// Marks every heap that does not belong to the home `mine`. In the child, before any other call
+// there asks for a heap.
+TSL_HIDDEN void tsl_orphans_after_fork(const struct tsl_home *mine);
 
 // Adopts them, unless a signal handler forked while its thread was in the middle of a change: then
 // a later refill does it.

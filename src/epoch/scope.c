@@ -3,10 +3,20 @@
 #include <errno.h>
 
 #include "epoch/large_list.h"
-#include "epoch/pool.h"
-#include "epoch/report.h"
-#include "epoch/seal.h"
+#include "epoch/open.h"
+#include "heap/hold.h"
+#include "heap/part.h"
 #include "os/os.h"
+#include "state/change.h"
+#include "state/misuse.h"
+#include "tell/heaps.h"
+
+enum {
+  UNTOLD_PART = 64,    // at most one in so many of a part's scopes is unreported
+  UNTOLD_VISITS = 16,  // or so many, where some are visits
+  MOST_LEAVES = 1024,  // scopes from one report to the next
+  SELDOM_MS = 10,      // between two reports: the thread leaves few scopes, and reports more often
+};
 
 bool tsl_scope_fences;
 
@@ -17,87 +27,137 @@ void tsl_scope_barrier(void) {
   if (!tsl_scope_fences) tsl_os_barrier();
 }
 
-void tsl_scope_end_heap(struct tsl_heap *heap, struct tsl_survivors *survivors) {
-  struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
+void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) {
+  struct tsl_epoch *epoch = tsl_epoch_at(part->heap.epoch);
   if (tsl_load_acquire(&epoch->heaps) != TSL_EPOCH_ENDED) return;  // pairs: epoch-heaps
-  if (!tsl_heap_claim_seal(heap)) return;
+  if (!tsl_part_claim_seal(part)) return;
   uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
-  if (tsl_epoch_state(word) == TSL_EPOCH_RELEASED) {
-    tsl_large_list_release(heap->epoch);
-    tsl_heap_release(heap);
+  if (tsl_epoch_state(word) == TSL_EPOCH_RELEASED && !tsl_epochs_wait) {
+    tsl_large_list_release(part->heap.epoch);
+    tsl_part_release(part);
   } else {
-    tsl_heap_seal(heap, survivors);
+    tsl_part_seal(part, survivors);
   }
+}
+
+static uint32_t next_pace(struct tsl_part *part, uint64_t now_ms, uint32_t least) {
+  bool is_seldom = now_ms - part->left_ms >= SELDOM_MS;
+  uint64_t pace = is_seldom ? part->leave_pace / 2 : part->leave_pace * UINT64_C(2);
+  part->left_ms = now_ms;
+  part->scopes += part->leave_pace;
+  if (pace > part->scopes / UNTOLD_PART) pace = part->scopes / UNTOLD_PART;
+  if (pace > MOST_LEAVES) pace = MOST_LEAVES;
+  if (pace < least && !is_seldom) pace = least;
+  return pace == 0 ? 1 : (uint32_t)pace;
+}
+
+static void scope_tell(struct tsl_heap *heap, uint32_t least) {
+  if (tsl_heap_is_home(heap)) return;
+  struct tsl_part *part = tsl_part_of(heap);
+  if (tsl_report_is_on()) {
+    part->leave_pace = next_pace(part, tsl_os_now_ms(), least);
+    tsl_report_left(heap);
+  }
+  heap->leaves = part->leave_pace;
+}
+
+void tsl_scope_tell(struct tsl_heap *heap) { scope_tell(heap, 1); }
+
+void tsl_scope_tell_visit(struct tsl_heap *heap) { scope_tell(heap, UNTOLD_VISITS); }
+
+int tsl_scope_misused(const struct tslab_scope *scope) {
+  tsl_misuse_scope(scope);
+  return EPERM;
 }
 
 void tsl_scope_leave_ended(struct tsl_heap *heap) {
   struct tsl_survivors ignored = {0};
-  tsl_scope_end_heap(heap, &ignored);
+  tsl_scope_end_part(tsl_part_of(heap), &ignored);
 }
 
-static uint32_t *last_part(struct tsl_heap *home, uint32_t slot) {
-  return &home->store->parts[slot % TSL_HEAP_PARTS];
+static uint32_t *last_part(struct tsl_home *home, uint32_t slot) {
+  return &home->own->parts[slot % TSL_HOME_PARTS];
 }
 
 static bool is_part_of(uint32_t number, uint32_t slot) {
-  const struct tsl_heap *heap = tsl_heap_at(number);
-  return number != 0 && tsl_load_relaxed(&heap->epoch) == slot &&
-         tsl_load_relaxed(&heap->sealing) == TSL_HEAP_UNSEALED;
+  if (number == 0) return false;
+  const struct tsl_part *part = tsl_part_at(number);
+  return tsl_load_relaxed(&part->heap.epoch) == slot &&
+         tsl_load_relaxed(&part->sealing) == TSL_PART_UNSEALED;
+}
+
+// Parts of all threads that ever shared it are on the epoch's list; of its own a thread has few.
+static uint32_t find_shared(uint32_t slot, const struct tsl_home *home) {
+  uint32_t number = home->own->shared;
+  while (number != 0 && tsl_heap_at(number)->epoch != slot)
+    number = tsl_part_at(number)->shared_next;
+  return number;
 }
 
 // The thread's heap in an epoch, 0 when it has none yet, TSL_EPOCH_ENDED when it can get none.
-static uint32_t find_heap(uint32_t slot, struct tsl_heap *home) {
+static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
   uint32_t number = *last_part(home, slot);
   if (is_part_of(number, slot)) return number;
+  if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
+    return *last_part(home, slot) = find_shared(slot, home);
   number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
-    number = tsl_load_relaxed(&tsl_heap_at(number)->epoch_next);
+    number = tsl_load_relaxed(&tsl_part_at(number)->epoch_next);
   if (number != TSL_EPOCH_ENDED) *last_part(home, slot) = number;
   return number;
 }
 
-static void give_back(struct tsl_heap *heap) {
-  tsl_report_sealed(heap);
-  tsl_heap_give_part(heap);
+struct tsl_heap *tsl_scope_heap(uint32_t place) {
+  uint32_t number = find_heap(place, tsl_heap_current->home);
+  return number == 0 || number == TSL_EPOCH_ENDED ? NULL : tsl_heap_at(number);
 }
 
-static int try_join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
-  struct tsl_heap *heap = tsl_heap_take_part(tsl_heap_current->home, slot);
-  if (heap == NULL) return ENOMEM;
-  if (!tsl_epoch_hold(slot)) {
-    give_back(heap);
-    return ECANCELED;
-  }
+static void give_back(struct tsl_part *part) {
+  tsl_report_sealed(part);
+  tsl_part_give(part);
+}
+
+// Adds a part to the list of an epoch that the thread holds.
+static int list_part(struct tsl_epoch *epoch, struct tsl_part *part) {
   uint32_t head = tsl_load_relaxed(&epoch->heaps);
   do {
-    if (head == TSL_EPOCH_ENDED) {
-      give_back(heap);
-      tsl_epoch_drain(slot, 1);
-      return ECANCELED;
-    }
-    tsl_store_relaxed(&heap->epoch_next, head);
-    tsl_store_relaxed(&heap->holds, 2);
-  } while (!tsl_cas_release(&epoch->heaps, &head, heap->number));  // pairs: epoch-heaps
-  *joined = heap;
+    if (head == TSL_EPOCH_ENDED) return ECANCELED;
+    tsl_store_relaxed(&part->epoch_next, head);
+    tsl_store_relaxed(&part->holds, 2);
+  } while (!tsl_cas_release(&epoch->heaps, &head, part->heap.number));  // pairs: epoch-heaps
   return 0;
 }
 
+// The epoch is held first: one that nobody holds may retire, and its slot get another one.
+static int try_join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
+  if (!tsl_epoch_hold(slot)) return ECANCELED;
+  int error = tsl_epoch_check(id);
+  struct tsl_part *part = error == 0 ? tsl_part_take(tsl_heap_current->home, slot) : NULL;
+  if (error == 0) error = part == NULL ? ENOMEM : list_part(tsl_epoch_at(slot), part);
+  if (error == 0) return *joined = &part->heap, 0;
+  if (part != NULL) give_back(part);
+  tsl_epoch_drain(slot, 1);
+  return error;
+}
+
 // Gives the thread a heap in the epoch.
-static int join(struct tsl_epoch *epoch, uint32_t slot, struct tsl_heap **joined) {
-  struct tsl_heap *home = tsl_heap_current->home;
-  uint8_t inside = home->inside;
-  tsl_store_relaxed(&home->inside, 1);
-  int error = try_join(epoch, slot, joined);
-  tsl_store_relaxed(&home->inside, inside);
+static int join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
+  struct tsl_home *home = tsl_heap_current->home;
+  struct tsl_change change = tsl_change_begin(home);
+  int error = try_join(id, slot, joined);
+  bool is_shared = error == 0 && tsl_epoch_is_shared(tsl_epoch_at(slot));
+  if (is_shared) tsl_part_share(tsl_part_of(*joined));
+  tsl_change_end(change);
   return error;
 }
 
 TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
   int error = tsl_epoch_check(id);
   if (error != 0) return error;
-  uint32_t slot = tsl_epoch_slot(id), number = find_heap(slot, tsl_heap_current->home);
+  uint32_t slot = tsl_epoch_place(tsl_epoch_slot(id));
+  uint32_t number = find_heap(slot, tsl_heap_current->home);
   if (number == TSL_EPOCH_ENDED) return ECANCELED;
-  if (number == 0) return join(tsl_epoch_at(slot), slot, heap);
+  if (number == 0) return join(id, slot, heap);
   // A list that ends meanwhile may lead to that of another epoch.
   if (tsl_load_relaxed(&tsl_heap_at(number)->epoch) != slot) return ECANCELED;
   *heap = tsl_heap_at(number);
@@ -105,7 +165,7 @@ TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
 }
 
 int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id) {
-  struct tsl_heap *heap = tsl_heap_current->home;
+  struct tsl_heap *heap = &tsl_heap_current->home->heap;
   int error = id == TSLAB_DEFAULT ? 0 : find_or_join(id, &heap);
   return error == 0 ? tsl_scope_enter_heap(scope, id, heap) : error;
 }
@@ -113,13 +173,13 @@ int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id) {
 int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id) {
   tsl_scope_leave_heap(heap);
   int error = tsl_epoch_check(id);
-  return error == 0 ? ECANCELED : error;
+  return error == 0 ? EBUSY : error;  // a reset came to its end
 }
 
-void tsl_scope_leave_all(struct tsl_heap *home) {
-  tsl_heap_current = home;
-  home->depth = 0;
-  for (uint32_t number = home->family; number != 0; number = tsl_heap_at(number)->family) {
+void tsl_scope_leave_all(struct tsl_home *home) {
+  tsl_heap_current = &home->heap;
+  home->heap.depth = 0;
+  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->depth == 0) continue;
     tsl_store_relaxed(&heap->depth, 1);
@@ -133,6 +193,6 @@ void tsl_scope_after_fork(void) {
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->number == 0 || heap->epoch == 0) continue;
-    if (heap->home->inside == 0) tsl_scope_end_heap(heap, &ignored);
+    if (!tsl_change_is_on(heap->home)) tsl_scope_end_part(tsl_part_of(heap), &ignored);
   }
 }

@@ -10,10 +10,10 @@
 
 #include <errno.h>
 
-#include "epoch/epoch.h"
-#include "epoch/heap.h"
-#include "epoch/report.h"
 #include "epoch/seal.h"
+#include "state/epoch.h"
+#include "state/heap.h"
+#include "tell/heaps.h"
 
 // The system has no barrier for the rare side: entering and leaving pay for one.
 TSL_HIDDEN extern bool tsl_scope_fences;
@@ -23,11 +23,23 @@ TSL_ALWAYS_INLINE void tsl_scope_fence(void) {
   if (tsl_unlikely(tsl_scope_fences)) tsl_fence_seq_cst();  // pairs: scope-depth
 }
 
-// The rest of entering when the thread's heap is not the first of the epoch's.
+// The rest of entering when the thread's heap is not the first on the epoch's list.
 TSL_HIDDEN int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id);
 
-// Enters a heap whose epoch has ended, or was another one all along.
+// The rest of entering when the epoch of the heap has ended, or is another one. Returns the error.
 TSL_HIDDEN int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id);
+
+// The thread's heap in an epoch, by its slot; NULL when there is none. The thread has a home.
+TSL_HIDDEN struct tsl_heap *tsl_scope_heap(uint32_t place);
+
+// Reports a part as one of its scopes is left. The first 64 scopes are all reported, and those of a
+// thread that leaves few. Of others at most one in 64 of the part's scopes is unreported at any
+// time, and every 1,024th is reported at the latest. What the thread did in the others is reported
+// with the next, at a tick within a scope, with each 512 KiB of a class, and when the epoch ends.
+TSL_HIDDEN void tsl_scope_tell(struct tsl_heap *heap);
+
+// The same for a visit. Of visits and scopes in quick succession, 16 may then be unreported.
+TSL_HIDDEN void tsl_scope_tell_visit(struct tsl_heap *heap);
 
 // The rest of leaving a heap whose epoch has ended.
 TSL_HIDDEN void tsl_scope_leave_ended(struct tsl_heap *heap);
@@ -38,20 +50,25 @@ TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoc
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_scope_fence();
-  if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id)))
+  if (tsl_unlikely(tsl_load_acquire(&epoch->word) !=  // pairs: epoch-word
+                   tsl_epoch_open_word(id)))
     return tsl_scope_refuse(heap, id);
-  *scope = (struct tslab_scope){id, heap, tsl_heap_current, heap->depth};
+  *scope = (struct tslab_scope){id, heap, tsl_heap_current, heap->depth, heap->name};
+  heap->name = id;
   tsl_heap_current = heap;
   return 0;
 }
 
-// The thread's heap in the epoch, when that is open and the heap the first one there; else NULL.
+// The thread's heap in the epoch, when the epoch is open and the heap is the first on its list;
+// else NULL. An id of an earlier epoch leads to no heap: who closes the later one would find
+// somebody inside.
 TSL_ALWAYS_INLINE struct tsl_heap *tsl_scope_find(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   if (tsl_unlikely(slot - 1 >= tsl_load_relaxed(&tsl_region.last_epoch))) return NULL;
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id))) return NULL;
-  uint32_t number = tsl_load_acquire(&epoch->heaps);  // pairs: epoch-heaps
+  uint32_t place = tsl_load_relaxed(&epoch->place);
+  uint32_t number = tsl_load_acquire(&tsl_epoch_at(place)->heaps);  // pairs: epoch-heaps
   if (tsl_unlikely(number - 1 >= TSL_EPOCH_ENDED - 1)) return NULL;
   struct tsl_heap *heap = tsl_heap_at(number);
   return tsl_likely(heap->home == tsl_heap_current->home) ? heap : NULL;
@@ -73,31 +90,51 @@ TSL_ALWAYS_INLINE void tsl_scope_leave_heap(struct tsl_heap *heap) {
   tsl_scope_leave_ended(heap);
 }
 
+// A visit: one operation in a heap of the thread's by the epoch's id, which need not become the
+// current one. False when the epoch has ended: another thread may seal the heap.
+TSL_ALWAYS_INLINE bool tsl_scope_visit_begin(struct tsl_heap *heap, tslab_epoch id) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
+  tsl_store_relaxed(&heap->depth, heap->depth + 1);
+  tsl_scope_fence();
+  uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
+  if (tsl_likely(word == tsl_epoch_open_word(id))) return true;
+  tsl_scope_leave_heap(heap);
+  return false;
+}
+TSL_ALWAYS_INLINE void tsl_scope_visit_end(struct tsl_heap *heap) {
+  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell_visit(heap);
+  tsl_scope_leave_heap(heap);
+}
+
+// Reports the misuse of a scope, and returns EPERM.
+TSL_HIDDEN int tsl_scope_misused(const struct tslab_scope *scope) TSL_COLD;
+
 // Leaves the innermost scope. EPERM when that is another one.
 TSL_ALWAYS_INLINE int tsl_scope_leave(struct tslab_scope *scope) {
   struct tsl_heap *heap = tsl_heap_current;
   bool is_innermost =
       scope->heap == heap && scope->depth == heap->depth;  // NOLINT(clang-analyzer-*)
-  if (tsl_unlikely(!is_innermost)) return EPERM;
-  if (tsl_report_is_due(heap)) tsl_report_left(heap);
+  if (tsl_unlikely(!is_innermost)) return tsl_scope_misused(scope);
+  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell(heap);
   tsl_heap_current = scope->outer;
+  heap->name = scope->before;
   scope->heap = NULL;
   tsl_scope_leave_heap(heap);
   return 0;
 }
 
-// A thread ends: leaves all scopes that it is still in.
-TSL_HIDDEN void tsl_scope_leave_all(struct tsl_heap *home);
+// Leaves all scopes that a thread which ends is still in. Its owner.
+TSL_HIDDEN void tsl_scope_leave_all(struct tsl_home *home);
 
-// A thread of the parent process is not there any more: seals those of its heaps that it was to
-// seal.
+// In the child of a fork: seals the parts of ended epochs that lost threads would have sealed as
+// they left.
 TSL_HIDDEN void tsl_scope_after_fork(void);
 
-// Seals or releases a heap of an epoch that has ended, unless somebody is inside or did it already.
-TSL_HIDDEN void tsl_scope_end_heap(struct tsl_heap *heap, struct tsl_survivors *survivors);
+// Seals or releases a part of an epoch that has ended, unless somebody is inside or did it already.
+TSL_HIDDEN void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors);
 
 // Learns whether the system has the barrier that closing needs. Called once.
 TSL_HIDDEN void tsl_scope_init(void);
 
-// Every other thread passes a barrier.
+// Makes every other thread of the process pass a barrier.
 TSL_HIDDEN void tsl_scope_barrier(void);

@@ -1,48 +1,37 @@
 #include "epoch/seal.h"
 
-#include "base/stack.h"
-#include "epoch/epoch.h"
-#include "epoch/misuse.h"
-#include "epoch/mixed.h"
-#include "epoch/pool.h"
-#include "epoch/remains.h"
-#include "epoch/report.h"
+#include "heap/cells.h"
+#include "heap/charge.h"
+#include "heap/drained.h"
+#include "heap/hold.h"
+#include "heap/mixed.h"
+#include "heap/part.h"
+#include "heap/rest.h"
+#include "heap/slabs.h"
+#include "heap/store.h"
+#include "heap/valid.h"
+#include "state/change.h"
+#include "state/epoch.h"
+#include "state/misuse.h"
+#include "state/owner.h"
+#include "tell/epochs.h"
+#include "tell/heaps.h"
+#include "upkeep/remains.h"
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
 
-// Sealed slabs without blocks whose guard the system did not take away: their epochs wait for them.
-static struct tsl_stack guarded;
-
-static uint32_t *guarded_link(uint32_t unit) { return &tsl_slab_at(unit)->ready_next; }
-
-// Gives back a slab that has no blocks; false when its guard stays.
-static bool slab_end(struct tsl_slab *slab) {
-  if (tsl_slab_close(slab)) {
-    tsl_heap_give_slab(slab);
-    return true;
-  }
-  tsl_stack_push(&guarded, (uint32_t)tsl_slab_unit(slab), guarded_link);
-  return false;
-}
-
-static void try_guarded(void) {
-  uint32_t unit = TSL_SECURE ? tsl_stack_pop(&guarded, guarded_link) : 0;
-  if (unit == 0) return;
-  uint32_t epoch = tsl_span_at(unit)->epoch;
-  if (slab_end(tsl_slab_at(unit))) tsl_epoch_drain(epoch, 1);
-}
-
-static bool claim(struct tsl_heap *heap) {
-  uint32_t unsealed = TSL_HEAP_UNSEALED;
-  while (!tsl_cas_acquire(&heap->sealing, &unsealed, TSL_HEAP_SEALING)) {  // pairs: heap-sealing
-    if (unsealed != TSL_HEAP_UNSEALED) return false;
+static bool part_claim(struct tsl_part *part) {
+  uint32_t unsealed = TSL_PART_UNSEALED;
+  while (!tsl_cas_acquire(&part->sealing, &unsealed, TSL_PART_SEALING)) {  // pairs: heap-sealing
+    if (unsealed != TSL_PART_UNSEALED) return false;
   }
   return true;
 }
 
-bool tsl_heap_claim_seal(struct tsl_heap *heap) {
-  return tsl_load_acquire(&heap->depth) == 0 &&  // pairs: scope-depth
-         claim(heap);
+// PA2.
+bool tsl_part_claim_seal(struct tsl_part *part) {
+  return tsl_load_acquire(&part->heap.depth) == 0 &&  // pairs: scope-depth
+         part_claim(part);
 }
 
 // Returns whether the cell was empty and went back.
@@ -50,18 +39,19 @@ static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors, u
   uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
   uint32_t objects = tsl_cell_count(number, granules, counts);
   if (tsl_cell_seal(number) == 0) {
-    tsl_mixed_give(number);
+    tsl_cells_give(number);
     return true;
   }
   survivors->objects += objects;
-  survivors->pages += pages(tsl_sizeclasses[tsl_mixed_cell_class(number)].bytes);
+  survivors->pages += pages(tsl_sizeclasses[tsl_cells_class(number)].bytes);
   return false;
 }
 
-// From here on the map says that nobody's plain free may touch the slab.
+// Writes TSL_HEAP_SEALED to the slab's map entries: every free of its blocks is a remote one from
+// here on.
 static void slab_enter_sealed(tsl_unit first, const struct tsl_sizeclass *sizeclass,
                               unsigned class) {
-  uint32_t entry = (uint32_t)TSL_HEAP_SEALED << TSL_CODE_BITS | class * 2;
+  uint32_t entry = tsl_entry(TSL_HEAP_SEALED, tsl_class_code(class));
   for (unsigned i = 0; i < sizeclass->units; i++)
     tsl_store_relaxed(tsl_map_entry(first + i), entry);
 }
@@ -73,7 +63,7 @@ static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors, ui
   struct tsl_sealed sealed = tsl_slab_seal(slab);
   if (tsl_unlikely(sealed.twice != NULL)) tsl_misuse_both(sealed.twice);
   counts[class] += sealed.out;
-  if (sealed.empty) return slab_end(slab);
+  if (sealed.empty) return tsl_drained_give(slab);
   survivors->objects += sealed.out;
   survivors->pages += pages(sizeclass->slab_bytes);
   return false;
@@ -86,29 +76,24 @@ static void heap_forget(struct tsl_heap *heap) {
   heap->cell_pages = 0;
   heap->slabs = 0;
   heap->slab_count = 0;
+  if (tsl_heap_has_store(heap) && tsl_store_counts(heap)) tsl_sub_relaxed(&heap->home->stores, 1);
   heap->store = &tsl_store_empty;
   heap->mixed = false;
 }
 
-static void heap_prepare(struct tsl_heap *heap) {
-  tsl_mixed_retire(heap);
-  tsl_heap_close_ready(heap);
-  if (tsl_heap_has_store(heap)) tsl_heap_lay_down(heap);
-  tsl_tally_end(heap);
+// PA2: whoever claimed the part may seal it.
+static bool may_seal(const struct tsl_part *part) {
+  bool is_claimed = tsl_load_relaxed(&part->sealing) == TSL_PART_SEALING;
+  uint64_t word = tsl_load_relaxed(&tsl_epoch_at(part->heap.epoch)->word);
+  return is_claimed && tsl_epoch_state(word) != TSL_EPOCH_OPEN;
 }
 
-// The thread's own structures change from here on: see epoch/orphans.h. Returns what to leave
-// with.
-static uint8_t inside_enter(void) {
-  struct tsl_heap *home = tsl_heap_current->home;
-  uint8_t before = home->inside;
-  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, 1);
-  return before;
-}
-
-static void inside_leave(uint8_t before) {
-  struct tsl_heap *home = tsl_heap_current->home;
-  if (home != &tsl_heap_empty) tsl_store_relaxed(&home->inside, before);
+static void part_prepare(struct tsl_part *part) {
+  tsl_mixed_retire(&part->heap);
+  tsl_heap_close_ready(&part->heap);
+  if (tsl_heap_has_store(&part->heap)) tsl_heap_lay_down(&part->heap);
+  tsl_part_end_tallies(part);
+  tsl_invariant(tsl_heap_valid(&part->heap));
 }
 
 static size_t bytes_of(const uint32_t *counts) {
@@ -118,11 +103,22 @@ static size_t bytes_of(const uint32_t *counts) {
   return bytes;
 }
 
-void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
+// Each cell and slab counts a block more, so that it stays although nothing lives in it (poison.h).
+static void part_hold(const struct tsl_heap *heap) {
+  for (tsl_cell_number number = heap->cells; number != 0; number = tsl_cell_at(number)->older)
+    tsl_cell_at(number)->blocks++;
+  for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
+    tsl_add_relaxed(&tsl_slab_at(unit)->left, 1);
+}
+
+void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
+  struct tsl_heap *heap = &part->heap;
   uint32_t epoch = heap->epoch, empty = 0, count, counts[TSL_CLASSES] = {0};
-  uint8_t before = inside_enter();
-  try_guarded();
-  heap_prepare(heap);
+  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_drained_try_guarded();
+  part_prepare(part);
+  if (tsl_unlikely(tsl_epoch_waits(epoch))) part_hold(heap);
   count = heap->cell_count + heap->slab_count;
   if (count != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, count);
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
@@ -138,41 +134,85 @@ void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors) {
     tsl_remains_expect(epoch);
   }
   tsl_report_survivors(epoch, counts);
-  tsl_report_sealed(heap);
+  tsl_report_sealed(part);
   heap_forget(heap);
-  tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
-  tsl_heap_let_go(heap);
-  inside_leave(before);
+  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
+  tsl_part_let_go(part);
+  tsl_change_end(change);
   tsl_epoch_drain(epoch, empty + 1);
 }
 
-void tsl_heap_release(struct tsl_heap *heap) {
+// Gives back a slab with all that lives in it. False when its guard stays (drained.h).
+static bool slab_release(struct tsl_slab *slab) {
+  tsl_slab_clear_remote(slab);  // a fork may have come between bit and summary
+  tsl_slab_wipe(slab);
+  return tsl_drained_give(slab);
+}
+
+void tsl_part_release(struct tsl_part *part) {
+  struct tsl_heap *heap = &part->heap;
   uint32_t epoch = heap->epoch, ended = 0;
-  uint8_t before = inside_enter();
-  try_guarded();
-  heap_prepare(heap);
-  for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
-    older = tsl_cell_at(number)->older;
-    tsl_mixed_give(number);
-  }
+  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_drained_try_guarded();
+  part_prepare(part);
+  tsl_mixed_renew(heap, 0);
   tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, heap->slab_count);
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
-    tsl_slab_clear_remote(tsl_slab_at(unit));  // a fork may have come between bit and summary
-    tsl_slab_wipe(tsl_slab_at(unit));
-    ended += slab_end(tsl_slab_at(unit));
+    ended += slab_release(tsl_slab_at(unit));
   }
-  tsl_report_sealed(heap);
+  tsl_report_sealed(part);
   heap_forget(heap);
-  tsl_store_release(&heap->sealing, TSL_HEAP_IS_SEALED);  // pairs: heap-sealing
-  tsl_heap_let_go(heap);
-  inside_leave(before);
+  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
+  tsl_part_let_go(part);
+  tsl_change_end(change);
   tsl_epoch_drain(epoch, ended + 1);
 }
 
-void tsl_heap_drained(struct tsl_slab *slab) {
-  uint32_t epoch = tsl_span_at(tsl_slab_unit(slab))->epoch;
-  bool ended = slab_end(slab);
-  if (ended) tsl_epoch_drain(epoch, 1);
-  try_guarded();
+// Slabs in which objects lived stay, empty, where the thread may allocate next; the others go back.
+// Returns how many of these have left the epoch's count.
+static uint32_t slabs_renew(struct tsl_heap *heap, bool keep) {
+  uint32_t ended = 0;
+  tsl_unit unit = heap->slabs, next;
+  heap->slabs = 0;
+  heap->slab_count = 0;
+  for (; unit != 0; unit = next) {
+    struct tsl_slab *slab = tsl_slab_at(unit);
+    next = tsl_span_at(unit)->next;
+    if (keep && slab->out != 0) {
+      tsl_heap_renew_slab(heap, slab);
+    } else {
+      tsl_add_relaxed(&tsl_epoch_at(heap->epoch)->undrained, 1);
+      ended += slab_release(slab);
+    }
+  }
+  return ended;
+}
+
+// A thread keeps memory only in its own part, and not where the next objects, which may be of other
+// sizes, would find no room below a hard limit. In the secure build what is free is wiped, and goes
+// back.
+static bool keeps_memory(const struct tsl_heap *heap) {
+  bool is_mine = heap->home == tsl_heap_current->home;
+  return is_mine && !TSL_SECURE && !tsl_epoch_is_limited(heap->epoch);
+}
+
+void tsl_part_reset(struct tsl_part *part) {
+  struct tsl_heap *heap = &part->heap;
+  bool keep = keeps_memory(heap);
+  tsl_cell_number newest = keep && heap->cell_end != 0 ? heap->cells : 0;
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_owner_act_for(heap->home);
+  tsl_drained_try_guarded();
+  part_prepare(part);
+  tsl_report_sealed(part);
+  if (tsl_heap_has_store(heap)) tsl_store_renew(heap);
+  tsl_part_renew(part);
+  uint32_t ended = slabs_renew(heap, keep);
+  tsl_mixed_renew(heap, newest);
+  tsl_invariant(tsl_heap_valid(heap));
+  tsl_owner_act_for(NULL);
+  tsl_change_end(change);
+  tsl_epoch_drain(heap->epoch, ended);
 }

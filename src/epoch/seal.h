@@ -1,12 +1,12 @@
-// seal: the end of a heap whose epoch is closed. Its cells and slabs live on without it, until
-// their last block is freed, by whomever: from then on every free is a remote one and counts down.
+// seal: the end of a part whose epoch has ended. Its cells and slabs live on without it until their
+// last block is freed: every free after the seal is a remote one and counts down.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "epoch/heap.h"
+#include "state/heap.h"
 
 // What was still in use when something ended.
 struct tsl_survivors {
@@ -15,16 +15,18 @@ struct tsl_survivors {
   size_t pages;  // of 4 KiB, that the cells, slabs and large blocks of these objects keep
 };
 
-// True for who may seal the heap: once a life, and only while no scope is open in it.
-TSL_HIDDEN bool tsl_heap_claim_seal(struct tsl_heap *heap);
+// True for the one caller that may seal the part: once a life, and only while no scope is open in
+// it.
+TSL_HIDDEN bool tsl_part_claim_seal(struct tsl_part *part);
 
-// Seals a heap that was claimed and gives it back to its home. Its part of the epoch's `undrained`
-// is settled.
-TSL_HIDDEN void tsl_heap_seal(struct tsl_heap *heap, struct tsl_survivors *survivors);
+// Seals a part that was claimed and gives it back to its home. Drains the epoch by the part, and
+// counts each cell and slab with live blocks in `undrained`; all of them, when the epoch waits
+// (poison.h).
+TSL_HIDDEN void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors);
 
 // The same, and every block in it ends.
-TSL_HIDDEN void tsl_heap_release(struct tsl_heap *heap);
+TSL_HIDDEN void tsl_part_release(struct tsl_part *part);
 
-// Gives back a slab of a sealed heap, whose blocks have ended; its epoch is drained by one. Any
-// thread.
-TSL_HIDDEN void tsl_heap_drained(struct tsl_slab *slab);
+// Ends every block in a part of an epoch that is being reset. The calling thread's own part keeps
+// memory for its next blocks. Nobody else is inside.
+TSL_HIDDEN void tsl_part_reset(struct tsl_part *part);

@@ -10,16 +10,17 @@
 
 enum { UNITS_BITS = 32 };
 
-static uint64_t places[TSL_DETENTION_PLACES];  // [remote] first unit << 32 | units; 0: empty
-static uint32_t next_place;                    // [remote]
-static uint64_t spent_ms;                      // [remote]
-static struct tsl_stack stuck;                 // places that the system did not open again
-static uint64_t stuck_units;                   // [remote]
+static uint64_t detained[TSL_DETENTION_PLACES];  // [remote] first unit << 32 | units; 0: empty
+static uint32_t next_place;                      // [remote]
+static uint64_t spent_ms;                        // [remote]
+static struct tsl_stack stuck;                   // places that the system did not open again
+static uint64_t stuck_units;                     // [remote]
 
 static size_t units_of(uint64_t word) { return (size_t)(word & UINT32_MAX); }
 
-// Time pays for each: what was not spent lately is enough for all places, no more.
-static bool pay(void) {
+// Whether a detention is affordable now: each costs `detain_ms` of passed time, and at most
+// TSL_DETENTION_PLACES of them can be saved up.
+static bool detention_pay(void) {
   uint64_t price = tsl_option(detain_ms), most = price * TSL_DETENTION_PLACES;
   if (TSL_SECURE || price == 0) return price != 0;
   uint64_t now = tsl_os_now_ms() + most, spent = tsl_load_relaxed(&spent_ms);
@@ -29,7 +30,8 @@ static bool pay(void) {
 
 static uint32_t *stuck_link(uint32_t unit) { return &tsl_span_at(unit)->cache_next; }
 
-// Where pages were moved to, the system makes the place one with its neighbours first.
+// Gives units back; where pages were moved there, as one mapping with their neighbours. What the
+// system refuses to map anew is never used again.
 static void give(tsl_unit first, size_t units) {
   if (tsl_span_at(first)->pieces == 0 || tsl_region_renew(first, units))
     tsl_units_give(first, units);
@@ -62,23 +64,23 @@ void tsl_detention_retry(void) {
 bool tsl_detention_take(tsl_unit first, size_t units) {
   if (units > TSL_DETENTION_MOST_UNITS) return false;
   if (!TSL_SECURE && tsl_region_is_huge(first)) return false;  // it would be small pages for ever
-  if (!pay()) return false;
+  if (!detention_pay()) return false;
   if (!tsl_os_guard((void *)tsl_unit_address(first), units << TSL_UNIT_LOG2, true)) return false;
   uint32_t place = tsl_add_relaxed(&next_place, 1) % TSL_DETENTION_PLACES;
   uint64_t word = (uint64_t)first << UNITS_BITS | units;
-  let_go(tsl_exchange_acq_rel(&places[place], word));  // pairs: detention
+  let_go(tsl_exchange_acq_rel(&detained[place], word));  // pairs: detention
   return true;
 }
 
 void tsl_detention_end(void) {
   for (unsigned i = 0; i < TSL_DETENTION_PLACES; i++)
-    let_go(tsl_exchange_acq_rel(&places[i], 0));  // pairs: detention
+    let_go(tsl_exchange_acq_rel(&detained[i], 0));  // pairs: detention
   tsl_detention_retry();
 }
 
 size_t tsl_detention_units(void) {
   size_t units = tsl_load_relaxed(&stuck_units);
   for (unsigned i = 0; i < TSL_DETENTION_PLACES; i++)
-    units += units_of(tsl_load_relaxed(&places[i]));
+    units += units_of(tsl_load_relaxed(&detained[i]));
   return units;
 }

@@ -1,6 +1,7 @@
-// detention: large blocks that were freed last. Their pages have gone back to the system and fault,
-// so that who still reads or writes there is stopped, and nobody gets the place soon. The default
-// build detains so many a second, the secure build all up to a size.
+// detention: the places of large blocks that were freed last. Their pages are given back and made
+// inaccessible, so that a use after free faults, and for a while no other block gets the place. The
+// default build detains a limited number per second (option `detain_ms`), the secure build every
+// block up to a size.
 #pragma once
 
 #include <stdbool.h>
@@ -14,19 +15,19 @@ enum {
   TSL_DETENTION_MOST_UNITS = 128 + TSL_SECURE,
 };
 
-// Detains units that nobody uses any more. False when they have to be given back at once. Who has
-// been there longest goes back. Any thread.
+// Detains the units of a freed block; those that were detained longest are given back to make room.
+// False: not detained, and the caller gives the units back. Any thread.
 TSL_HIDDEN bool tsl_detention_take(tsl_unit first, size_t units);
 
-// Keeps units of which the system does not open the guarded pages; their span says whether pages
-// were moved there. Any thread.
+// Keeps units whose inaccessible pages the system refused to open, until tsl_detention_retry opens
+// them. `pieces` of their span says whether pages were moved there. Any thread.
 TSL_HIDDEN void tsl_detention_keep(tsl_unit first, size_t units);
 
-// Tries one of these places again. Any thread.
+// Tries once more to open one of the places that tsl_detention_keep keeps. Any thread.
 TSL_HIDDEN void tsl_detention_retry(void);
 
-// All of them go back.
+// Gives all detained units back. Any thread.
 TSL_HIDDEN void tsl_detention_end(void);
 
-// Units there; a moment's value.
+// The number of units in detention; a moment's value.
 TSL_HIDDEN size_t tsl_detention_units(void);

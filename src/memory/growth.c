@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/lock.h"
 #include "base/options.h"
 #include "memory/record.h"
@@ -28,20 +29,18 @@ struct hole {
   size_t first, end;
 };
 
-static struct tsl_lock grow_lock;
-static struct tsl_stretch parts[PARTS];  // [lock:grow]
-static size_t next_unit;                 // [lock:grow] growth goes on here
-static size_t spare_units;             // [lock:grow] growth takes at most so many more than wanted
-static struct hole holes[MOST_HOLES];  // [lock:grow]
-static size_t hole_count;              // [lock:grow]
-static bool huge_everywhere;           // [const]
+static struct tsl_lock grow_lock = {.rank = TSL_RANK_GROW};
+static struct tsl_stretch parts[PARTS] TSL_GUARDED_BY(grow_lock);  // [lock:grow]
+static size_t next_unit TSL_GUARDED_BY(grow_lock);  // [lock:grow] the next step opens units here
+static size_t spare_units
+    TSL_GUARDED_BY(grow_lock);  // [lock:grow] a step beyond what is wanted opens at most so many
+static struct hole holes[MOST_HOLES] TSL_GUARDED_BY(grow_lock);  // [lock:grow]
+static size_t hole_count TSL_GUARDED_BY(grow_lock);              // [lock:grow]
+static bool huge_everywhere;                                     // [const]
 
 static const char region_name[] = "tslab";  // in /proc/PID/maps
 
-static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
-static size_t at_least(size_t n, size_t least) { return n > least ? n : least; }
-
-// A place for `count` elements before the others.
+// Lays an array of `count` elements out below `*start`; returns its address.
 static uintptr_t lay_out(uintptr_t *start, size_t count, size_t bytes) {
   *start -= tsl_round_up(count * bytes, TSL_UNIT_BYTES);
   return *start;
@@ -52,8 +51,9 @@ static uintptr_t lay_out(uintptr_t *start, size_t count, size_t bytes) {
 static void region_lay_out(uintptr_t base, size_t bytes) {
   size_t units = bytes >> TSL_UNIT_LOG2, share = bytes >> HEAPS_SHARE_LOG2;
   uintptr_t at = base + bytes;
-  tsl_region.limit_heaps = at_most(share / (TSL_HEAP_BYTES + TSL_STORE_BYTES), TSL_MOST_HEAPS);
-  tsl_region.limit_epochs = at_most(share / TSL_EPOCH_BYTES / EPOCHS_PER_SHARE, TSL_MOST_EPOCHS);
+  tsl_region.limit_heaps = tsl_at_most(share / (TSL_HEAP_BYTES + TSL_STORE_BYTES), TSL_MOST_HEAPS);
+  tsl_region.limit_epochs =
+      tsl_at_most(share / TSL_EPOCH_BYTES / EPOCHS_PER_SHARE, TSL_MOST_EPOCHS);
   tsl_region.epochs = lay_out(&at, tsl_region.limit_epochs, TSL_EPOCH_BYTES);
   tsl_region.stores = lay_out(&at, tsl_region.limit_heaps, TSL_STORE_BYTES);
   tsl_region.heaps = lay_out(&at, tsl_region.limit_heaps, TSL_HEAP_BYTES);
@@ -68,8 +68,9 @@ static void region_lay_out(uintptr_t base, size_t bytes) {
   tsl_region.base = base;
 }
 
-// Where a part ends that has `units` units. The units have a page more, which nobody gets: its
-// mapping is as it was made, whatever a program does with its blocks, and can grow.
+// Where a part ends that has `units` units. Behind the units lies a page more that no block gets: a
+// program may change the mapping of its blocks (mprotect, madvise), but that page stays as it was
+// mapped, and can grow.
 static uintptr_t part_end(enum part part, size_t units) {
   switch (part) {
     case UNITS:
@@ -99,17 +100,18 @@ static uintptr_t part_start(enum part part) {
   }
 }
 
-static bool part_reach(enum part part, uintptr_t end) {
+static bool part_reach(enum part part, uintptr_t end) TSL_REQUIRES(grow_lock) {
   return tsl_stretch_reach(&parts[part], end) == TSL_OS_MAPPED;
 }
 
-// Room for one more element of an array that does not follow the units.
-static bool part_add(enum part part, uintptr_t end) {
+// Maps one more element of an array whose length does not follow from the number of units.
+static bool part_extend(enum part part, uintptr_t end) TSL_REQUIRES(grow_lock) {
   return part_reach(part, tsl_round_up(end, STEP_BYTES));
 }
 
-// Memory for the beginning of each array: one that lies where something else does must show now.
-static bool region_begin(bool is_reserved) {
+// Maps the beginning of each array: an address that something else occupies must show now, while
+// another place for the region can be tried.
+static bool region_begin(bool is_reserved) TSL_REQUIRES(grow_lock) {
   for (enum part part = 0; part < PARTS; part++) {
     uintptr_t start = tsl_round_down(part_start(part), tsl_os_page_bytes());
     parts[part] = tsl_stretch_at(start, is_reserved);
@@ -120,18 +122,18 @@ static bool region_begin(bool is_reserved) {
     if (!part_reach(part, part_end(part, next_unit + TSL_LEAST_GROWTH_UNITS))) return false;
   }
   for (enum part part = HEAPS; part <= EPOCHS; part++) {
-    if (!part_add(part, parts[part].start + 1)) return false;
+    if (!part_extend(part, parts[part].start + 1)) return false;
   }
   return true;
 }
 
-static void region_forget(void) {
+static void region_forget(void) TSL_REQUIRES(grow_lock) {
   for (enum part part = 0; part < PARTS; part++)
     tsl_stretch_retreat(&parts[part], parts[part].start);
   tsl_region = (struct tsl_region){0};
 }
 
-static bool region_plan(void) {
+static bool region_plan(void) TSL_REQUIRES(grow_lock) {
   for (unsigned attempt = 0;; attempt++) {
     size_t bytes = tsl_round_down((size_t)tsl_option(reserve), TSL_UNIT_BYTES);
     uintptr_t base = tsl_os_place(&bytes, attempt);
@@ -144,7 +146,7 @@ static bool region_plan(void) {
 
 static void *region_reserve(size_t *bytes) {
   void *base = NULL;
-  *bytes = at_most((size_t)tsl_option(reserve), tsl_os_reserve_limit_bytes());
+  *bytes = tsl_at_most((size_t)tsl_option(reserve), tsl_os_reserve_limit_bytes());
   for (; *bytes >> SMALLEST_RESERVE_LOG2 != 0 && base == NULL; *bytes /= 2) {
     *bytes = tsl_round_down(*bytes, TSL_UNIT_BYTES);
     base = tsl_os_reserve(*bytes, tsl_power_of_two_from(*bytes));
@@ -153,7 +155,8 @@ static void *region_reserve(size_t *bytes) {
   return base;
 }
 
-bool tsl_region_init(void) {
+// Needs no lock: no other thread knows of the region yet.
+bool tsl_region_init(void) TSL_NOT_ANALYSED {
   huge_everywhere = tsl_option(thp) == TSL_THP_ALWAYS;
   if (region_plan()) return true;
   size_t bytes;
@@ -170,9 +173,10 @@ bool tsl_region_init(void) {
   return true;
 }
 
-// All or nothing, the units first: what is refused is mostly they. Only they go around what lies in
-// their way.
-static enum tsl_os_mapped region_commit(size_t end) {
+// R3: extends the units and all arrays that follow them, or none. The units come first because the
+// system refuses them most often. Only units can go around what lies in their way; where it lies in
+// an array's way, that counts as a refusal.
+static enum tsl_os_mapped region_commit(size_t end) TSL_REQUIRES(grow_lock) {
   uintptr_t before[SEGMENTS + 1];
   enum tsl_os_mapped result = TSL_OS_MAPPED;
   for (enum part part = UNITS; part <= SEGMENTS; part++) before[part] = parts[part].end;
@@ -213,34 +217,38 @@ bool tsl_region_renew(tsl_unit first, size_t units) {
   if (!tsl_os_renew(start, units << TSL_UNIT_LOG2)) return false;
   tsl_os_name(start, units << TSL_UNIT_LOG2, region_name);
   for (size_t at = first, next; at < end; at = next) {
-    next = at_most(step_of(at) + TSL_GROWTH_UNITS, end);
+    next = tsl_at_most(step_of(at) + TSL_GROWTH_UNITS, end);
     region_advise(at, next, tsl_region_is_huge((tsl_unit)at));
   }
   return true;
 }
 
-// Whole huge pages, while the system gives them.
-static size_t growth_end(size_t wanted_units) {
+// Where the next step ends. The end is a multiple of TSL_LEAST_GROWTH_UNITS, unless the system
+// refused steps of that size.
+static size_t growth_end(size_t wanted_units) TSL_REQUIRES(grow_lock) {
   size_t open = next_unit - tsl_region.first_unit;
-  size_t spare = at_most(at_least(open / GROWTH_SHARE, TSL_LEAST_GROWTH_UNITS), spare_units);
-  size_t most = tsl_region.limit_units - next_unit, wanted = at_most(wanted_units, most);
-  size_t end = next_unit + at_least(wanted, spare);
-  end = tsl_round_up(end, at_most(spare_units, TSL_LEAST_GROWTH_UNITS));
-  return at_most(end, tsl_region.limit_units);
+  size_t spare =
+      tsl_at_most(tsl_at_least(open / GROWTH_SHARE, TSL_LEAST_GROWTH_UNITS), spare_units);
+  size_t most = tsl_region.limit_units - next_unit, wanted = tsl_at_most(wanted_units, most);
+  size_t end = next_unit + tsl_at_least(wanted, spare);
+  end = tsl_round_up(end, tsl_at_most(spare_units, TSL_LEAST_GROWTH_UNITS));
+  return tsl_at_most(end, tsl_region.limit_units);
 }
 
-// Lets the next attempt take less. False when this one took no more than was wanted.
-static bool growth_lower(size_t taken, size_t wanted) {
+// After a refusal: halves the reserve that a step opens beyond what is wanted. False when this
+// attempt opened no reserve.
+static bool growth_lower(size_t taken, size_t wanted) TSL_REQUIRES(grow_lock) {
   if (spare_units == 1 || taken <= wanted) return false;
   spare_units = wanted >= taken / 2 ? 1 : tsl_power_of_two_from(taken) / 4;
   return true;
 }
 
-// Something lies in [next_unit, end). It may be large: each further hole is as large as all before.
-static bool growth_skip(size_t end) {
+// Something else is mapped in [next_unit, end): these units become a hole. A hole doubles each time
+// it has to grow, so that a few attempts pass even a large mapping.
+static bool growth_skip(size_t end) TSL_REQUIRES(grow_lock) {
   struct hole *last = hole_count == 0 ? NULL : &holes[hole_count - 1];
   if (last != NULL && last->end == next_unit) {
-    end = at_most(end + (last->end - last->first), tsl_region.limit_units);
+    end = tsl_at_most(end + (last->end - last->first), tsl_region.limit_units);
     last->end = end;
   } else if (hole_count < MOST_HOLES) {
     holes[hole_count] = (struct hole){next_unit, end};
@@ -254,7 +262,7 @@ static bool growth_skip(size_t end) {
 }
 
 // The end of what the system gave, from next_unit on; 0 when it gave nothing.
-static size_t region_extend(size_t wanted) {
+static size_t region_extend(size_t wanted) TSL_REQUIRES(grow_lock) {
   while (next_unit < tsl_region.limit_units) {
     size_t end = growth_end(wanted);
     enum tsl_os_mapped result = region_commit(end);
@@ -265,7 +273,7 @@ static size_t region_extend(size_t wanted) {
   return 0;
 }
 
-static size_t units_in_holes(void) {
+static size_t units_in_holes(void) TSL_REQUIRES(grow_lock) {
   size_t units = 0;
   for (size_t i = 0; i < hole_count; i++) units += holes[i].end - holes[i].first;
   return units;
@@ -281,15 +289,26 @@ static void region_open(size_t first, size_t end) {
   }
 }
 
-// A large want is committed in one call, so that the system can refuse what it does not have.
-static bool region_grow_locked(size_t wanted_units, size_t block_units) {
+// R1 to R3, under the lock.
+static bool region_valid(void) TSL_REQUIRES(grow_lock) {
+  if (tsl_region.base % tsl_region.span_bytes != 0) return false;
+  if (next_unit > tsl_region.limit_units || tsl_region.units != next_unit) return false;
+  for (enum part part = UNITS; part <= SEGMENTS; part++)
+    if (parts[part].end < part_end(part, next_unit)) return false;
+  return hole_count <= MOST_HOLES && tsl_region.hole_units == units_in_holes();
+}
+
+// A large want is mapped in one call, so that the system can refuse it as a whole.
+// R4: memory, then `units`, then the segments.
+static bool region_grow_locked(size_t wanted_units, size_t block_units) TSL_REQUIRES(grow_lock) {
   size_t end = region_extend(wanted_units), first = next_unit;
   if (end == 0) return false;
   if (block_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO) region_make_huge(first, end);
-  spare_units = at_most(spare_units * 2, TSL_GROWTH_UNITS);
+  spare_units = tsl_at_most(spare_units * 2, TSL_GROWTH_UNITS);
   next_unit = end;
   tsl_store_relaxed(&tsl_region.hole_units, units_in_holes());
   tsl_store_release(&tsl_region.units, end);  // pairs: region-grow
+  tsl_invariant(region_valid());
   region_open(first, end);
   return true;
 }
@@ -305,20 +324,20 @@ bool tsl_region_grow(size_t wanted_units) {
   return tsl_region_grow_for(wanted_units, wanted_units);
 }
 
-static uint32_t region_add_heap_locked(void) {
+static uint32_t region_add_heap_locked(void) TSL_REQUIRES(grow_lock) {
   uint32_t number = tsl_region.last_heap + 1;
   if (number >= tsl_region.limit_heaps) return 0;
   uintptr_t end = tsl_region.heaps + (number + (uintptr_t)1) * TSL_HEAP_BYTES;
   uintptr_t store_end = tsl_region.stores + (number + (uintptr_t)1) * TSL_STORE_BYTES;
-  if (!part_add(HEAPS, end) || !part_add(STORES, store_end)) return 0;
+  if (!part_extend(HEAPS, end) || !part_extend(STORES, store_end)) return 0;
   tsl_store_relaxed(&tsl_region.last_heap, number);
   return number;
 }
 
-static uint32_t region_add_epoch_locked(void) {
+static uint32_t region_add_epoch_locked(void) TSL_REQUIRES(grow_lock) {
   uint32_t slot = tsl_region.last_epoch + 1;
   if (slot >= tsl_region.limit_epochs) return 0;
-  if (!part_add(EPOCHS, tsl_region.epochs + (slot + (uintptr_t)1) * TSL_EPOCH_BYTES)) return 0;
+  if (!part_extend(EPOCHS, tsl_region.epochs + (slot + (uintptr_t)1) * TSL_EPOCH_BYTES)) return 0;
   tsl_store_relaxed(&tsl_region.last_epoch, slot);
   return slot;
 }
@@ -369,9 +388,9 @@ void tsl_region_each_run(void (*visit)(uintptr_t start, size_t bytes, void *cont
   visit_units(first, end, visit, context);
 }
 
-// Each number moves on after what it counts is there; units that were counted and not opened yet
-// are nobody's for ever. What a step under way has mapped for units may be somebody else's memory:
-// the next step goes around it.
-void tsl_region_after_fork(void) {
+// Each number is stored after what it counts is mapped. Units that were counted but not yet opened
+// in their segment are lost. Whether the step under way had mapped units, or something else lies
+// there, cannot be told: the next step goes around it as a hole.
+void tsl_region_after_fork(void) TSL_NOT_ANALYSED {
   if (tsl_lock_take_over(&grow_lock)) parts[UNITS].begun = parts[UNITS].end;
 }

@@ -1,5 +1,5 @@
-// growth: how the region comes into use: it finds a place, and each of its parts grows there as it
-// is needed. R1 to R4 (region.h) are kept here, under one lock.
+// growth: finds an address for the region, and maps more of each of its parts as it comes into use.
+// Keeps R1 to R4 (region.h) under one lock.
 #pragma once
 
 #include <stdbool.h>
@@ -9,34 +9,36 @@
 #include "base/compiler.h"
 #include "memory/region.h"
 
-// Finds a place for the region, and memory for the beginnings of its arrays. False when the system
-// has none; may then be tried again.
+// Finds an address for the region, and maps the beginnings of its arrays. False when the system
+// refuses; the call may be repeated.
 TSL_HIDDEN bool tsl_region_init(void);
 
-// Opens units at the region's end for somebody who wants so many, and some more (a quarter of what
-// is open, from TSL_LEAST_GROWTH_UNITS to TSL_GROWTH_UNITS) while the system gives them: large
-// wants get huge pages where option `thp` allows. False when there is no more, or the system
+// Opens units at the region's end: `wanted_units`, or a quarter of what is open where that is more
+// (from TSL_LEAST_GROWTH_UNITS to TSL_GROWTH_UNITS, less after the system refused). A want of 4 MiB
+// or more gets huge pages where option `thp` allows. False when the region is full, or the system
 // refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(size_t wanted_units);
 
 // Whether the unit may be part of a huge page.
 TSL_HIDDEN bool tsl_region_is_huge(tsl_unit unit);
 
-// The same as tsl_region_grow for a smaller block, which wants so many units for its alignment.
+// The same where a block of `block_units` wants more units than that for its alignment: whether it
+// gets huge pages depends on `block_units`.
 TSL_HIDDEN bool tsl_region_grow_for(size_t wanted_units, size_t block_units);
 
-// Makes open units zero and one mapping with their neighbours again, after pages were moved to them
-// (tsl_os_renew). False when the system refuses; then they must never be used again. Any thread.
+// Maps open units anew (tsl_os_renew), after pages were moved to them: they read as zero, and are
+// one mapping with their neighbours again. False when the system refuses; then they must never be
+// used again. Any thread.
 TSL_HIDDEN bool tsl_region_renew(tsl_unit first, size_t units);
 
-// A place for one more heap, readable, writable and zero: its number. 0 when there is no more, or
-// the system refuses. Any thread.
+// Maps memory for one more heap and its store, which reads as zero. Returns the heap's number; 0
+// when the region has no more, or the system refuses. Any thread.
 TSL_HIDDEN uint32_t tsl_region_add_heap(void);
 
-// The same for an epoch's record.
+// The same for an epoch's record. Returns its slot.
 TSL_HIDDEN uint32_t tsl_region_add_epoch(void);
 
-// Calls `visit` for each stretch of the allocator's own records that has memory.
+// Calls `visit` for each mapped stretch of the allocator's own records.
 TSL_HIDDEN void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
                                      void *context);
 
@@ -44,5 +46,5 @@ TSL_HIDDEN void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes
 TSL_HIDDEN void tsl_region_each_run(void (*visit)(uintptr_t start, size_t bytes, void *context),
                                     void *context);
 
-// In the child of a fork: takes over what a thread held that the child does not have.
+// In the child of a fork: takes over the lock if a lost thread held it, and mends what it guards.
 TSL_HIDDEN void tsl_region_after_fork(void);

@@ -54,11 +54,12 @@ static bool guard_open(struct tsl_span *span, size_t unit) {
   return !TSL_SECURE || span->guard == 0 || guard_set(span, unit, span->guard, false);
 }
 
-// Where pages were moved to, the place is made one with its neighbours before others have it. What
-// the system refuses to make so is never used again.
+// Gives units back; where pages were moved there, as one mapping with their neighbours. What the
+// system refuses to map anew is never used again.
 static void span_give(uint32_t span_pieces, size_t first, size_t units) {
-  if (span_pieces == 0 || tsl_region_renew((tsl_unit)first, units))
-    tsl_units_give((tsl_unit)first, units);
+  if (span_pieces != 0 && !tsl_region_renew((tsl_unit)first, units)) return;
+  tsl_units_give((tsl_unit)first, units);
+  tsl_purge_for_limit(units);
 }
 
 // What is free is zero in the secure build.
@@ -83,6 +84,7 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
   if (TSL_SECURE) tsl_detention_retry();
   tsl_unit first = tsl_units_take(units + GUARD_UNITS, alignment_units, clean);
   if (first == 0) return NULL;
+  tsl_purge_for_limit(units);
   struct tsl_span *span = tsl_span_at(first);
   span->units = (uint32_t)(units + GUARD_UNITS);
   span->bytes = units << TSL_UNIT_LOG2;
@@ -98,7 +100,7 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
 
 size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block))->bytes; }
 
-// From here on the units may be anybody's as soon as they are given away.
+// Takes the block out of the map and the counts. After this its units may be given away.
 static void large_forget(size_t unit) {
   const struct tsl_span *span = tsl_span_at(unit);
   tsl_store_relaxed(tsl_map_entry(unit), 0);
@@ -106,7 +108,7 @@ static void large_forget(size_t unit) {
   tsl_sub_relaxed(&pieces, span->pieces);
 }
 
-// A block whose contents nobody can have seen, or that lie elsewhere now.
+// Ends a block without detention: its contents have moved to another block.
 static void large_end(void *block) {
   size_t unit = tsl_unit_of(block);
   large_forget(unit);
@@ -125,8 +127,8 @@ void tsl_large_free(void *block) {
   tsl_purge_tick();
 }
 
-// The units behind the block that become its own, or go back, with the room behind it. The block
-// never names units that are not its own: a fork may come between any two stores.
+// Takes the units behind the block, or gives back those beyond `wanted`. At no moment does `units`
+// count units that are not the block's: a fork may come between any two stores.
 static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
   size_t before = span->units;
   bool clean;
@@ -134,13 +136,14 @@ static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
     return false;
   tsl_store_relaxed(&span->units, (uint32_t)wanted);
   tsl_compiler_fence();  // pairs: span-units
+  if (wanted > before) tsl_purge_for_limit(wanted - before);
   if (wanted >= before) return true;
   units_wipe(unit + wanted - GUARD_UNITS, before - wanted);
   span_give(span->pieces, unit + wanted, before - wanted);
   return true;
 }
 
-// The block's guard is open.
+// Resizes the block in place; its guard page has been opened.
 static bool span_resize(struct tsl_span *span, size_t unit, size_t bytes) {
   size_t wanted = units_for(bytes) + GUARD_UNITS;
   size_t before = span->bytes, after = (wanted - GUARD_UNITS) << TSL_UNIT_LOG2;
@@ -162,7 +165,8 @@ bool tsl_large_resize(void *block, size_t bytes) {
   return resized;
 }
 
-// What lies behind the block's bytes has no memory while it is room.
+// Allocates a block with units behind its bytes into which it can grow. The pages of these units
+// have no memory until then.
 static void *alloc_with_room(size_t bytes, uint32_t entry) {
   size_t wanted = units_for(bytes) << TSL_UNIT_LOG2;
   size_t room = wanted >> ROOM_SHARE_LOG2 & ~(TSL_UNIT_BYTES - 1);
@@ -183,7 +187,8 @@ static bool may_move_pages(const struct tsl_span *span) {
          tsl_load_relaxed(&pieces) < MOST_PIECES;
 }
 
-// The new place has pieces even when the system refused: it may be a new mapping nevertheless.
+// Counts the new place as moved even when the system refused: it may be a mapping of its own
+// nevertheless.
 static enum tsl_os_moved pages_move(const struct tsl_span *from, struct tsl_span *to, void *block,
                                     void *moved) {
   if (!tsl_os_purge(moved, from->bytes)) return TSL_OS_NOT_MOVED;

@@ -8,15 +8,15 @@
 
 #include "memory/region.h"
 
-// A block of at least `bytes`, aligned to `alignment` (a power of two; unit alignment costs
-// nothing). `entry` goes into the map. NULL when memory is out. `*clean` tells whether it reads as
-// zero.
+// Allocates a block of at least `bytes`, aligned to `alignment` (a power of two; up to 64 KiB it
+// costs nothing). Writes `entry` to the map. NULL when memory is out. `*clean`: the block reads as
+// zero. Any thread.
 TSL_HIDDEN void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean);
 
 // Usable bytes of a large block.
 TSL_HIDDEN size_t tsl_large_bytes(const void *block);
 
-// Who still uses the block afterwards is stopped, where that costs little (detention.h).
+// Frees the block. While its place is detained (detention.h), a use of it faults. Any thread.
 TSL_HIDDEN void tsl_large_free(void *block);
 
 // Grows or shrinks without moving. False, and nothing changed, when there is no room.

@@ -8,15 +8,15 @@
 #include "os/os.h"
 #include "tslab.h"
 
-enum { CHUNK_BYTES = 4096, NAME_BYTES = 48, RETRY_MS = 1000 };
+enum { CHUNK_BYTES = 4096, MIRROR_NAME_BYTES = 48, RETRY_MS = 1000 };
 
 enum mirror_state { NOT_TRIED, OPEN, REFUSED };
 
-static struct tsl_lock lock;
-static uint32_t state;                     // [lock:mirror, read by any] enum mirror_state
-static struct tslab_stats_header *header;  // [lock:mirror] the file's first bytes
-static size_t mapped_bytes;                // [lock:mirror]
-static char name[NAME_BYTES];              // [lock:mirror]
+static struct tsl_lock mirror_lock = {.rank = TSL_RANK_MIRROR};
+static uint32_t mirror_state;              // [lock:mirror, read by any] enum mirror_state
+static struct tslab_stats_header *header;  // [lock:mirror, read by any] the file's first bytes
+static size_t mapped_bytes TSL_GUARDED_BY(mirror_lock);           // [lock:mirror]
+static char name[MIRROR_NAME_BYTES] TSL_GUARDED_BY(mirror_lock);  // [lock:mirror]
 
 struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
 struct tsl_counts tsl_counts TSL_ON_LINE;
@@ -53,7 +53,7 @@ static size_t file_bytes(const struct tsl_mirror_layout *layout) {
   return bytes;
 }
 
-static void write_tables(const struct tsl_mirror_layout *layout) {
+static void write_tables(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mirror_lock) {
   size_t at = head_bytes(layout);
   for (unsigned i = 0; i < layout->table_count; i++) {
     *file_table(i) = layout->tables[i];
@@ -76,7 +76,7 @@ static uint64_t layout_hash(const struct tsl_mirror_layout *layout) {
 }
 
 // The magic comes last: a file without it is not ready.
-static void write_head(const struct tsl_mirror_layout *layout) {
+static void write_head(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mirror_lock) {
   uint64_t now_ms = tsl_os_now_ms();
   *header = (struct tslab_stats_header){
       .abi = TSLAB_STATS_ABI,
@@ -102,22 +102,23 @@ static void write_head(const struct tsl_mirror_layout *layout) {
   tsl_store_release((uint64_t *)(void *)header->magic, magic);  // pairs: mirror
 }
 
-static void forget(void) {
+static void tables_forget(void) TSL_REQUIRES(mirror_lock) {
   for (unsigned i = 0; i < TSL_MIRROR_TABLES; i++)
     tsl_store_relaxed(&tsl_mirror_tables[i].ready, 0);
 }
 
-// What a fork's child has in place of its parent's file goes (tsl_mirror_after_fork).
-static void leave(void) {
-  forget();
+// Unmaps the private memory that the child of a fork has in place of its parent's file
+// (tsl_mirror_after_fork).
+static void mirror_leave(void) TSL_REQUIRES(mirror_lock) {
+  tables_forget();
   tsl_os_unreserve(header, mapped_bytes);
   header = NULL;
 }
 
-static bool open_locked(const struct tsl_mirror_layout *layout) {
+static bool open_locked(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mirror_lock) {
   uint64_t start = tsl_os_process_start();
-  if (start == 0) return false;  // it could not be told from another process's
-  if (header != NULL) leave();
+  if (start == 0) return false;  // a later process with this pid would have the same file name
+  if (header != NULL) mirror_leave();
   tsl_format(name, sizeof name, "tslab.%u.%zu", tsl_os_process(), (size_t)start);
   mapped_bytes = file_bytes(layout);
   header = tsl_os_share(name, mapped_bytes);
@@ -133,14 +134,15 @@ static bool open_locked(const struct tsl_mirror_layout *layout) {
 }
 
 bool tsl_mirror_open(const struct tsl_mirror_layout *layout) {
-  tsl_lock_acquire(&lock);
-  if (state == NOT_TRIED) tsl_store_relaxed(&state, open_locked(layout) ? OPEN : REFUSED);
-  bool is_open = state == OPEN;
-  tsl_lock_release(&lock);
+  tsl_lock_acquire(&mirror_lock);
+  if (mirror_state == NOT_TRIED)
+    tsl_store_relaxed(&mirror_state, open_locked(layout) ? OPEN : REFUSED);
+  bool is_open = mirror_state == OPEN;
+  tsl_lock_release(&mirror_lock);
   return is_open;
 }
 
-bool tsl_mirror_is_open(void) { return tsl_load_relaxed(&state) == OPEN; }
+bool tsl_mirror_is_open(void) { return tsl_load_relaxed(&mirror_state) == OPEN; }
 
 // A table grows to twice its size, so that many rows take few calls.
 static size_t extended_bytes(const struct tsl_mirror_table *table, uint32_t row) {
@@ -151,12 +153,13 @@ static size_t extended_bytes(const struct tsl_mirror_table *table, uint32_t row)
   return end < most ? end : most;
 }
 
-static void set_full(unsigned number, bool is_full) {
+static void set_full(unsigned number, bool is_full) TSL_REQUIRES(mirror_lock) {
   tsl_mirror_tables[number].retry_ms = is_full ? tsl_os_now_ms() + RETRY_MS : 0;
   tsl_store_relaxed(&file_table(number)->is_full, is_full);
 }
 
-static bool extend_locked(unsigned number, uint32_t row) {
+// M2: the table has the rows when they have memory.
+static bool extend_locked(unsigned number, uint32_t row) TSL_REQUIRES(mirror_lock) {
   struct tsl_mirror_table *table = &tsl_mirror_tables[number];
   if (row < table->ready) return true;
   if (row >= table->most_rows) return false;
@@ -171,33 +174,33 @@ static bool extend_locked(unsigned number, uint32_t row) {
   return true;
 }
 
-// Nobody waits: who finds the lock taken writes this row another time.
+// Never waits: a thread that finds the lock taken writes its row at its next report.
 bool tsl_mirror_extend(unsigned number, uint32_t row) {
-  if (!tsl_mirror_is_open() || !tsl_lock_try(&lock)) return false;
-  bool done = state == OPEN && extend_locked(number, row);
-  tsl_lock_release(&lock);
+  if (!tsl_mirror_is_open() || !tsl_lock_try(&mirror_lock)) return false;
+  bool done = mirror_state == OPEN && extend_locked(number, row);
+  tsl_lock_release(&mirror_lock);
   return done;
 }
 
-// All threads share the line.
+// Writes at most once a millisecond: all threads share the cache line.
 void tsl_mirror_beat(uint64_t now_ms) {
   if (!tsl_mirror_is_open() || tsl_load_relaxed(&header->told_ms) == now_ms) return;
   tsl_store_relaxed(&header->told_ms, now_ms);
 }
 
 void tsl_mirror_close(void) {
-  tsl_lock_acquire(&lock);
-  if (state == OPEN && header->pid == tsl_os_process()) tsl_os_unshare(name);
-  tsl_store_relaxed(&state, REFUSED);
-  forget();
-  tsl_lock_release(&lock);
+  tsl_lock_acquire(&mirror_lock);
+  if (mirror_state == OPEN && header->pid == tsl_os_process()) tsl_os_unshare(name);
+  tsl_store_relaxed(&mirror_state, REFUSED);
+  tables_forget();
+  tsl_lock_release(&mirror_lock);
 }
 
-// A signal handler that forks may have interrupted who writes a row: the rows stay where they are
+// A signal handler's fork may have interrupted a write to a row: the rows keep their addresses
 // until the child makes a file of its own.
-void tsl_mirror_after_fork(void) {
-  tsl_lock_take_over(&lock);
+void tsl_mirror_after_fork(void) TSL_NOT_ANALYSED {
+  tsl_lock_take_over(&mirror_lock);
   if (header != NULL) tsl_os_share_no_more(header, mapped_bytes);
-  tsl_store_relaxed(&state, NOT_TRIED);
-  forget();
+  tsl_store_relaxed(&mirror_state, NOT_TRIED);
+  tables_forget();
 }

@@ -1,7 +1,8 @@
-// mirror: the statistics file (tslab_stats.h), which other processes map. Here is how it is made
-// and where its rows lie; who knows something writes it there, and nobody in the process reads it.
+// mirror: the statistics file (tslab_stats.h), which other processes map: how it is made, and where
+// its rows lie. The threads that change a figure copy it to its row (tell/).
 //
-//  M1  what the allocator decides by lies elsewhere: whatever the mirror says, nothing breaks
+//  M1  the allocator keeps its own state elsewhere: whatever another process writes to the file,
+//      nothing breaks
 //  M2  a row that was handed out has memory behind it: a full file system costs rows, not the
 //      program's life
 //  M3  a row has one writer at a time, but for fields marked [remote], which anyone adds to
@@ -31,12 +32,12 @@ struct tsl_mirror_table {
   uint32_t row_bytes;  // [lock:mirror, read by any]
   uint32_t ready;      // [lock:mirror, read by any] 0 while there is no file
   uint32_t most_rows;  // [lock:mirror]
-  uint64_t retry_ms;   // [lock:mirror] 0, or the system refused rows and is not asked before
+  uint64_t retry_ms;   // [lock:mirror] refused rows are asked for again then; 0: none were
 };
 
 TSL_HIDDEN extern struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
 
-// Totals of rare events, there before the file is. Anyone adds.
+// Totals of rare events, counted from the process's start, with or without a file. Any thread adds.
 struct tsl_counts {
   uint64_t purges;             // [remote]
   uint64_t purged_bytes;       // [remote]
@@ -68,11 +69,11 @@ TSL_ALWAYS_INLINE void *tsl_mirror_row(unsigned number, uint32_t row, size_t row
   return (void *)(table->rows + row * row_bytes);
 }
 
-// Says in the file that the process was here.
+// Writes the time of the last report, by which readers see that the process is alive. Any thread.
 TSL_HIDDEN void tsl_mirror_beat(uint64_t now_ms);
 
-// The file goes; what is written later is seen by nobody.
+// Deletes the file; what is written to its rows later is seen by nobody.
 TSL_HIDDEN void tsl_mirror_close(void);
 
-// A child has no file of its own yet, and must not write to its parent's.
+// In the child of a fork: takes the parent's file away from its rows. The child has no file yet.
 TSL_HIDDEN void tsl_mirror_after_fork(void);

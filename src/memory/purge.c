@@ -8,51 +8,55 @@
 #include "base/options.h"
 #include "base/probe.h"
 #include "memory/detention.h"
+#include "memory/limit.h"
 #include "memory/mirror.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
 #include "os/os.h"
 
-// 1 MiB a millisecond at most; a late step makes up for a few.
+// A step gives back at most 1 MiB for each millisecond since the last step, of which MOST_LATE_MS
+// count.
 enum {
-  STEP_UNITS = 16,
-  STEP_MS = 1,
+  PURGE_STEP_UNITS = 16,
+  PURGE_STEP_MS = 1,
   MOST_LATE_MS = 4,
   MOST_RUNS = 16,
   DRAIN_UNITS = 512,
-  LEAST_UNITS = 64
+  LEAST_UNITS = 64,
+  LIMIT_UNITS = 64,
+  REFUSED_REST_MS = 100
 };
 
-static uint64_t step_due_ms;  // [remote] whoever moves it on does the step
-static uint64_t
-    window_end_ms;  // [due] written by the thread that does the step; so are the next three
+static ptrdiff_t loose_total;  // [remote] bytes in slabs of all homes, that no helper has looked at
+static uint64_t purge_due_ms;  // [remote] the thread that moves it on does the step
+// [due] Of the thread that does the step: these three.
+static uint64_t window_end_ms;
 static size_t cached_surplus;  // units in the unit cache that the last window did not need
-static size_t dirty_surplus;   // units that go back, once they are all in the segments
-static size_t cursor;
-static size_t keep_units;    // [remote] free units that surplus leaves alone
-static uint32_t has_helper;  // [helper]
-static uint32_t wanted_now;  // [remote] the helper is to purge
-
-static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
+static size_t dirty_surplus;   // units that still go back because of the last window
+static size_t cursor;          // [remote] a hint: the segment that was purged last
+static size_t keep_units;      // [remote] free units that windows leave alone
+static uint64_t refused_ms;    // [remote] the system refused to take pages back for the soft limit
+static uint32_t has_helper;    // [helper, read by any]
+static uint32_t wanted_now;    // [remote] the helper is to purge
 
 // The units that a step now may purge, 0 when none is due. Only one thread at a time gets more.
-static size_t step_claim(uint64_t now) {
-  uint64_t due = tsl_load_relaxed(&step_due_ms);
-  if (now < due || !tsl_cas_relaxed(&step_due_ms, &due, now + STEP_MS)) return 0;
-  uint64_t passed_ms = now - due + STEP_MS;
-  return STEP_UNITS * (size_t)(passed_ms < MOST_LATE_MS ? passed_ms : MOST_LATE_MS);
+static size_t purge_claim(uint64_t now) {
+  uint64_t due = tsl_load_relaxed(&purge_due_ms);
+  if (now < due || !tsl_cas_relaxed(&purge_due_ms, &due, now + PURGE_STEP_MS)) return 0;
+  uint64_t passed_ms = now - due + PURGE_STEP_MS;
+  return PURGE_STEP_UNITS * (size_t)(passed_ms < MOST_LATE_MS ? passed_ms : MOST_LATE_MS);
 }
 
-// Half of what a window did not need, and at least 4 MiB of it: what a program needs now and then
-// does not go back as a whole in each pause.
+// The part of an unneeded amount that goes back: half, and at least 4 MiB. Memory that a program
+// needs now and then does not all go back in each pause.
 static size_t part_of(size_t units) {
-  return units > 2 * LEAST_UNITS ? units / 2 : at_most(units, LEAST_UNITS);
+  return units > 2 * LEAST_UNITS ? units / 2 : tsl_at_most(units, LEAST_UNITS);
 }
 
 static void window_turn(uint64_t now) {
   if (now < tsl_load_relaxed(&window_end_ms)) return;
-  tsl_store_relaxed(&window_end_ms, now + (uint64_t)tsl_option(purge_delay_ms));
+  tsl_store_relaxed(&window_end_ms, now + tsl_limit_delay_ms());
   size_t keep = tsl_load_relaxed(&keep_units), cached = tsl_unit_cache_low();
   size_t left = keep > cached ? keep - cached : 0, dirty = tsl_units_dirty_low();
   size_t surplus = cached > keep ? cached - keep : 0;
@@ -65,12 +69,18 @@ void tsl_purge_keep(size_t bytes) {
   while (kept < units && !tsl_cas_relaxed(&keep_units, &kept, units)) continue;
 }
 
+// Up to so many units of the unit cache, DRAIN_UNITS at most. Returns how many.
+static size_t cache_drain(size_t units) {
+  size_t drained = tsl_unit_cache_drain(tsl_at_most(units, DRAIN_UNITS));
+  tsl_units_dirty_before(drained);
+  return drained;
+}
+
 // Moves surplus from the unit cache to the segments, where neighbours meet and go back in one call.
 // False when there is none.
 static bool step_drain(void) {
   size_t surplus = tsl_load_relaxed(&cached_surplus);
-  size_t drained = tsl_unit_cache_drain(at_most(surplus, DRAIN_UNITS));
-  tsl_units_dirty_before(drained);
+  size_t drained = cache_drain(surplus);
   tsl_store_relaxed(&cached_surplus, drained == 0 ? 0 : surplus - drained);
   return drained != 0;
 }
@@ -79,31 +89,74 @@ static bool surplus_left(void) {
   return (tsl_load_relaxed(&dirty_surplus) | tsl_load_relaxed(&cached_surplus)) != 0;
 }
 
-bool tsl_purge_waits(void) {
-  return tsl_units_dirty() + tsl_unit_cache_units() > tsl_load_relaxed(&keep_units);
+size_t tsl_purge_idle_bytes(void) {
+  size_t idle = tsl_units_dirty() + tsl_unit_cache_units(), keep = tsl_load_relaxed(&keep_units);
+  return idle > keep ? (idle - keep) << TSL_UNIT_LOG2 : 0;
 }
 
-static void step_purge(size_t most) {
-  size_t surplus = tsl_load_relaxed(&dirty_surplus);
-  size_t from = tsl_load_relaxed(&cursor), left = at_most(surplus, most), purged = 1;
+void tsl_purge_loosen(size_t before, size_t after) {
+  if (before != after) tsl_add_relaxed(&loose_total, (ptrdiff_t)(after - before));
+}
+
+void tsl_purge_forget_loose(void) { tsl_store_relaxed(&loose_total, 0); }
+
+// Below zero while a thread is about to add what the helper has taken already.
+size_t tsl_purge_returnable_bytes(void) {
+  ptrdiff_t loose = tsl_load_relaxed(&loose_total);
+  return tsl_purge_idle_bytes() + (loose < 0 ? 0 : (size_t)loose);
+}
+
+bool tsl_purge_waits(void) { return tsl_purge_idle_bytes() != 0; }
+
+// Purges up to MOST_RUNS runs. Returns what is left of `most` units; `*none`: because there are no
+// more, or the system refused.
+static size_t runs_purge(size_t most, bool *none) {
+  size_t from = tsl_load_relaxed(&cursor), left = most, purged = 1;
   for (unsigned runs = 0; runs < MOST_RUNS && left != 0 && purged != 0; runs++) {
     purged = tsl_units_purge(&from, left);
     left -= purged;
-    surplus = purged == 0 ? 0 : surplus - purged;
   }
   tsl_store_relaxed(&cursor, from);
-  tsl_store_relaxed(&dirty_surplus, surplus);
+  *none = purged == 0;
+  return left;
 }
 
-bool tsl_purge_tick(void) {
+static void step_purge(size_t most) {
+  bool none;
+  size_t surplus = tsl_load_relaxed(&dirty_surplus), wanted = tsl_at_most(surplus, most);
+  size_t left = runs_purge(wanted, &none);
+  tsl_store_relaxed(&dirty_surplus, none ? 0 : surplus - (wanted - left));
+}
+
+// False when the system refused and nothing went back. That nothing was found is no refusal: other
+// threads may have the runs, or the segments' locks.
+static bool excess_purge(size_t excess) {
+  bool none;
+  uint64_t refused = tsl_load_relaxed(&tsl_counts.purges_refused);
+  return runs_purge(excess, &none) < excess ||
+         tsl_load_relaxed(&tsl_counts.purges_refused) == refused;
+}
+
+// After memory was taken, whether or not any goes back: the limit refuses nothing.
+void tsl_purge_for_limit(size_t units) {
+  size_t excess = tsl_at_most(tsl_limit_excess(), units + LIMIT_UNITS);
+  if (tsl_likely(excess == 0)) return;
+  if (tsl_os_now_ms() < tsl_load_relaxed(&refused_ms) + REFUSED_REST_MS) return;
+  cache_drain(excess);
+  if (!excess_purge(excess)) tsl_store_relaxed(&refused_ms, tsl_os_now_ms());
+}
+
+bool tsl_purge_step(void) {
   uint64_t now = tsl_os_now_ms();
-  size_t most = step_claim(now);
+  size_t most = purge_claim(now);
   if (most != 0) {
     window_turn(now);
     if (!step_drain()) step_purge(most);
   }
   return surplus_left();
 }
+
+bool tsl_purge_tick(void) { return !tsl_purge_has_helper() && tsl_purge_step(); }
 
 size_t tsl_purge_all(size_t keep_bytes) {
   size_t keep = keep_bytes >> TSL_UNIT_LOG2, purged = 0, from = 0;
@@ -142,7 +195,7 @@ unsigned tsl_purge_dead(uintptr_t start, size_t bytes,
 }
 
 void tsl_purge_now(void) {
-  if (tsl_load_relaxed(&has_helper) == 0) {
+  if (!tsl_purge_has_helper()) {
     tsl_purge_all(0);
   } else if (tsl_exchange_acq_rel(&wanted_now, 1) == 0) {  // pairs: purge-now
     tsl_os_wake(&wanted_now);
@@ -156,4 +209,25 @@ void tsl_purge_help(uint64_t ms) {
   tsl_purge_all(0);
 }
 
-void tsl_purge_set_helper(bool runs) { tsl_store_relaxed(&has_helper, runs); }
+bool tsl_purge_has_helper(void) {
+  return tsl_load_acquire(&has_helper) != 0;  // pairs: helper-lives
+}
+void tsl_purge_set_helper(bool lives) {
+  tsl_store_release(&has_helper, lives);  // pairs: helper-lives
+}
+
+size_t tsl_purge_much_bytes(void) {
+  return tsl_limit_is_near() ? TSL_PURGE_NEAR_BYTES : TSL_PURGE_MUCH_BYTES;
+}
+
+static void nobody(size_t more_bytes TSL_UNUSED) {}
+
+void (*tsl_purge_helper_missing)(size_t more_bytes) = nobody;
+
+void tsl_purge_call_helper(size_t more_bytes) {
+  uint64_t wanted = tsl_option(helper);
+  if (wanted == TSL_HELPER_NEVER || tsl_purge_has_helper()) return;
+  if (wanted == TSL_HELPER_ALWAYS ||
+      tsl_purge_returnable_bytes() + more_bytes >= tsl_purge_much_bytes())
+    tsl_purge_helper_missing(more_bytes);
+}

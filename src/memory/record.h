@@ -12,7 +12,7 @@ enum { TSL_RECORD_BYTES = 19 * TSL_CACHE_LINE, TSL_RECORD_SLAB_BYTES = 18 * TSL_
 
 struct tsl_span {
   uint32_t cache_next;  // [remote] link while the unit is in the unit cache
-  uint32_t units;       // [owner of the block] units of a large block
+  uint32_t units;       // [owner of the block] of a large block, with its guard and its room
   size_t bytes;         // [owner of the block] usable bytes of a large block
   uint32_t epoch;       // [owner of the block or slab] slot of its epoch
   tsl_unit next;        // [owner of the list] neighbours on the list of a heap's slabs,

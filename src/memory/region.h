@@ -11,10 +11,11 @@
 //  R1  base is a multiple of span, a power of two: two addresses inside differ in bits below span
 //      only
 //  R2  the map can be read below `units`; an entry is zero unless its unit belongs to a heap
-//  R3  what `units` counts has memory: its part of the map, the records, the units but those where
-//      something else was mapped when growth came there (a hole), which nobody ever takes
-//  R4  memory comes first, then `units`, then the segment: whoever is last to be seen, a unit that
-//      can be taken has memory, and none opens twice
+//  R3  the map, the records and the units below `units` have memory. The exception are holes: units
+//      where something else was mapped when growth came there. Nobody takes those
+//  R4  growth maps memory, then raises `units`, then marks the units free in their segment. So a
+//      unit that can be taken has memory, and after a fork between two of the steps no unit is
+//      opened twice
 #pragma once
 
 #include <stdbool.h>
@@ -29,7 +30,7 @@ enum {
   TSL_SEGMENT_UNITS = 2048,
   TSL_GROWTH_UNITS = 512,
   TSL_LEAST_GROWTH_UNITS = 8,
-  TSL_MOST_HEAPS = (1 << 24) - 2,  // the two numbers above have other meanings (heap.h)
+  TSL_MOST_HEAPS = (1 << 24) - 2,  // the next two numbers are no heap's (entry.h)
   TSL_MOST_EPOCHS = 1 << 24,
   TSL_HEAP_BYTES = 17 * TSL_CACHE_LINE,
   TSL_STORE_BYTES = (TSL_SECURE ? 102 : 94) * TSL_CACHE_LINE,
@@ -81,7 +82,7 @@ TSL_ALWAYS_INLINE uint8_t *tsl_granule_at(uintptr_t address) {
   return (uint8_t *)(tsl_region.granules + (address >> TSL_GRANULE_LOG2));
 }
 
-// The map entry of an address, 0 for any address that is not ours.
+// R2: the map entry of an address, 0 for any address that is not ours.
 TSL_ALWAYS_INLINE uint32_t tsl_map_lookup(const void *address) {
   size_t unit = tsl_unit_of(address);
   return unit < tsl_load_relaxed(&tsl_region.units) ? tsl_load_relaxed(tsl_map_entry(unit)) : 0;

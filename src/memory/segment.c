@@ -7,8 +7,11 @@
 #include "memory/record.h"
 #include "os/os.h"
 
-// The dirty units and the least of them since somebody asked. [remote], relaxed: they steer, they
-// do not decide.
+// Free units.
+static size_t free_units_total;  // [remote], relaxed
+
+// The number of dirty units, and its minimum since tsl_units_dirty_low was called last. [remote],
+// relaxed: the purge is steered by them, no invariant depends on them.
 static size_t dirty_units, dirty_low;
 
 enum { NEIGHBOURS = 8 };
@@ -18,6 +21,8 @@ static void dirty_remove(size_t units) {
   size_t left = tsl_sub_relaxed(&dirty_units, units) - units;
   if (left < tsl_load_relaxed(&dirty_low)) tsl_store_relaxed(&dirty_low, left);
 }
+
+size_t tsl_segments_free_units(void) { return tsl_load_relaxed(&free_units_total); }
 
 size_t tsl_units_dirty(void) { return tsl_load_relaxed(&dirty_units); }
 
@@ -56,22 +61,23 @@ static struct tsl_run run_next(const uint64_t *words, unsigned from) {
 }
 
 // One word's part of a run.
-struct part {
+struct run_part {
   unsigned word;
   uint64_t mask;
 };
 
 // Cuts the next word's part off `rest`; false when nothing is left.
-static bool run_cut(struct tsl_run *rest, struct part *part) {
+static bool run_cut(struct tsl_run *rest, struct run_part *part) {
   if (rest->count == 0) return false;
   unsigned offset = rest->first % 64, count = 64 - offset;
   if (count > rest->count) count = rest->count;
-  *part = (struct part){rest->first / 64, tsl_low_bits(count) << offset};
+  *part = (struct run_part){rest->first / 64, tsl_low_bits(count) << offset};
   *rest = (struct tsl_run){rest->first + count, rest->count - count};
   return true;
 }
 
-static unsigned segment_find_longest(const struct tsl_segment *segment) {
+static unsigned segment_find_longest(const struct tsl_segment *segment)
+    TSL_REQUIRES(segment->lock) {
   unsigned longest = 0;
   for (struct tsl_run run = run_next(segment->free, 0); run.count != 0;
        run = run_next(segment->free, run.first + run.count)) {
@@ -80,20 +86,24 @@ static unsigned segment_find_longest(const struct tsl_segment *segment) {
   return longest;
 }
 
-static void segment_set(struct tsl_segment *segment, unsigned longest, unsigned free_units) {
+// G2: every change of a segment ends here, under its lock (G1).
+static void segment_set(struct tsl_segment *segment, unsigned longest, unsigned free_units)
+    TSL_REQUIRES(segment->lock) {
+  tsl_add_relaxed(&free_units_total, (size_t)free_units - segment->free_units);
   tsl_store_relaxed(&segment->longest, (uint16_t)longest);
   tsl_store_relaxed(&segment->free_units, (uint16_t)free_units);
   tsl_invariant(tsl_segment_valid(segment));
 }
 
-// The next two write what a unit is in an order that never calls a dirty unit clean: a fork may
-// take their thread (segment_mend).
+// G3: the next two order their stores so that a dirty unit is never marked as clean: a fork may
+// take their thread in between (segment_mend).
 
 // Marks free units used; returns how many of them were dirty. `within` is the length of the free
 // run they lie in.
-static unsigned segment_use(struct tsl_segment *segment, struct tsl_run run, unsigned within) {
+static unsigned segment_use(struct tsl_segment *segment, struct tsl_run run, unsigned within)
+    TSL_REQUIRES(segment->lock) {
   unsigned dirty = 0, left = segment->free_units - run.count;
-  for (struct part part; run_cut(&run, &part);) {
+  for (struct run_part part; run_cut(&run, &part);) {
     tsl_assert((~segment->free[part.word] & part.mask) == 0);
     dirty += tsl_bit_count(segment->dirty[part.word] & part.mask);
     segment->free[part.word] &= ~part.mask;
@@ -105,9 +115,10 @@ static unsigned segment_use(struct tsl_segment *segment, struct tsl_run run, uns
   return dirty;
 }
 
-static void segment_free(struct tsl_segment *segment, struct tsl_run run, bool dirty) {
+static void segment_free(struct tsl_segment *segment, struct tsl_run run, bool dirty)
+    TSL_REQUIRES(segment->lock) {
   for (struct tsl_run rest = run; rest.count != 0;) {
-    struct part part = {0, 0};
+    struct run_part part = {0, 0};
     run_cut(&rest, &part);
     tsl_assert((segment->free[part.word] & part.mask) == 0);
     if (dirty) segment->dirty[part.word] |= part.mask;
@@ -130,7 +141,8 @@ void tsl_segment_open(size_t index, size_t first, size_t count) {
 // The smallest free run that holds `count` aligned units, and where in it they begin. One unit: the
 // first run, so that the low addresses fill up.
 static struct tsl_run segment_best_fit(const struct tsl_segment *segment, unsigned count,
-                                       unsigned alignment, unsigned *first) {
+                                       unsigned alignment, unsigned *first)
+    TSL_REQUIRES(segment->lock) {
   struct tsl_run best = {0, 0};
   for (struct tsl_run run = run_next(segment->free, 0); run.count != 0;
        run = run_next(segment->free, run.first + run.count)) {
@@ -227,8 +239,9 @@ struct tsl_run tsl_segment_take_dirty(size_t index, size_t most, struct tsl_run 
   return run;
 }
 
-// What `free` says is true; units on their way to it or from it are nobody's for ever.
-static void segment_mend(struct tsl_segment *segment) {
+// `free` decides. Units that the lost thread was taking or giving back, and that are not in `free`,
+// are lost.
+static void segment_mend(struct tsl_segment *segment) TSL_REQUIRES(segment->lock) {
   unsigned free_units = 0;
   for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) {
     segment->dirty[w] &= segment->free[w];  // pairs: segment-fork
@@ -237,14 +250,17 @@ static void segment_mend(struct tsl_segment *segment) {
   segment_set(segment, segment_find_longest(segment), free_units);
 }
 
-// The count of all dirty units changes after a segment's lock is released.
-void tsl_segments_after_fork(void) {
-  size_t dirty = 0;
+// The units are counted anew: threads change the count of dirty ones after they have released the
+// segment's lock, and a fork may come between the two stores of the other.
+void tsl_segments_after_fork(void) TSL_NOT_ANALYSED {
+  size_t dirty = 0, free = 0;
   for (size_t i = tsl_segments_first(); i < tsl_segments_end(); i++) {
     struct tsl_segment *segment = tsl_segment_at(i);
     if (tsl_lock_take_over(&segment->lock)) segment_mend(segment);
     for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) dirty += tsl_bit_count(segment->dirty[w]);
+    free += segment->free_units;
   }
+  tsl_store_relaxed(&free_units_total, free);
   tsl_store_relaxed(&dirty_units, dirty);
   tsl_store_relaxed(&dirty_low, dirty);
 }

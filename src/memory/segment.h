@@ -52,11 +52,11 @@ struct tsl_run {
   unsigned first, count;
 };
 
-// The next four find nothing, too, while another thread keeps the lock (G4).
+// The next four also find nothing while another thread holds the segment's lock (G4).
 
-// The smallest free run that holds `count` units at a multiple of `alignment` units, at most a
-// segment of both: its first unit, 0 when there is none. `*clean` tells whether all of it reads as
-// zero.
+// Takes `count` units at a multiple of `alignment` units from the smallest free run that holds
+// them; both are at most a segment. Returns the first unit, 0 when there is no such run. `*clean`:
+// all of them read as zero.
 TSL_HIDDEN tsl_unit tsl_segment_take(size_t index, size_t count, size_t alignment, bool *clean);
 
 // Takes the run when all of it is free. `*clean` becomes false when some of it was dirty.
@@ -72,19 +72,20 @@ struct tsl_ends {
 };
 TSL_HIDDEN struct tsl_ends tsl_segment_ends(size_t index);
 
-// Makes a run free that somebody took.
+// Gives a run back that was taken.
 TSL_HIDDEN void tsl_segment_give(size_t index, struct tsl_run run, bool dirty);
 
-// Free and dirty units everywhere; a moment's value.
+// Free units everywhere, and those of them that are dirty; a moment's value.
+TSL_HIDDEN size_t tsl_segments_free_units(void);
 TSL_HIDDEN size_t tsl_units_dirty(void);
 
 // The least tsl_units_dirty() since the last call of this.
 TSL_HIDDEN size_t tsl_units_dirty_low(void);
 
-// Raises the low-water mark by dirty units that were free elsewhere since that was asked last.
+// Raises that low-water mark by units that come from the unit cache: they were idle there, too.
 TSL_HIDDEN void tsl_units_dirty_before(size_t units);
 
-// In the child of a fork: takes over what a thread held that the child does not have.
+// In the child of a fork: takes over the locks that lost threads held, and mends what they guard.
 TSL_HIDDEN void tsl_segments_after_fork(void);
 
 TSL_HIDDEN bool tsl_segment_valid(const struct tsl_segment *segment);

@@ -2,10 +2,11 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/check.h"
 #include "base/options.h"
 
-// From here on a stretch has a name, and huge pages could become part of it: most arrays of most
-// programs stay below, and cost one system call.
+// A stretch of at least this size gets a name and advice on huge pages, which smaller ones cannot
+// have. Most arrays of most programs stay below it, and cost one system call.
 #define WORTH_A_NAME_BYTES ((size_t)1 << 21)
 
 struct tsl_stretch tsl_stretch_at(uintptr_t start, bool is_reserved) {
@@ -28,7 +29,8 @@ static void stretch_name(const struct tsl_stretch *stretch, size_t bytes_before)
   tsl_os_advise_huge((void *)stretch->start, bytes, tsl_option(thp) == TSL_THP_ALWAYS);
 }
 
-// T2: a step that was begun before is done again, to the same end. What lies there is its own.
+// T2: repeats a step that a fork interrupted, to the same end. Where the address is occupied, the
+// first attempt had mapped it.
 static enum tsl_os_mapped stretch_redo(struct tsl_stretch *stretch) {
   enum tsl_os_mapped result = stretch_step(stretch, stretch->begun);
   if (result == TSL_OS_REFUSED) return result;
@@ -54,11 +56,12 @@ enum tsl_os_mapped tsl_stretch_reach(struct tsl_stretch *stretch, uintptr_t end)
   if (stretch->begun > stretch->end) result = stretch_redo(stretch);
   if (result == TSL_OS_MAPPED && stretch->end < end) result = stretch_grow(stretch, end);
   stretch_name(stretch, before);
+  tsl_invariant(result != TSL_OS_MAPPED || (tsl_stretch_valid(stretch) && stretch->end >= end));
   return result;
 }
 
-// The order of the stores: at no instant does the stretch have what is not mapped. It keeps what
-// the system does not take back.
+// The order of the stores: at no instant does the stretch have what is not mapped (T1). It keeps
+// what the system does not take back.
 void tsl_stretch_retreat(struct tsl_stretch *stretch, uintptr_t end) {
   uintptr_t before = stretch->end;
   if (stretch->is_reserved || before <= end) return;

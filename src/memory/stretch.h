@@ -1,8 +1,8 @@
 // stretch: a part of the region that grows at its end: one of the arrays, or the units.
 //
-//  T1  [start, end) is readable and writable; nobody's own memory lies there otherwise
-//  T2  begun is end but while a step is under way. A fork may come in its middle: then the child
-//      has lost the thread, and the step up to begun may have been done or not
+//  T1  [start, end) is readable and writable, and no other mapping lies there
+//  T2  `begun` equals `end` except while a step is under way. After a fork in the middle of a step
+//      the child cannot tell whether memory up to `begun` was mapped
 //
 // Where the region is only planned, a step maps memory and enlarges the mapping before it, so that
 // a stretch is one mapping. Where it is reserved, a step opens what is mapped.
@@ -21,6 +21,11 @@ struct tsl_stretch {
   uintptr_t begun;   // [lock:grow]
   bool is_reserved;  // [lock:grow]
 };
+
+// T2, between two steps.
+static inline bool tsl_stretch_valid(const struct tsl_stretch *stretch) {
+  return stretch->start <= stretch->end && stretch->begun == stretch->end;
+}
 
 // One without memory yet.
 TSL_HIDDEN struct tsl_stretch tsl_stretch_at(uintptr_t start, bool is_reserved);

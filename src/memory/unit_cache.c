@@ -6,7 +6,7 @@
 #include "memory/units.h"
 
 static struct tsl_stack units TSL_ON_LINE;
-static size_t count TSL_ON_LINE, count_low;  // [remote], relaxed: they steer, they do not decide
+static size_t count TSL_ON_LINE, count_low;  // [remote], relaxed: no invariant depends on them
 
 static uint32_t *unit_link(uint32_t unit) { return &tsl_span_at(unit)->cache_next; }
 

@@ -1,6 +1,6 @@
-// unit_cache: empty units on their way between threads, faulted in and often still in a processor's
-// cache. A lock-free stack (Treiber 1986, with a tag against ABA); the links lie in the units' slab
-// records, which stay mapped.
+// unit_cache: empty units that any thread may take; their pages have memory and are often still in
+// a processor's cache. A lock-free stack (Treiber 1986, with a tag against ABA); the links lie in
+// the units' records, which stay mapped.
 #pragma once
 
 #include <stdbool.h>

@@ -35,7 +35,17 @@ static void units_give(size_t first, size_t count, bool dirty) {
   }
 }
 
-void tsl_units_give(tsl_unit first, size_t count) { units_give(first, count, true); }
+// R2: whoever had them has forgotten them.
+static bool units_are_nobodys(size_t first, size_t count) {
+  for (size_t unit = first; unit < first + count; unit++)
+    if (tsl_load_relaxed(tsl_map_entry(unit)) != 0) return false;
+  return true;
+}
+
+void tsl_units_give(tsl_unit first, size_t count) {
+  tsl_invariant(units_are_nobodys(first, count));
+  units_give(first, count, true);
+}
 
 // Takes one whole free segment.
 static bool segment_take_whole(size_t index, bool *clean) {
@@ -188,6 +198,7 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
       TSL_PROBE2(purge, start, purged ? (size_t)run.count << TSL_UNIT_LOG2 : 0);
       if (purged) discard_records(held_first, held_first + held.count);
       run_give_held(index, held, run, !purged);
+      if (!purged) *cursor = (*cursor + 1) % count;
       return purged ? run.count : 0;
     }
     *cursor = (*cursor + 1) % count;
@@ -200,9 +211,4 @@ size_t tsl_units_open(void) {
   return units == 0 ? 0 : units - tsl_region.first_unit - tsl_load_relaxed(&tsl_region.hole_units);
 }
 
-size_t tsl_units_free(void) {
-  size_t free = 0;
-  for (size_t i = tsl_segments_first(); i < tsl_segments_end(); i++)
-    free += tsl_load_relaxed(&tsl_segment_at(i)->free_units);
-  return free;
-}
+size_t tsl_units_free(void) { return tsl_segments_free_units(); }

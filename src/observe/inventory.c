@@ -4,7 +4,7 @@
 #include "epoch/inspect.h"
 #include "os/os.h"
 
-// An epoch that was there before the walk. Another one that has got its slot since is passed over.
+// An epoch that was there before the walk. An epoch that got its slot later is passed over.
 struct row {
   tslab_epoch id;  // 0: none
   size_t live_objects;
@@ -23,7 +23,7 @@ static int note_epoch(tslab_epoch id, void *context) {
   return 0;
 }
 
-static void add_live(uint32_t slot, const struct tsl_survivors *live, void *context) {
+static void row_add_live(uint32_t slot, const struct tsl_survivors *live, void *context) {
   const struct inventory *inventory = context;
   if (slot >= inventory->count) return;
   inventory->rows[slot].live_objects += live->objects;
@@ -35,10 +35,11 @@ struct telling {
   void *context;
 };
 
-// What threads freed while they were looked at may have been subtracted without having been added.
+// A sum may be below zero: blocks that became hot after the walk had passed their slab are
+// subtracted without having been added.
 static size_t settled(size_t sum) { return sum > SIZE_MAX / 2 ? 0 : sum; }
 
-static void tell(const struct telling *telling, const struct row *row) {
+static void row_tell(const struct telling *telling, const struct row *row) {
   tslab_epoch_stats stats = {.size = sizeof stats};
   if (row->id == 0 || !tsl_inspect_record(row->id, &stats)) return;
   stats.live_objects = settled(row->live_objects);
@@ -46,7 +47,7 @@ static void tell(const struct telling *telling, const struct row *row) {
   telling->visit(&stats, telling->context);
 }
 
-// A walk for each: where the system has no memory for the rows.
+// Where the system has no memory for the rows: one walk for each epoch.
 static int tell_alone(tslab_epoch id, void *context) {
   const struct telling *telling = context;
   tslab_epoch_stats stats = {.size = sizeof stats};
@@ -63,14 +64,14 @@ void tsl_inventory_each(void (*visit)(const tslab_epoch_stats *stats, void *cont
   uint32_t count = tsl_load_relaxed(&tsl_region.last_epoch) + 1;
   size_t bytes = tsl_round_up(count * sizeof(struct row), tsl_os_page_bytes());
   if (count == 1) return;
-  // Not the allocator's own: it would count them.
+  // From the system: a block of the allocator's own would be counted as well.
   struct inventory inventory = {tsl_os_borrow(bytes), count};
   if (inventory.rows == NULL) {
     tsl_inspect_epochs(tell_alone, &telling);
     return;
   }
   tsl_inspect_epochs(note_epoch, &inventory);
-  tsl_inspect_live(add_live, &inventory);
-  for (uint32_t slot = 1; slot < count; slot++) tell(&telling, &inventory.rows[slot]);
+  tsl_inspect_live(row_add_live, &inventory);
+  for (uint32_t slot = 1; slot < count; slot++) row_tell(&telling, &inventory.rows[slot]);
   tsl_os_unreserve(inventory.rows, bytes);
 }

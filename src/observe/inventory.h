@@ -1,11 +1,11 @@
-// inventory: the epochs that there are, each with what lives in it, from one walk through memory.
+// inventory: all epochs, each with its live objects and bytes, from one walk through memory.
 #pragma once
 
 #include "base/compiler.h"
 #include "tslab.h"
 
-// Calls `visit` for each epoch that there is now, but the default one, unless it is over when its
-// turn comes. It gets all figures but `threads` and `scopes`, which are 0. Changes nothing; `visit`
-// may do what it likes.
+// Calls `visit` for each declared epoch that was there at the beginning and is not over when its
+// turn comes. `threads` and `scopes` of the figures are 0. Changes nothing; `visit` may call any
+// function of the library. Any thread.
 TSL_HIDDEN void tsl_inventory_each(void (*visit)(const tslab_epoch_stats *stats, void *context),
                                    void *context);

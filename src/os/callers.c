@@ -10,23 +10,24 @@
 #include "os/os.h"
 
 enum {
-  MOST_STACK_BYTES = 1 << 26,  // of a thread's stack; who is further off is on another one
+  MOST_STACK_BYTES = 1 << 26,  // of a thread's stack; a frame further off is on another one
   FRAME_WORDS = 2,             // the caller's frame pointer, the return address
   MOST_FRAME_BYTES = 1 << 20,  // larger ones are not recalled
   PAGES_AT_ONCE = 64,
 };
 
 // What is known to be readable of the calling thread's stack.
-static TSL_TLS struct { uintptr_t low, end; } known;
+static TSL_TLS struct { uintptr_t low, end; } readable_stack;
 
-// Asks the system for a change of the signal mask that is none, read from the page: it refuses the
-// address or else the change.
+// Asks the system for an invalid change of the signal mask, with the mask read from the page. It
+// fails in any case; the error is EFAULT when the page cannot be read.
 static bool page_is_readable(uintptr_t page) {
   enum { NO_CHANGE = -1, MASK_BYTES = 8 };
   return syscall(SYS_rt_sigprocmask, NO_CHANGE, page, NULL, MASK_BYTES) == 0 || errno != EFAULT;
 }
 
-// Asks the system to read a byte of each page; one by one where processes may not read memory.
+// Asks the system to read a byte of each page, in one call; page by page where process_vm_readv is
+// refused.
 static bool pages_are_readable(uintptr_t start, size_t pages) {
   char bytes[PAGES_AT_ONCE];
   struct iovec each[PAGES_AT_ONCE], all = {bytes, pages};
@@ -57,16 +58,17 @@ static uintptr_t likely_end(uintptr_t frame) {
   return nearer - frame < MOST_STACK_BYTES ? nearer : 0;
 }
 
-// 0 on stacks that the program made itself. All between the frame and the end can be read.
+// The end of the stack that the frame lies on: all memory from the frame to there can be read. 0 on
+// stacks that the program made itself.
 static uintptr_t stack_end(uintptr_t frame) {
-  if (frame >= known.low && frame < known.end) return known.end;
+  if (frame >= readable_stack.low && frame < readable_stack.end) return readable_stack.end;
   uintptr_t end = likely_end(frame), low = frame & ~(uintptr_t)(tsl_os_page_bytes() - 1);
   int saved = errno;
   bool readable = end != 0 && is_readable(low, end);
   errno = saved;
   if (!readable) return 0;
-  known.low = low;
-  known.end = end;
+  readable_stack.low = low;
+  readable_stack.end = end;
   return end;
 }
 
@@ -87,8 +89,8 @@ static bool is_frame(uintptr_t frame, uintptr_t below, uintptr_t end) {
   return is_aligned && frame > below && frame < end - FRAME_WORDS * sizeof(uintptr_t);
 }
 
-// Code without frame pointers may leave anything in the register: what is read lies within the
-// stack all the same. The sanitizer does not know that.
+// Code without frame pointers may leave anything in the register, so each step is checked to lie
+// within the stack (is_frame). The sanitizer does not know that.
 __attribute__((no_sanitize("address"))) unsigned tsl_callers_walk(const void *frame,
                                                                   uintptr_t *calls, unsigned most) {
   uintptr_t at = (uintptr_t)frame, end = stack_end(at), below = 0;
@@ -103,7 +105,8 @@ __attribute__((no_sanitize("address"))) unsigned tsl_callers_walk(const void *fr
   return depth;
 }
 
-// What was learned may be of other code that was there before: nothing beyond the stack is read.
+// A frame size may have been learned from code that was unloaded since, so each step is checked to
+// lie within the stack.
 __attribute__((no_sanitize("address"))) unsigned tsl_callers_recall(const void *frame,
                                                                     uintptr_t *calls,
                                                                     unsigned most) {
@@ -131,9 +134,9 @@ struct unwinding {
   bool is_cut;
 };
 
-// On x86-64 a call puts the return address right below what the caller's stack pointer is after the
-// return. Where it lies elsewhere, as on other processors and below signal handlers, nothing is
-// learned.
+// The address of the return address on the stack. On x86-64 that is the word below the caller's
+// stack pointer after the return. 0 where the call is not found there, as on other processors and
+// below signal handlers: then nothing is learned.
 __attribute__((no_sanitize("address"))) static uintptr_t place_of(const struct unwinding *unwinding,
                                                                   struct _Unwind_Context *context,
                                                                   uintptr_t call) {
@@ -169,7 +172,7 @@ static _Unwind_Reason_Code unwind_call(struct _Unwind_Context *context, void *ar
 
 static bool unwinder_is_lost;
 
-// The first call that the unwinder tells of lies in this function.
+// The first call that the unwinder reports lies in this function, hence the 1.
 TSL_NOINLINE unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, unsigned most) {
   if (unwinder_is_lost) return 0;
   struct unwinding unwinding = {.most = most, .skipped = skipped + 1};
@@ -182,7 +185,7 @@ TSL_NOINLINE unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, uns
   return unwinding.depth;
 }
 
-// Only a program with an interpreter, the dynamic linker, has unwind tables that need no lock.
+// Only a program that a dynamic linker started (AT_BASE) has unwind tables that need no lock.
 void tsl_callers_after_fork(void) { unwinder_is_lost = getauxval(AT_BASE) == 0; }
 #else
 unsigned tsl_callers_unwind(unsigned skipped TSL_UNUSED, uintptr_t *calls TSL_UNUSED,

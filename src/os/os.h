@@ -12,10 +12,10 @@
 // Bytes of a page; a power of two, the same for the life of the process.
 TSL_HIDDEN size_t tsl_os_page_bytes(void);
 
-// A place where so many bytes could lie and the system puts nothing of its own: a multiple of the
-// least power of two that is not below them. Nothing is mapped there. Attempts are counted from 0;
-// later ones are for narrower address spaces, and lower *bytes to what such a one has room for. 0
-// after the last attempt.
+// Proposes an address for `*bytes` bytes, away from where the system puts mappings of its own: a
+// multiple of the smallest power of two that is not below `*bytes`. Maps nothing. `attempt` counts
+// from 0. Later attempts are for narrower address spaces, and lower `*bytes` to what such a one has
+// room for. 0 after the last attempt.
 TSL_HIDDEN uintptr_t tsl_os_place(size_t *bytes, unsigned attempt);
 
 // Maps pages at a place, readable and writable; they read as zero. No effect when the system
@@ -23,25 +23,25 @@ TSL_HIDDEN uintptr_t tsl_os_place(size_t *bytes, unsigned attempt);
 enum tsl_os_mapped { TSL_OS_MAPPED, TSL_OS_REFUSED, TSL_OS_OCCUPIED };
 TSL_HIDDEN enum tsl_os_mapped tsl_os_map(void *address, size_t bytes);
 
-// The same for pages at the end of mapped ones, whose mapping grows: with it go its name and what
-// was advised.
+// Maps pages at the end of a mapping, which grows where the system can do that: then its name and
+// advice hold for the new pages, too.
 TSL_HIDDEN enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes);
 
 // Address space without access, aligned; a multiple of 64 KiB. NULL when the system refuses.
 TSL_HIDDEN void *tsl_os_reserve(size_t bytes, size_t alignment);
 
-// The same for what is never used: whoever reads or writes there faults, for ever.
+// The same for addresses that never become accessible: every read or write there faults.
 TSL_HIDDEN void *tsl_os_forbid(size_t bytes);
 
-// Most bytes of address space it is decent to reserve, seeing the process's limits.
+// The most bytes of address space to reserve: half of the process's limit; SIZE_MAX without one.
 TSL_HIDDEN size_t tsl_os_reserve_limit_bytes(void);
 
 // Makes reserved pages readable and writable; they read as zero. False (and no effect) when
 // refused.
 TSL_HIDDEN bool tsl_os_commit(void *address, size_t bytes);
 
-// Pages for a moment, apart from all others: readable, writable, zero. tsl_os_unreserve gives them
-// back. NULL when the system refuses.
+// Maps pages for short use, apart from the region: readable, writable, zero. tsl_os_unreserve gives
+// them back. NULL when the system refuses.
 TSL_HIDDEN void *tsl_os_borrow(size_t bytes);
 
 // Gives back mapped pages or a reservation. False, and nothing changed, when the system refuses.
@@ -51,25 +51,36 @@ TSL_HIDDEN bool tsl_os_unreserve(void *address, size_t bytes);
 // when refused.
 TSL_HIDDEN bool tsl_os_purge(void *address, size_t bytes);
 
-// The same for pages whose contents nobody needs, whatever they read as afterwards: no result.
+// The same where it does not matter whether the system obeys, nor what the pages read as
+// afterwards: no result.
 TSL_HIDDEN void tsl_os_discard(void *address, size_t bytes);
 
 // Makes committed pages inaccessible, or accessible and zero again. False, and nothing changed,
 // when the system refuses.
 TSL_HIDDEN bool tsl_os_guard(void *address, size_t bytes, bool guarded);
 
+// The same where each system can do it, at the price of a mapping more: a change of protection.
+TSL_HIDDEN bool tsl_os_protect(void *address, size_t bytes, bool is_protected);
+
+// Asks `explain` about each read or write of `address` that the system refuses from now on, in the
+// thread whose instruction at `code` tried it. True: it is tried again. False: the program's own
+// handler gets it, or the system ends the program.
+typedef bool tsl_os_explain(const void *address, const void *code);
+TSL_HIDDEN void tsl_os_explain_faults(tsl_os_explain *explain);
+
 // Moves pages to `to` (committed, zero, same size) without copying; the old place stays committed
-// and reads as zero. When the system cannot, nothing moved; when it cannot even give `to` back,
-// that place is the system's from now on and must never be used again.
+// and reads as zero. NOT_MOVED: both places are as before. PLACE_LOST: `from` is as before, but
+// `to` is no longer mapped, and must never be used again.
 enum tsl_os_moved { TSL_OS_MOVED, TSL_OS_NOT_MOVED, TSL_OS_PLACE_LOST };
 TSL_HIDDEN enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes);
 
-// Maps committed pages anew: they read as zero and have neither name nor advice. With those of its
-// neighbours the place is one mapping with them again, which moved pages are not. False when the
-// system refuses: the place is the system's from now on and must never be used again.
+// Maps committed pages anew: they read as zero and have neither name nor advice. Pages that were
+// moved here are a mapping of their own; afterwards, with the neighbours' name and advice, the
+// place is one mapping with them again. False when the system refuses: the place may be unmapped,
+// and must never be used again.
 TSL_HIDDEN bool tsl_os_renew(void *address, size_t bytes);
 
-// Bytes of pages of a mapped range that have memory. 0 when the system does not say.
+// Resident bytes of a mapped range, in whole pages. 0 when the system does not say.
 TSL_HIDDEN size_t tsl_os_resident(const void *address, size_t bytes);
 
 // Tells the system how it may use huge pages in a range. Advice: no result.
@@ -81,10 +92,13 @@ TSL_HIDDEN void tsl_os_name(void *address, size_t bytes, const char *name);
 // Milliseconds of a clock that never goes back; its grain is a few milliseconds.
 TSL_HIDDEN uint64_t tsl_os_now_ms(void);
 
-// Sleeps for about so long, or until tsl_os_wake is called with the word; not at all when that is
-// not zero.
+// Sleeps for about `ms` milliseconds, or until tsl_os_wake is called with the same word. Returns at
+// once when `*word` is not 0.
 TSL_HIDDEN void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms);
 TSL_HIDDEN void tsl_os_wake(const uint32_t *word);
+
+// Nanoseconds of a processor that the calling thread has used.
+TSL_HIDDEN uint64_t tsl_os_used_ns(void);
 
 // Whether tsl_os_barrier works on this system; to be called before its first use.
 TSL_HIDDEN bool tsl_os_barrier_init(void);
@@ -124,17 +138,24 @@ TSL_HIDDEN void tsl_os_execute(const char *path, char *const *arguments, char *c
 // The calling thread, as the system numbers it.
 TSL_HIDDEN uint32_t tsl_os_thread(void);
 
+// The name of the calling thread in /proc: at most 15 characters. Advice: no result.
+TSL_HIDDEN void tsl_os_name_thread(const char *name);
+
+// The threads of the process; 0 when the system does not say.
+TSL_HIDDEN uint32_t tsl_os_threads(void);
+
 // Makes a file in memory that other processes of the same user may map by its name (without a
-// slash), and maps it: so many bytes, which read as zero and must not be touched before
-// tsl_os_share_more. An older file of that name goes. NULL, and no file, when the system refuses.
+// slash), and maps it. Its bytes read as zero and must not be touched before tsl_os_share_more.
+// Deletes an older file of that name. NULL, and no file, when the system refuses.
 TSL_HIDDEN void *tsl_os_share(const char *name, size_t bytes);
 
-// Puts memory behind a part of such a file. False when the system has none.
+// Allocates memory for a range of that file and makes it accessible. False when the system has
+// none.
 TSL_HIDDEN bool tsl_os_share_more(const char *name, size_t offset, size_t bytes);
 
-// In the child of a fork: what lies there is no longer the parent's file but memory of its own, so
-// that a thread which the fork interrupted may go on writing to it.
+// In the child of a fork: replaces the parent's file at these addresses by private memory, so that
+// a write which a signal handler's fork interrupted can go on.
 TSL_HIDDEN void tsl_os_share_no_more(void *address, size_t bytes);
 
-// The file's name goes; who has it mapped keeps it.
+// Deletes the file. Processes that have it mapped keep its contents.
 TSL_HIDDEN void tsl_os_unshare(const char *name);

@@ -75,7 +75,7 @@ enum tsl_os_mapped tsl_os_map(void *address, size_t bytes) {
   return mapped == address ? TSL_OS_MAPPED : TSL_OS_OCCUPIED;
 }
 
-// A page at the end stands for the mapping that it is part of.
+// To grow the mapping's last page in place is to grow the mapping.
 enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
   int saved = errno;
   size_t page = tsl_os_page_bytes();
@@ -147,6 +147,14 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return done;
 }
 
+bool tsl_os_protect(void *address, size_t bytes, bool is_protected) {
+  int saved = errno;
+  bool done = !is_protected || madvise(address, bytes, MADV_DONTNEED) == 0;
+  if (done) done = mprotect(address, bytes, is_protected ? PROT_NONE : PROT_READ | PROT_WRITE) == 0;
+  errno = saved;
+  return done;
+}
+
 bool tsl_os_renew(void *address, size_t bytes) {
   int saved = errno;
   bool done = map_hinted(address, bytes, MAP_FIXED) == address;
@@ -160,7 +168,8 @@ static bool is_zero(const uint64_t *words, size_t bytes) {
   return all == 0;
 }
 
-// A source of several mappings is moved one by one, and a refusal may come between two.
+// The system moves a source of several mappings one by one, and may refuse between two: copies back
+// what has moved already.
 static void bring_back(char *from, char *to, size_t bytes) {
   size_t page = tsl_os_page_bytes();
   for (size_t at = 0; at < bytes; at += page) {
@@ -171,8 +180,8 @@ static void bring_back(char *from, char *to, size_t bytes) {
   }
 }
 
-// A refusal may come when `to` is unmapped already: before Linux 6.17 that is what becomes of a
-// source that is more than one mapping.
+// The system may refuse after it has unmapped `to`: before Linux 6.17 it does so when the source is
+// more than one mapping. Then `to` is mapped anew.
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   int saved = errno;
   void *moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, to);
@@ -198,6 +207,12 @@ uint64_t tsl_os_now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+uint64_t tsl_os_used_ns(void) {
+  struct timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
 // linux/futex.h, which musl lacks.
@@ -273,6 +288,21 @@ uint32_t tsl_os_process(void) { return (uint32_t)getpid(); }
 
 uint32_t tsl_os_thread(void) { return (uint32_t)syscall(SYS_gettid); }
 
+void tsl_os_name_thread(const char *name) {
+  int saved = errno;
+  prctl(PR_SET_NAME, name);
+  errno = saved;
+}
+
+// A folder has a link from above, one of its own, and one from each folder in it.
+uint32_t tsl_os_threads(void) {
+  struct stat tasks;
+  int saved = errno;
+  bool is_told = stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2;
+  errno = saved;
+  return is_told ? (uint32_t)tasks.st_nlink - 2 : 0;
+}
+
 // The 22nd field, counted from the process's name, which is the second and ends with the last ')'.
 static uint64_t start_in(const char *stat) {
   const char *at = strrchr(stat, ')');
@@ -317,31 +347,31 @@ enum { SHARED_PATH_BYTES = 128, INTERRUPTIONS = 16, ADDRESS_SHARE = 16 };
 // The file that was made last: another one of its name is somebody else's.
 static dev_t shared_device;
 static ino_t shared_inode;
-static char *shared;  // where it lies
+static char *shared_start;  // where it lies
 
 static const char *shared_path(char *path, const char *name) {
   tsl_format(path, SHARED_PATH_BYTES, "/dev/shm/%s", name);
   return path;
 }
 
-// A file that may not grow so large would stop the program with a signal, and a program whose
-// address space is limited needs it for something else.
+// A file above RLIMIT_FSIZE would end the program with a signal. Of a limited address space the
+// file may take a share of 1 / ADDRESS_SHARE: the program needs the rest.
 static bool may_be_so_large(size_t bytes) {
   struct rlimit file, space;
   return getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur >= bytes &&
          getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur / ADDRESS_SHARE >= bytes;
 }
 
-// Closed at first, so that a program that locks all its memory has no more of the file than is in
-// use.
+// Maps the file without access at first: in a program that locks all its memory (mlockall) the
+// pages that are not in use stay without memory.
 static void *map_shared(int file, size_t bytes) {
   struct stat status;
   if (ftruncate(file, (off_t)bytes) != 0 || fstat(file, &status) != 0) return NULL;
   shared_device = status.st_dev;
   shared_inode = status.st_ino;
   void *address = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
-  shared = address == MAP_FAILED ? NULL : address;
-  return shared;
+  shared_start = address == MAP_FAILED ? NULL : address;
+  return shared_start;
 }
 
 static bool is_shared_file(int file) {
@@ -372,10 +402,10 @@ static bool allocate(int file, size_t offset, size_t bytes) {
 
 static bool open_shared(size_t offset, size_t bytes) {
   size_t page = tsl_os_page_bytes(), start = offset & ~(page - 1);
-  return mprotect(shared + start, offset + bytes - start, PROT_READ | PROT_WRITE) == 0;
+  return mprotect(shared_start + start, offset + bytes - start, PROT_READ | PROT_WRITE) == 0;
 }
 
-// The file is opened anew: programs close descriptors that they do not know.
+// Opens the file each time: programs close descriptors that they do not know.
 bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   char path[SHARED_PATH_BYTES];
   int saved = errno, file = open_raw(shared_path(path, name), O_RDWR);

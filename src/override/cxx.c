@@ -1,11 +1,13 @@
 // cxx: every operator new and delete of C++17 by its Itanium name, in C, so that programs without a
 // C++ runtime need none.
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "alloc/entry.h"
+#include "alloc/standard.h"
 #include "base/warn.h"
+#include "override/nothrow.h"
 #include "override/override.h"
 
 typedef void new_handler(void);
@@ -13,10 +15,7 @@ typedef void new_handler(void);
 // The C++ runtime's, where there is one: in the program, or loaded later.
 extern new_handler *_ZSt15get_new_handlerv(void) __attribute__((weak));
 extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
-extern void *dlsym(void *handle, const char *name) __attribute__((weak));
-
-// nothrow.cpp, or nothrow.c where there is no C++ compiler: false when the handler threw.
-extern bool tsl_call_new_handler(new_handler *handler);
+#pragma weak dlsym
 
 static void *runtime_symbol(void *linked, const char *name) {
   if (linked != NULL || dlsym == NULL) return linked;

@@ -4,11 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "alloc/entry.h"
-#include "alloc/face.h"
+#include "alloc/standard.h"
 #include "os/os.h"
 #include "override/override.h"
-#include "override/sanitizer.h"
 
 FACE TSL_FAST void *malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
 
@@ -97,21 +95,5 @@ ALIAS(posix_memalign, __posix_memalign);
 ALIAS(free_sized, __libc_free_sized);
 ALIAS(free_aligned_sized, __libc_free_aligned_sized);
 
-const char *const tsl_face_remedy = "put tslab before the library that has malloc now";
-
-// This copy's malloc, whichever one the name belongs to in the process.
-extern __typeof__(malloc) own_malloc TSL_HIDDEN __attribute__((alias("malloc"))) TSL_COPY(malloc);
-
-// An address of malloc that is not ours may still lead to it, by a stub of the program's.
-bool tsl_face_captures(void) {
-  if (&malloc == &own_malloc) return true;
-  void *block = malloc(1);
-  bool captures = tsl_map_lookup(block) != 0;
-  free(block);
-  return captures;
-}
-
-// A sanitizer whose malloc comes before this one is in nobody's way.
-void tsl_face_begin(void) {
-  if (&malloc == &own_malloc) tsl_sanitizer_step_aside();
-}
+extern __typeof__(malloc) tsl_own_malloc TSL_HIDDEN __attribute__((alias("malloc")))
+TSL_COPY(malloc);

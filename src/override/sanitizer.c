@@ -10,8 +10,8 @@
 
 #define LIBRARY "libtslab-preload.so"
 
-// A process may be started with 6 MiB of arguments and environment.
-enum { TEXT_BYTES = 8 << 20, MOST_TEXTS = 1 << 18 };
+// The system allows 6 MiB of arguments and environment.
+enum { TEXTS_BYTES = 8 << 20, MOST_TEXTS = 1 << 18 };
 
 extern void __asan_init(void) __attribute__((weak));
 extern void __hwasan_init(void) __attribute__((weak));
@@ -19,8 +19,8 @@ extern void __lsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-// AddressSanitizer asks this before anything else. It would end a process in which it does not come
-// first, which it does once the program was started again.
+// AddressSanitizer calls this before anything else. Without this answer it would end a process in
+// which its library is not the first one, before the program can be started again.
 FACE __attribute__((weak)) const char *__asan_default_options(void) {
   return "verify_asan_link_order=0";
 }
@@ -54,9 +54,9 @@ static bool environment_remove(char **environment) {
 
 // The texts of a file, each with a 0 at its end, as a vector. NULL when it cannot be read.
 static char **texts_of(const char *path) {
-  char **texts = tsl_os_borrow(TEXT_BYTES + MOST_TEXTS * sizeof *texts);
+  char **texts = tsl_os_borrow(TEXTS_BYTES + MOST_TEXTS * sizeof *texts);
   char *at = (char *)(texts + MOST_TEXTS);
-  size_t count = 0, length = texts == NULL ? 0 : tsl_os_read_file(path, at, TEXT_BYTES - 1);
+  size_t count = 0, length = texts == NULL ? 0 : tsl_os_read_file(path, at, TEXTS_BYTES - 1);
   for (const char *end = at + length; at < end && count < MOST_TEXTS - 1; at += strlen(at) + 1)
     texts[count++] = at;
   return length == 0 ? NULL : texts;

@@ -1,5 +1,5 @@
-// sanitizer: a program with a sanitizer's runtime needs that one's malloc. Preloaded, this library
-// is first and in its way: it starts the program again without itself.
+// sanitizer: a program with a sanitizer's runtime needs the sanitizer's malloc. A preloaded library
+// would come first: so it starts the program again without itself.
 #pragma once
 
 #include "base/compiler.h"

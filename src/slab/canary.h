@@ -8,8 +8,8 @@
 //
 //  K1  the first granule's byte is 0 when the block has no canary, up to TSL_CANARY_MOST while it
 //      is live and has one, TSL_CANARY_WAITS in a quarantine
-//  K2  who frees the block takes the size away before the block is wiped: who sees a damaged canary
-//      and the size after that, sees damage
+//  K2  a free takes the size away before it wipes the block. So a thread that sees a damaged
+//      canary, and then still sees the size, has seen an overflow and not a free
 #pragma once
 
 #include <stdbool.h>
@@ -27,13 +27,14 @@ enum { TSL_CANARY_WAITS = 0xff };
 enum { TSL_CANARY_BYTES = TSL_SECURE ? 1 : 0 };
 enum { TSL_CANARY_LIMIT = TSL_SMALL_LIMIT - TSL_CANARY_BYTES };
 
-// Behind `bytes` of a live block whose rest is zero. From 1 to TSL_CANARY_LIMIT. Who allocates it.
+// Writes a canary behind `bytes` (1 to TSL_CANARY_LIMIT) of a live block whose rest is zero. The
+// thread that allocates the block.
 TSL_HIDDEN void tsl_canary_set(void *block, unsigned class, size_t bytes);
 
-// The same where the rest may be anything: the block gets another size in place.
+// The same where the rest may hold anything: for a block that is resized in place.
 TSL_HIDDEN void tsl_canary_move(void *block, unsigned class, size_t bytes);
 
-// Whether nobody wrote to the canary of a block that has one. Who owns the block.
+// Whether the canary of a block that has one is undamaged. The thread that owns the block.
 TSL_HIDDEN bool tsl_canary_is_whole(const void *block, unsigned class);
 
 // Takes the canary's size away. False when there is none, or another thread took it. Any thread.

@@ -41,6 +41,7 @@ void tsl_cell_close(tsl_cell_number number) {
   tsl_cell_open(number, 0, 0);
 }
 
+// CE2, CE3.
 uint32_t tsl_cell_seal(tsl_cell_number number) {
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t kept = cell->blocks - cell->freed;
@@ -57,8 +58,8 @@ uint32_t tsl_cell_out(tsl_cell_number number) {
   return cell->blocks - tsl_load_relaxed(&cell->freed) - (remote - TSL_CELL_BIAS);
 }
 
-// Of a sealed cell `remote` is 0 less what is out; of any other it is TSL_CELL_BIAS and the frees,
-// or 0.
+// `remote` of a sealed cell is 0 - the blocks out. Otherwise it is TSL_CELL_BIAS + the remote
+// frees, or 0.
 static bool is_sealed(uint32_t remote) { return 0 - remote - 1 < TSL_CELL_BIAS / 2; }
 
 bool tsl_cell_hold(tsl_cell_number number) {
@@ -86,8 +87,8 @@ static uint64_t live_bytes_of(uint64_t word) {
   return ((word & low) + low) & ~word & EACH_BYTE(TSL_CELL_FREED);
 }
 
-// A free that comes between marks its byte before or behind this, and so knows whether its block is
-// among the counted.
+// A free at the same time marks its byte before or after this marks it, and so sees whether its
+// block was counted.
 uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts) {
   uint32_t all = 0;
   granules_word *words = (granules_word *)(void *)tsl_granule_at(tsl_cell_address(number));
@@ -120,7 +121,7 @@ static uint32_t live_pages(tsl_cell_number number) {
   return pages;
 }
 
-static bool page_is_dead(const void *context, size_t offset, size_t page_bytes) {
+static bool cell_page_is_dead(const void *context, size_t offset, size_t page_bytes) {
   const uint32_t *live = context;
   unsigned first = (unsigned)(offset >> TSL_CELL_PAGE_LOG2);
   return (*live >> first & tsl_low_bits((unsigned)(page_bytes >> TSL_CELL_PAGE_LOG2))) == 0;
@@ -128,5 +129,5 @@ static bool page_is_dead(const void *context, size_t offset, size_t page_bytes) 
 
 unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
   uint32_t live = live_pages(number);
-  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, page_is_dead, &live);
+  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, cell_page_is_dead, &live);
 }

@@ -1,15 +1,16 @@
 // cell: 4, 16 or 64 KiB in which a young epoch lays its small blocks back to back, all sizes mixed,
 // in the order of allocation: an arena that still knows every block. Cells are blocks of three
-// size classes of the home heap's; nothing of their bookkeeping lies in them.
+// size classes of the home's; nothing of their bookkeeping lies in them.
 //
-// Each granule of 16 bytes has a byte: class + 1 where a live block begins, the same with
-// TSL_CELL_FREED where a block ended, with TSL_CELL_COUNTED where its seal found one, 0 elsewhere.
-// Whoever frees a block writes its byte; no two threads free the same block.
+// Each granule of 16 bytes has a byte: class + 1 where a live block begins, with TSL_CELL_FREED
+// added once the block was freed, with TSL_CELL_COUNTED added where the seal found a live block, 0
+// elsewhere. The thread that frees a block writes its byte; no two threads free the same block.
 //
-//  C1  `freed` counts the frees by the heap's thread, `remote` all others, from TSL_CELL_BIAS on
-//  C2  sealing takes the bias, and the blocks that the thread did not free, from `remote`: whoever
-//      brings it to zero, by a free or by the seal, gives the cell back
-//  C3  heap is 0 once the cell is sealed: from then on every free is a remote one
+//  CE1  `freed` counts the frees by the heap's thread, `remote` all others, from TSL_CELL_BIAS on
+//  CE2  sealing takes from `remote` the bias, and the blocks that the thread did not free. From
+//       then on it is minus the number of blocks out: whoever brings it to zero, by a free or by
+//       the seal, gives the cell back
+//  CE3  heap is 0 once the cell is sealed: from then on every free is a remote one
 #pragma once
 
 #include <stdbool.h>
@@ -33,12 +34,12 @@ enum {
 typedef uint32_t tsl_cell_number;
 
 struct tsl_cell {
-  // [owner] Handed out; 0 while the heap still allocates in it. [lock:holds] Once it is sealed:
-  // those that were out when its dead pages went back last (remains.c).
+  // [owner] 0 while the heap cuts blocks off the cell; then those that it handed out. [lock:holds]
+  // Once the cell is sealed: those that were out when its dead pages went back last (remains.c).
   _Alignas(32) uint32_t blocks;
-  uint32_t freed;         // [owner] of these, by the heap's thread
-  uint32_t heap;          // [owner] the heap whose cell it is; 0 when sealed or free
-  uint32_t epoch;         // [owner] slot of its epoch; 0 when free
+  uint32_t freed;  // [owner, read by any] of these, by the heap's thread
+  uint32_t heap;   // [owner, read by any] the heap whose cell it is; 0 when sealed or free
+  uint32_t epoch;  // [owner, then who gives it back; read by any] slot of its epoch; 0 when free
   tsl_cell_number newer;  // [owner] neighbours on the heap's list
   tsl_cell_number older;  // [owner]
   uint32_t granules;      // [owner] handed out; 0 while the heap still allocates in it
@@ -47,16 +48,18 @@ struct tsl_cell {
 
 _Static_assert((int)TSL_CLASSES < (int)TSL_CELL_COUNTED, "a class and its marks fit a byte");
 
-// The class of the block whose granule has this byte, live or not; above TSL_CLASSES: none.
+// The class of the block whose granule has this byte, live or freed; TSL_CLASSES or more: no block
+// begins there.
 TSL_ALWAYS_INLINE unsigned tsl_granule_class(unsigned byte) {
   return (byte & (TSL_CELL_COUNTED - 1u)) - 1u;
 }
-// The same of a live one.
+// The same for live blocks only.
 TSL_ALWAYS_INLINE unsigned tsl_granule_live(unsigned byte) {
   return (byte & ~(unsigned)TSL_CELL_COUNTED) - 1u;
 }
 
-// Objects and their granules in one word: what a free adds to it, by its granule's byte.
+// Two counts in one word: freed objects in the lower half, their granules in the upper. What a free
+// of a block adds, by its granule's byte.
 TSL_HIDDEN extern const uint64_t tsl_cell_shares[TSL_CLASSES + 1];
 TSL_ALWAYS_INLINE uint32_t tsl_cell_shares_objects(uint64_t shares) { return (uint32_t)shares; }
 TSL_ALWAYS_INLINE uint32_t tsl_cell_shares_granules(uint64_t shares) {
@@ -93,40 +96,40 @@ TSL_ALWAYS_INLINE tsl_cell_number tsl_cell_of(const void *address, unsigned clas
 
 TSL_ALWAYS_INLINE bool tsl_is_cell(unsigned class) { return class >= TSL_CLASSES; }
 
-// Makes memory a cell of the heap's.
+// Makes a piece of memory a cell of the heap.
 TSL_HIDDEN void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch);
 
-// Forgets all blocks up to `granules`.
+// Clears the bytes and the counts of a cell, up to `granules`.
 TSL_HIDDEN void tsl_cell_clear(tsl_cell_number number);
 
-// The same, and the cell is nobody's: its memory may be given back.
+// The same; afterwards the cell belongs to no heap, and its memory may be given back.
 TSL_HIDDEN void tsl_cell_close(tsl_cell_number number);
 
-// Makes every later free a remote one. Returns the blocks that are out; 0: the caller gives the
-// cell back. The heap's owner, or who acts for it; not while the heap still allocates in it.
+// Seals the cell (CE2, CE3). Returns the blocks that are out; 0: the caller gives the cell back.
+// The heap's owner, or the thread that acts for it; not while the heap still allocates in it.
 TSL_HIDDEN uint32_t tsl_cell_seal(tsl_cell_number number);
 
 // Blocks that are out of a cell at this moment; the heap does not allocate in it any more.
 TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
 
-// Marks the live blocks that begin in the first `granules`, and adds their number to `counts`, by
-// class. What lies behind them is no block. Returns how many there are, which may be less than are
-// out: frees by others count at their end. Who seals the cell, before.
+// Marks the live blocks in the first `granules` as counted, and adds their number to `counts`, by
+// class. Returns their number, which may be less than are out: a free by another thread marks the
+// block first and counts last. The thread that seals the cell, before that.
 TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts);
 
-// Counts one block more as out, if the cell is sealed and not empty: it cannot go back before the
-// caller has put it with tsl_cell_put_remote. Any thread.
+// Holds a sealed cell: counts one block more as out, so that the cell cannot go back before the
+// caller has called tsl_cell_put_remote. False when the cell is not sealed or is empty. Any thread.
 TSL_HIDDEN bool tsl_cell_hold(tsl_cell_number number);
 
 // Blocks that are out of a sealed cell, holds among them; 0 for any other. A moment's value.
 TSL_HIDDEN uint32_t tsl_cell_sealed_out(tsl_cell_number number);
 
-// Gives the pages of a cell that the caller holds, in which no live block lies, back to the system.
-// Returns the calls that took.
+// Gives back the pages of a cell in which no live block lies. Returns the number of system calls.
+// The thread that holds the cell.
 TSL_HIDDEN unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
 
-// Counts a free by somebody who is not the owner. True when it was the last one of a sealed cell:
-// the caller gives it back.
+// CE1: counts a free by somebody who is not the owner. True when it was the last one of a sealed
+// cell: the caller gives it back.
 TSL_ALWAYS_INLINE bool tsl_cell_put_remote(tsl_cell_number number) {
   return tsl_add_acq_rel(tsl_cell_remote(number), 1) == UINT32_MAX;  // pairs: cell-remote
 }

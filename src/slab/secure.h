@@ -30,8 +30,8 @@ static inline void tsl_secure_wipe(void *block, size_t bytes) {
   if (TSL_SECURE) memset(block, 0, bytes);
 }
 
-// Whether the last page before `slab_end` is a guard now. Systems with larger pages have none: it
-// would take blocks away.
+// Makes the last page before `slab_end` a guard; false when it could not. Systems with larger pages
+// have no guards: those would take too many blocks away.
 static inline bool tsl_secure_guard(uintptr_t slab_end) {
   return TSL_SECURE && tsl_os_page_bytes() == TSL_GUARD_BYTES &&
          tsl_os_guard((void *)(slab_end - TSL_GUARD_BYTES), TSL_GUARD_BYTES, true);

@@ -26,4 +26,6 @@ const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1] = {
 #define TINY(least, bytes) [least... bytes] = TSL_CLASS_OF_##bytes * TSL_BIN_BYTES,
 #define MEDIUM(bytes, units)
 #include "slab/sizeclass.def"
+#undef TINY
+#undef MEDIUM
 };

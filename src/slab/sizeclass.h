@@ -43,6 +43,9 @@ struct tsl_sizeclass {
   uint16_t units;       // of a slab
 };
 
+_Static_assert(sizeof(struct tsl_sizeclass) == TSL_BIN_BYTES, "a bin's place is its class's");
+_Static_assert(offsetof(struct tsl_sizeclass, bytes) == 0, "and there is how large a block is");
+
 TSL_HIDDEN extern const struct tsl_sizeclass tsl_sizeclasses[TSL_BINS];
 
 // By class: ceil(2^64 / bytes).

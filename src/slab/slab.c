@@ -13,7 +13,7 @@ static uintptr_t slab_end(const struct tsl_slab *slab) {
   return tsl_unit_address(tsl_slab_unit(slab)) + tsl_sizeclasses[slab->class].slab_bytes;
 }
 
-// What canaries kept there was of other blocks.
+// Clears the bytes that the canaries of earlier blocks used.
 static void granules_clear(const struct tsl_slab *slab) {
   if (!TSL_SECURE) return;
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
@@ -29,7 +29,7 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
   slab->out = 0;
   slab->class = (uint8_t)(class);
   slab->listed = false;
-  slab->purged = false;
+  slab->purged_out = 0;
   slab->sparse_ms = 0;
   slab->life = life;
   slab->guarded = tsl_secure_guard(slab_end(slab));
@@ -67,36 +67,74 @@ struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
   tsl_store_relaxed(&slab->free[word], slab->free[word] & ~handful.blocks);
   if (slab->free[word] == 0) slab->summary &= ~(UINT64_C(1) << word);
   slab->out += tsl_bit_count(handful.blocks);
-  slab->purged = false;
-  slab->sparse_ms = 0;
+  tsl_store_relaxed(&slab->purged_out, 0);
+  tsl_store_relaxed(&slab->sparse_ms, 0);
+  tsl_invariant(tsl_slab_valid(slab));
   return handful;
 }
 
-// Whether the blocks [first, last] are in `free`.
-static bool blocks_are_free(const struct tsl_slab *slab, unsigned first, unsigned last) {
+typedef uint64_t free_word(const struct tsl_slab *slab, unsigned word);
+
+static uint64_t owner_word(const struct tsl_slab *slab, unsigned word) {
+  return tsl_load_relaxed(&slab->free[word]);
+}
+
+// What the block's thread wrote to it comes before its free: a late write would make a page that
+// has gone back resident again.
+static uint64_t tender_word(const struct tsl_slab *slab, unsigned word) {
+  uint64_t remote = tsl_load_acquire(&slab->remote[word]);  // pairs: remote-free
+  return remote | tsl_load_acquire(&slab->free[word]);      // pairs: tend-free
+}
+
+// Whether the blocks [first, last] are free.
+static bool blocks_are_free(const struct tsl_slab *slab, unsigned first, unsigned last,
+                            free_word *word_of) {
   for (unsigned word = first / 64; word <= last / 64; word++) {
     unsigned from = word == first / 64 ? first % 64 : 0, to = word == last / 64 ? last % 64 : 63;
     uint64_t wanted = tsl_low_bits(to - from + 1) << from;
-    if ((tsl_load_relaxed(&slab->free[word]) & wanted) != wanted) return false;
+    if ((word_of(slab, word) & wanted) != wanted) return false;
   }
   return true;
 }
 
 // Whether no block that is out lies in the page.
-static bool page_is_dead(const void *context, size_t offset, size_t page_bytes) {
-  const struct tsl_slab *slab = context;
+static bool page_is_dead_by(const struct tsl_slab *slab, size_t offset, size_t page_bytes,
+                            free_word *word_of) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
   unsigned first = (unsigned)(offset / sizeclass->bytes);
   unsigned last = (unsigned)((offset + page_bytes - 1) / sizeclass->bytes);
   unsigned end = sizeclass->capacity - 1u;
-  return first > end || blocks_are_free(slab, first, last < end ? last : end);
+  return first > end || blocks_are_free(slab, first, last < end ? last : end, word_of);
 }
 
-unsigned tsl_slab_purge(struct tsl_slab *slab) {
+static bool slab_page_is_dead(const void *slab, size_t offset, size_t page_bytes) {
+  return page_is_dead_by(slab, offset, page_bytes, owner_word);
+}
+
+static bool page_is_dead_to_tender(const void *slab, size_t offset, size_t page_bytes) {
+  return page_is_dead_by(slab, offset, page_bytes, tender_word);
+}
+
+static unsigned slab_purge(struct tsl_slab *slab, uint32_t out,
+                           bool (*is_dead)(const void *, size_t, size_t)) {
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
   size_t bytes = slab_end(slab) - start - (slab->guarded ? TSL_GUARD_BYTES : 0);
-  slab->purged = true;
-  return tsl_purge_dead(start, bytes, page_is_dead, slab);
+  tsl_store_relaxed(&slab->purged_out, out == 0 ? 1 : out);
+  return tsl_purge_dead(start, bytes, is_dead, slab);
+}
+
+unsigned tsl_slab_purge(struct tsl_slab *slab, uint32_t out) {
+  return slab_purge(slab, out, slab_page_is_dead);
+}
+
+unsigned tsl_slab_purge_tended(struct tsl_slab *slab, uint32_t out) {
+  return slab_purge(slab, out, page_is_dead_to_tender);
+}
+
+unsigned tsl_slab_free_blocks(const struct tsl_slab *slab) {
+  unsigned words = (tsl_sizeclasses[slab->class].capacity + 63u) / 64, blocks = 0;
+  for (unsigned w = 0; w < words; w++) blocks += tsl_bit_count(tender_word(slab, w));
+  return blocks;
 }
 
 const void *tsl_slab_first(const struct tsl_slab *slab, unsigned word, uint64_t blocks) {
@@ -118,6 +156,7 @@ enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab) {
   return left == 1 ? TSL_REMOTE_EMPTY : TSL_REMOTE_DONE;
 }
 
+// S5, of a free that comes after the seal.
 enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned word, uint64_t bit) {
   if (tsl_load_relaxed(&slab->sealed) == 0) return TSL_REMOTE_TWICE;
   if ((tsl_or_relaxed(&slab->free[word], bit) & bit) != 0) return TSL_REMOTE_TWICE;
@@ -155,8 +194,8 @@ void tsl_slab_recount(struct tsl_slab *slab) {
   }
 }
 
-// Takes the remote bits of one word for good. True when somebody set the word's first bit but did
-// not come to the summary yet.
+// Takes the remote bits of one word for good. True when a free set the word's first bit but has not
+// set its bit of the summary yet.
 static bool slab_seal_word(struct tsl_slab *slab, unsigned word, uint64_t summary,
                            const void **first) {
   uint64_t blocks = tsl_exchange_acq_rel(&slab->remote[word], ~UINT64_C(0));  // pairs: seal
@@ -166,11 +205,12 @@ static bool slab_seal_word(struct tsl_slab *slab, unsigned word, uint64_t summar
   return blocks != 0 && (summary >> word & 1) == 0;
 }
 
+// S5, of the sealer.
 struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab) {
   unsigned words = (tsl_sizeclasses[slab->class].capacity + 63u) / 64;
   tsl_store_relaxed(&slab->sealed, 1);
   uint64_t summary = tsl_exchange_acq_rel(&slab->remote_summary, ~UINT64_C(0));  // pairs: seal
-  uint32_t between = summary != 0;  // who then finds the ready stack closed
+  uint32_t between = summary != 0;  // the freer whose push the closed stack refuses
   const void *twice = NULL;
   for (unsigned w = 0; w < words; w++) between += slab_seal_word(slab, w, summary, &twice);
   uint32_t out = slab->out;

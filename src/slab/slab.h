@@ -11,11 +11,11 @@
 //      first bit of `remote_summary` pushes the slab on its heap's ready stack. The owner empties
 //      words only of slabs that it took from that stack, and only words whose summary bit it took:
 //      so a slab whose last block came back has no freer left that may still touch it.
-//  S5  sealing fills `remote_summary` and every word of `remote` with ones. A later free, which
-//      finds its bit set, sets it in `free` instead and counts `left` down; so does, without the
-//      bit, who was between the steps of S4 at that moment. The sealer adds to `left` what is out
-//      and those in between, last: whoever brings it to zero gives the slab back, and nobody
-//      touches it later.
+//  S5  sealing fills `remote_summary` and every word of `remote` with ones. A later free finds its
+//      bit set: it sets the bit in `free` instead, and decrements `left`. A free that was between
+//      two steps of S4 at that moment only decrements `left`. Until then `left` may be below zero:
+//      last, the sealer adds to it the blocks that are out, and one for each free that was between
+//      two steps. Whoever brings `left` to zero gives the slab back, and nobody touches it later.
 #pragma once
 
 #include <stdbool.h>
@@ -33,25 +33,25 @@ enum { TSL_SLAB_WORDS = 64 };
 // The first words of `free` share a line with the owner's counts, those of `remote` one with the
 // summary: a slab of 256 blocks or fewer is one line for its owner and one for everybody else.
 struct tsl_slab {
-  uint64_t summary;       // [owner] words of `free` that have bits
-  struct tsl_slab *next;  // [owner] neighbours on the bin's list of slabs with room
-  struct tsl_slab *prev;  // [owner]
-  // [owner] Blocks neither in `free` nor in `remote`. [lock:holds] Once it is sealed: those that
-  // were left when its dead pages went back last (remains.c).
-  uint32_t out;
-  uint8_t class;                  // [owner] set when the slab is opened
-  bool listed;                    // [owner] on the bin's list
+  uint64_t summary;               // [owner] words of `free` that have bits
+  struct tsl_slab *next;          // [owner] neighbours on the stock's list of slabs with room
+  struct tsl_slab *prev;          // [owner]
+  uint32_t out;                   // [owner] blocks neither in `free` nor in `remote`
+  uint8_t class;                  // [owner, read by any] set when the slab is opened
+  bool listed;                    // [owner] on the stock's list
   bool guarded;                   // [owner] its last page is a guard (secure build)
-  bool purged;                    // [as out] its dead pages went back since it was last taken from
-  uint64_t free[TSL_SLAB_WORDS];  // [owner]
-  uint32_t sparse_ms;             // [owner] when it was first seen to be mostly free; 0: it is not
+  uint64_t free[TSL_SLAB_WORDS];  // [owner, read by any; once it is sealed, remote]
+  uint32_t sparse_ms;  // [owner, helper] when it was first seen to be mostly free; 0: it is not
+  // [owner, helper; lock:holds once it is sealed] Blocks that were out as its dead pages went back
+  // last; 0: they did not since it was last taken from.
+  uint32_t purged_out;
 
   TSL_ON_LINE uint64_t remote_summary;  // [remote]
   uint32_t ready_next;                  // [remote] link on the ready stack, written by who pushes
-  uint32_t life;                        // [const] the life of the heap whose slab it is
+  uint32_t life;                        // [const while open] the life of its heap
   int32_t left;                         // [remote] frees until a sealed slab is empty
   uint32_t sealed;                      // [remote]
-  uint32_t gatherer;                    // [remote] home heap that gathers, or did; 0: none ever
+  uint32_t gatherer;                    // [remote] home that gathers, or did; 0: none ever
   uint64_t remote[TSL_SLAB_WORDS];      // [remote]
 };
 
@@ -90,17 +90,17 @@ TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *bl
                             exact && index < sizeclass->capacity ? (int)index : -1};
 }
 
-// Makes the units from `unit` on an empty slab. The caller enters them in the map.
+// Makes an empty slab of the units from `unit` on. The caller enters them in the map.
 TSL_HIDDEN struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life);
 
-// Forgets what was freed from other threads: records of free units have no remote bits.
+// Clears the remote words: the record of a free unit has no remote bits.
 TSL_HIDDEN void tsl_slab_clear_remote(struct tsl_slab *slab);
 
-// Ends an empty slab, or one whose blocks end with it. False when its guard cannot be taken away:
-// then it goes on as a slab.
+// Ends an empty slab, or one whose blocks end with it. False when the system leaves its guard in
+// place (secure build): then it stays a slab.
 TSL_HIDDEN bool tsl_slab_close(struct tsl_slab *slab);
 
-// Makes the memory of a slab zero whose blocks end with it. In the secure build only.
+// Secure build: zeroes a slab whose blocks end with it.
 TSL_HIDDEN void tsl_slab_wipe(struct tsl_slab *slab);
 
 // Takes the free blocks of one word out of a slab with room.
@@ -112,9 +112,9 @@ TSL_ALWAYS_INLINE bool tsl_slab_put(struct tsl_slab *slab, unsigned index) {
   unsigned word = index / 64;
   uint64_t before = slab->free[word];
   if (tsl_unlikely((before >> index % 64 & 1) != 0)) return false;
-  tsl_store_relaxed(&slab->free[word], before | UINT64_C(1) << index % 64);
-  slab->summary |= UINT64_C(1) << (word % TSL_SLAB_WORDS);
-  slab->out--;
+  tsl_store_release(&slab->free[word], before | UINT64_C(1) << index % 64);  // pairs: tend-free
+  slab->summary |= UINT64_C(1) << (word % TSL_SLAB_WORDS);                   // S3
+  slab->out--;                                                               // S1
   return true;
 }
 
@@ -140,10 +140,10 @@ TSL_HIDDEN enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned w
 // Counts one of the frees that a sealed slab waits for. EMPTY or DONE.
 TSL_HIDDEN enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab);
 
-// Puts blocks of one word back from any thread; several only where the slab cannot be sealed. PUSH:
-// the caller must push the slab on its heap's ready stack. EMPTY: the slab is sealed and this was
-// its last block; the caller gives it back. LATE: the slab is sealed; the caller counts down.
-// TWICE: `*blocks`, now, were free before.
+// S2, S4: puts blocks of one word back from any thread; several only where the slab cannot be
+// sealed. PUSH: the caller must push the slab on its heap's ready stack. EMPTY: the slab is sealed
+// and this was its last block; the caller gives it back. LATE: the slab is sealed; the caller
+// counts down. TWICE: `*blocks`, now, were free before.
 TSL_ALWAYS_INLINE enum tsl_remote tsl_slab_put_remote(struct tsl_slab *slab, unsigned word,
                                                       uint64_t *blocks) {
   uint64_t before = tsl_or_acq_rel(&slab->remote[word], *blocks);  // pairs: remote-free, seal
@@ -166,20 +166,32 @@ struct tsl_sealed {
   const void *twice;  // a block that was freed by two threads; NULL: none
 };
 
-// Makes every later free one that counts down. All that lay in bins and stocks must be back, the
-// heap's ready stack of this life must be closed, and what was on it collected. The heap's owner,
-// or who acts for it.
+// Seals the slab (S5). Before that the heap's hot blocks must be back in their slabs, its ready
+// stack closed, and the slabs on it collected. The heap's owner, or the thread that acts for it.
 TSL_HIDDEN struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab);
 
-// Counts one free more that a sealed slab with blocks waits for: it cannot go back before the
-// caller has counted down. False when it is none. Any thread.
+// Holds a sealed slab: it waits for one free more, and so cannot go back before the caller has
+// called tsl_slab_count_down. False when the slab is not sealed or has no blocks. Any thread.
 TSL_HIDDEN bool tsl_slab_hold(struct tsl_slab *slab);
 
-// Gives the pages in which all blocks are in `free` back to the system, as far as it takes them.
-// Returns the calls that took. Owner, or who holds a sealed slab.
-TSL_HIDDEN unsigned tsl_slab_purge(struct tsl_slab *slab);
+// Whether that is worth it: half of the blocks are free that were out when it was done last, or
+// `before` where it was not done yet. `out`: now.
+static inline bool tsl_slab_has_thinned(const struct tsl_slab *slab, uint32_t out,
+                                        uint32_t before) {
+  uint32_t last = tsl_load_relaxed(&slab->purged_out);
+  return last == 0 ? 2 * out <= before : out != 0 && 2 * out <= last;
+}
 
-// Makes the counts true to the free bits, after a fork took the owner in the middle of a put.
+// Gives back the pages in which no block is out. `out`: how many are. Returns the number of system
+// calls. Owner, or the thread that holds a sealed slab.
+TSL_HIDDEN unsigned tsl_slab_purge(struct tsl_slab *slab, uint32_t out);
+
+// For the helper that tends the home (change.h): the blocks that are free or on their way there,
+// and the same as tsl_slab_purge, where those on their way are dead, too.
+TSL_HIDDEN unsigned tsl_slab_free_blocks(const struct tsl_slab *slab);
+TSL_HIDDEN unsigned tsl_slab_purge_tended(struct tsl_slab *slab, uint32_t out);
+
+// Counts `out` anew from the free bits, after a fork took the owner in the middle of a put.
 TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);
 
 // Moves the remote bits to the free ones; only after the slab was popped from the ready stack.

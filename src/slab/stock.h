@@ -64,7 +64,15 @@ static inline void tsl_stock_unlist(struct tsl_stock *stock, struct tsl_slab *sl
   }
 }
 
+// Whether a block that is at hand is in no bit of its slab (H2).
+static inline bool tsl_stock_next_valid(const struct tsl_stock *stock, unsigned class) {
+  if (stock->run == 0) return true;
+  struct tsl_place place = tsl_slab_place(class, (const void *)stock->next);
+  return place.index >= 0 && place.slab->class == class && !tsl_slab_has(place);
+}
+
 static inline bool tsl_stock_valid(const struct tsl_stock *stock, unsigned class) {
+  if (!tsl_stock_next_valid(stock, class)) return false;
   const struct tsl_slab *before = NULL;
   for (const struct tsl_slab *slab = stock->slabs; slab != NULL; before = slab, slab = slab->next) {
     if (slab->class != class || !slab->listed || slab->prev != before) return false;

@@ -10,14 +10,14 @@
 #include "slab/sizeclass.h"
 
 enum {
-  WORDS = TSL_ZERO_BLOCKS / 64,
+  TAKEN_WORDS = TSL_ZERO_BLOCKS / 64,
   ZERO_BYTES = TSL_ZERO_BLOCKS * TSL_BLOCK_ALIGNMENT,
   WORD_BYTES = 64 * TSL_BLOCK_ALIGNMENT
 };
 
-static uintptr_t start;        // [remote] written once; 0: not reserved yet
-static uint64_t taken[WORDS];  // [remote] bit i: a live block
-static uint32_t next_word;     // [remote] takes go round, so that none follows its free soon
+static uintptr_t start;              // [remote] written once; 0: not reserved yet
+static uint64_t taken[TAKEN_WORDS];  // [remote] bit i: a live block
+static uint32_t next_word;           // [remote] takes go round: an address is not used again soon
 
 static uintptr_t ensure_start(void) {
   uintptr_t seen = tsl_load_relaxed(&start), none = 0;
@@ -57,8 +57,8 @@ void *tsl_zero_take(size_t alignment) {
   uint32_t step = alignment <= WORD_BYTES ? 1 : (uint32_t)(alignment / WORD_BYTES);
   uint32_t first = tsl_add_relaxed(&next_word, 1);
   uint64_t wanted = aligned_blocks(alignment);
-  for (uint32_t i = 0; i < WORDS / step; i++) {
-    void *block = take_in_word((first + i) * step % WORDS, wanted);
+  for (uint32_t i = 0; i < TAKEN_WORDS / step; i++) {
+    void *block = take_in_word((first + i) * step % TAKEN_WORDS, wanted);
     if (block != NULL) return block;
   }
   return NULL;

@@ -12,7 +12,8 @@
 enum { TSL_ZERO_BLOCKS = TSL_SECURE ? 65536 : 64 };
 TSL_HIDDEN void *tsl_zero_take(size_t alignment);
 
-// Whether the address lies where such blocks do, taken or not, at the beginning of one or not.
+// Whether the address lies in the range of these blocks: of a taken one or not, at its beginning or
+// not.
 TSL_HIDDEN bool tsl_zero_contains(const void *address);
 
 // Whether a block begins there and is taken.

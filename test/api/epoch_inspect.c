@@ -122,6 +122,23 @@ static void soft_limit_test(void) {
   CHECK_EQ(tslab_epoch_close(epoch).objects, 0);
 }
 
+static void *grow(void *block) { return realloc(block, 2 * MIB); }
+static void *grow_in_place(void *block) {
+  return tslab_resize_in_place(block, 2 * MIB) ? block : NULL;
+}
+
+// The callback runs in a thread that has allocated nothing before.
+static void first_call_test(void *(*resize)(void *)) {
+  struct told told;
+  tslab_epoch epoch = limited_open(TSLAB_DEFAULT, MIB, 0, &told);
+  void *block = tslab_epoch_malloc(epoch, 512 * KIB);
+  CHECK_LANDS(epoch, block);
+  thread_run(resize, block);
+  CHECK_EQ(told.soft, 1);
+  CHECK_EQ(told.current, TSLAB_DEFAULT);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+}
+
 // What descendants hold counts for all of their ancestors, and any of these can refuse.
 static void limit_chain_test(void) {
   struct told told[3];
@@ -444,6 +461,8 @@ int main(void) {
   realloc_limit_test();
   room_made_test();
   soft_limit_test();
+  first_call_test(grow);
+  first_call_test(grow_in_place);
   limit_chain_test();
   options_test();
   stats_test();

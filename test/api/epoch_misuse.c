@@ -21,6 +21,72 @@ static void mistaken_free(void *pointer) {
   free(pointer);
 }
 
+static tslab_epoch labelled_open(const char *label) {
+  tslab_epoch epoch = tslab_epoch_open(label, NULL);
+  CHECK_NE(epoch, TSLAB_NO_EPOCH);
+  return epoch;
+}
+
+static void *mistaken_leave(void *scope) {
+  pointer_announce(scope);
+  CHECK_EQ(tslab_scope_leave(scope), EPERM);
+  return NULL;
+}
+
+// Mistakes with scopes; nothing changes.
+static void scope_order(void) {
+  tslab_epoch request = labelled_open("request"), query = labelled_open("query");
+  tslab_scope outer, inner;
+  scope_enter(&outer, request);
+  scope_enter(&inner, query);
+  mistaken_leave(&outer);
+  scope_leave(&inner, request);
+  scope_leave(&outer, TSLAB_DEFAULT);
+}
+
+static void scope_same_epoch(void) {
+  tslab_epoch request = labelled_open("request");
+  tslab_scope outer, inner;
+  scope_enter(&outer, request);
+  scope_enter(&inner, request);
+  mistaken_leave(&outer);
+  scope_leave(&inner, request);
+  scope_leave(&outer, TSLAB_DEFAULT);
+}
+
+static void scope_twice(void) {
+  tslab_scope outer, inner;
+  scope_enter(&outer, labelled_open("request"));
+  scope_enter(&inner, labelled_open("query"));
+  tslab_epoch request = outer.epoch;
+  scope_leave(&inner, request);
+  mistaken_leave(&inner);
+  scope_leave(&outer, TSLAB_DEFAULT);
+}
+
+static void scope_of_an_epoch_that_is_over(void) {
+  tslab_scope scope;
+  tslab_epoch query = labelled_open("query");
+  scope_enter(&scope, query);
+  scope_leave(&scope, TSLAB_DEFAULT);
+  CHECK_EQ(tslab_epoch_close(query).error, 0);
+  mistaken_leave(&scope);
+}
+
+static void scope_never(void) {
+  tslab_scope scope;
+  tslab_free(tslab_malloc(1));  // options are read with the first allocation
+  memset(&scope, 0xa5, sizeof scope);
+  mistaken_leave(&scope);
+}
+
+static void scope_thread(void) {
+  tslab_scope scope;
+  scope_enter(&scope, labelled_open("request"));
+  thread_run(mistaken_leave, &scope);
+  scope_leave(&scope, TSLAB_DEFAULT);
+}
+
 static tslab_epoch slabs_open(void) {
   tslab_epoch_options options = {.size = sizeof options, .first_cell_bytes = TSLAB_NO_CELLS};
   return epoch_open(&options);
@@ -168,6 +234,13 @@ static const struct mistake {
   void (*make)(void);
   const char *reason;  // in the message; NULL: one of several
 } mistakes[] = {
+    {"scope-order", scope_order, "\"request\" is not the innermost one; this thread is in epoch"},
+    {"scope-order-inner", scope_order, " \"query\"; called from 0x"},
+    {"scope-same-epoch", scope_same_epoch, "\"request\" is not the innermost one"},
+    {"scope-twice", scope_twice, "\"query\" was left already, or never entered; this thread is in"},
+    {"scope-over", scope_of_an_epoch_that_is_over, " (over) was left already"},
+    {"scope-never", scope_never, "never entered; this thread is in the default epoch"},
+    {"scope-thread", scope_thread, "\"request\" was entered by another thread"},
     {"late-cell", late_cell, NULL},
     {"late-slab", late_slab, "not a block"},
     {"late-medium", late_medium, "not a block"},
@@ -266,7 +339,7 @@ static void mistake_try(const char *program, const struct mistake *mistake, cons
               (unsigned)child.status, child.output, child.errors[0] ? child.errors : "(nothing)\n");
 }
 
-// Only the innermost scope can be left; a refused call changes nothing.
+// Only the innermost scope can be left; a refused call changes nothing. Misuse is ignored here.
 static void wrong_order_test(void) {
   tslab_epoch first = epoch_open(NULL), second = epoch_open(NULL);
   tslab_scope outer, inner, unused = {0};
@@ -330,6 +403,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < MISTAKES; i++)
     for (int action = 0; action < 4; action++) mistake_try(argv[0], &mistakes[i], actions[action]);
   CHECK_THAT(failures == 0, "%d of %d outcomes differ from the table", failures, 4 * MISTAKES);
+  CHECK_EQ(tslab_option_set("on_error", "ignore"), 0);
   wrong_order_test();
   wrong_thread_test();
   ended_ids_test();

@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "blocks.h"
+#include "epochs.hpp"
 
 namespace {
 
@@ -26,56 +26,6 @@ struct alignas(256) Wide {
   char bytes[256];
 };
 
-tslab_epoch_stats stats_of(tslab::epoch_ref epoch) {
-  tslab_epoch_stats stats{};
-  stats.size = sizeof stats;
-  CHECK_EQ(tslab_epoch_get_stats(epoch.id(), &stats), 0);
-  return stats;
-}
-
-size_t live_in(tslab::epoch_ref epoch) { return stats_of(epoch).live_objects; }
-
-bool is_over(tslab_epoch id) {
-  tslab_epoch_stats stats{};
-  stats.size = sizeof stats;
-  return tslab_epoch_get_stats(id, &stats) == ESTALE;
-}
-
-int count_epoch(tslab_epoch, void *count) {
-  ++*static_cast<int *>(count);
-  return 0;
-}
-
-int epochs_alive() {
-  int count = 0;
-  CHECK_EQ(tslab_epochs_each(count_epoch, &count), 0);
-  return count;
-}
-
-// The errno value of the system_error that `call` throws; 0 when it throws none.
-template <class Call>
-int error_of(Call &&call) {
-  try {
-    call();
-  } catch (const std::system_error &error) {
-    CHECK(error.code().category() == std::generic_category());
-    return error.code().value();
-  }
-  return 0;
-}
-
-// The same for std::bad_alloc, which leaves its reason in errno.
-template <class Call>
-int refusal_of(Call &&call) {
-  errno = 0;
-  try {
-    call();
-  } catch (const std::bad_alloc &) {
-    return errno;
-  }
-  return 0;
-}
-
 tslab_epoch stale_id() { return tslab::epoch("stale").id(); }
 
 // An epoch that was closed, and what keeps it from being over.
@@ -84,6 +34,15 @@ struct closed_epoch {
   tslab::unique_ptr<int> survivor = tslab::make<int>(owner, 1);
   closed_epoch() { CHECK_EQ(owner.close().objects, 1); }
 };
+
+// ---- Errors ----
+
+void error_category_test() {
+  std::error_code ended(ECANCELED, tslab::error_category());
+  CHECK(ended == std::errc::operation_canceled && ended != std::errc::invalid_argument);
+  CHECK(ended.message() == tslab_error_text(ECANCELED));
+  CHECK(strcmp(ended.category().name(), "tslab") == 0);
+}
 
 // ---- Owners ----
 
@@ -209,8 +168,8 @@ void resource_place_test() {
   {
     tslab::scope in{around};
     owner.emplace("inner");
+    CHECK_EQ(tslab_epoch_of(owner->resource()), TSLAB_DEFAULT);
   }
-  CHECK_EQ(tslab_epoch_of(owner->resource()), TSLAB_DEFAULT);
   CHECK_EQ(live_in(*owner), 0);
   around.release();
   std::pmr::string text(100, 'x', owner->resource());
@@ -218,20 +177,20 @@ void resource_place_test() {
 }
 
 void destructor_test() {
-  tslab_epoch released, drained;
+  tslab_epoch released, closed;
   void *survivor;
   {
-    tslab::epoch owner{"released"};
-    tslab::draining_epoch draining{"drained"};
+    tslab::arena owner{"released"};
+    tslab::epoch closing{"closed"};
     released = owner.id();
-    drained = draining.id();
+    closed = closing.id();
     CHECK(tslab_epoch_malloc(released, 100) != nullptr);
-    survivor = tslab_epoch_malloc(drained, 100);
+    survivor = tslab_epoch_malloc(closed, 100);
   }
   CHECK(is_over(released));
-  CHECK_EQ(stats_of(drained).state, TSLAB_CLOSED);
+  CHECK_EQ(stats_of(closed).state, TSLAB_CLOSED);
   tslab_free(survivor);
-  CHECK(is_over(drained));
+  CHECK(is_over(closed));
 }
 
 // ---- Exceptions that leave an epoch ----
@@ -240,13 +199,13 @@ void destructor_test() {
 void exception_escapes_test() {
   tslab_epoch id = TSLAB_NO_EPOCH;
   try {
-    tslab::epoch owner{"left by an exception"};
+    tslab::arena owner{"left by an exception"};
     tslab::scope in{owner};
     id = owner.id();
     throw std::runtime_error(std::string(100, 'e'));
   } catch (const std::runtime_error &error) {
     if (is_preloaded) CHECK_EQ(stats_of(id).state, TSLAB_CLOSED);
-    tslab::epoch other{"next"};
+    tslab::arena other{"next"};
     CHECK(tslab_epoch_malloc(other.id(), 100) != nullptr);
     CHECK(error.what() == std::string(100, 'e'));
   }
@@ -254,7 +213,7 @@ void exception_escapes_test() {
 }
 
 void exception_caught_inside_test() {
-  tslab::epoch owner{"stays"};
+  tslab::arena owner{"stays"};
   tslab_epoch id = owner.id();
   CHECK(tslab_epoch_malloc(id, 100) != nullptr);
   try {
@@ -263,14 +222,14 @@ void exception_caught_inside_test() {
   } catch (const std::runtime_error &) {
     CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
   }
-  { tslab::epoch last{std::move(owner)}; }
+  { tslab::arena last{std::move(owner)}; }
   CHECK(is_over(id));
 }
 
 struct cleanup {
   tslab_epoch *id;
   ~cleanup() {
-    tslab::epoch owner{"cleanup"};
+    tslab::arena owner{"cleanup"};
     *id = owner.id();
     CHECK(tslab_epoch_malloc(owner.id(), 100) != nullptr);
   }
@@ -297,9 +256,9 @@ void defer_order_test() {
     CHECK(order.empty());
   }
   CHECK_THAT(order == "cba", "%s", order.c_str());
-  tslab::draining_epoch draining{"order"};
-  draining.defer([&order] { order = "closed"; });
-  draining.close();
+  tslab::epoch closing{"order"};
+  closing.defer([&order] { order = "closed"; });
+  closing.close();
   CHECK_THAT(order == "closed", "%s", order.c_str());
 }
 
@@ -354,7 +313,7 @@ void scope_test() {
   static_assert(!std::is_move_constructible_v<tslab::scope>);
   static_assert(!std::is_constructible_v<tslab::scope, tslab::epoch>);
   tslab::epoch outer{"outer"};
-  tslab::draining_epoch inner{"inner"};
+  tslab::epoch inner{"inner"};
   {
     tslab::scope in_outer{outer};
     CHECK_EQ(tslab_epoch_current(), outer.id());
@@ -384,6 +343,7 @@ void scope_refused_test() {
 }
 
 void plain_new_test() {
+  CHECK_EQ(tslab::captures_malloc(), is_preloaded);
   tslab::epoch owner{"plain new"};
   tslab::scope in{owner};
   auto text = std::make_unique<std::string>(100, 'x');
@@ -502,7 +462,7 @@ void allocator_propagation_test() {
 void allocator_outlives_test() {
   tslab_epoch id;
   {
-    std::optional<tslab::draining_epoch> owner("drained");
+    std::optional<tslab::epoch> owner("drained");
     id = owner->id();
     vector_in<int> numbers(100, 1, tslab::allocator<int>(*owner));
     owner.reset();
@@ -628,7 +588,8 @@ void exhausted_test() {
   for (size_t size = 16 * MIB; size >= 16; size /= 2)
     while (tslab_malloc(size) != nullptr) continue;
   bool was_run = false;
-  CHECK_EQ(error_of([] { tslab::epoch("after"); }), ENOMEM);
+  CHECK_EQ(error_of([] { tslab::epoch("after"); }), 0);
+  CHECK_EQ(refusal_of([&] { static_cast<void>(owner.resource()); }), ENOMEM);
   CHECK_EQ(error_of([&] { owner.defer([&was_run] { was_run = true; }); }), ENOMEM);
   CHECK_EQ(epochs_alive(), before);
   owner.release();
@@ -649,8 +610,9 @@ void owner_test() {
 }
 
 void (*const tests[])() = {
+    error_category_test,
     owner_test<tslab::epoch>,
-    owner_test<tslab::draining_epoch>,
+    owner_test<tslab::arena>,
     destructor_test,
     exception_escapes_test,
     exception_caught_inside_test,

@@ -59,14 +59,27 @@ for package in tslab-preload tslab-static; do
 done
 build "$cc" pkg_strdup only_strdup.c tslab-static -static
 captured pkg_strdup
-# shellcheck disable=SC2046
-"$cc" -static -fno-builtin -o pkg_strdup "$stranger/only_strdup.c" \
-  $(pkg-config --static --libs tslab)
-captured pkg_strdup
+
+# all_static COMPILER PROGRAM SOURCE PACKAGE: what --static adds to a package's libraries.
+all_static() {
+  # shellcheck disable=SC2046
+  "$1" -static -fno-builtin -o "$2" "$stranger/$3" $(pkg-config --cflags --static --libs "$4")
+}
+
+for package in tslab tslab-static; do
+  all_static "$cc" pkg_strdup only_strdup.c "$package"
+  captured pkg_strdup
+  all_static "$cc" pkg_scope scope.c "$package"
+  run pkg_scope captures
+  if [ -n "$cxx" ]; then
+    all_static "$cxx" pkg_new only_new.cpp "$package"
+    captured pkg_new
+  fi
+done
 
 # By hand: whoever names a function of tslab's, or operator new, has the archive's malloc, too.
-"$cc" -fno-builtin -o hand_scope "$stranger/scope.c" -I"$libdir/../include" \
-  "$libdir/libtslab.a" -pthread
+include=$(pkg-config --variable includedir tslab)
+"$cc" -fno-builtin -o hand_scope "$stranger/scope.c" -I"$include" "$libdir/libtslab.a" -pthread
 run hand_scope captures
 if [ -n "$cxx" ]; then
   "$cxx" -o hand_new "$stranger/only_new.cpp" "$libdir/libtslab.a" -pthread

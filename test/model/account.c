@@ -1,31 +1,33 @@
+#include "state/epoch.h"
+
 #include <stddef.h>
 #include <string.h>
 
-#include "epoch/epoch.h"
-#include "epoch/heap.h"
-#include "epoch/home_units.h"
+#include "claim.h"
+#include "heap/home_units.h"
+#include "heap/rest.h"
 #include "memory/record.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "model.h"
+#include "state/heap.h"
 #include "step.h"
+#include "upkeep/collect.h"
 
 enum { MOST_UNITS = 1024, MOST_SLOTS = 64, MOST_HEAPS = 64 };
 
-static bool is_home(const struct tsl_heap *heap) { return heap->home == heap; }
-
-static void each_home(void (*visit)(struct tsl_heap *)) {
+static void each_home(void (*visit)(struct tsl_home *)) {
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
-    if (is_home(tsl_heap_at(number))) visit(tsl_heap_at(number));
+    if (tsl_heap_is_home(tsl_heap_at(number))) claim_visit(tsl_home_at(number), visit);
   }
 }
 
-static void give_cache(struct tsl_heap *home) { tsl_home_units_trim(home, 0); }
+static void give_cache(struct tsl_home *home) { tsl_home_units_trim(home, 0); }
 
 // What one has of another's goes there first.
 static void collect_homes(void) {
-  each_home(tsl_heap_rest_all);
-  each_home(tsl_heap_collect);
+  each_home(tsl_home_rest_all);
+  each_home(tsl_home_collect);
   each_home(give_cache);
 }
 
@@ -63,14 +65,25 @@ static void account_epochs(void) {
   uint8_t places[MOST_SLOTS] = {0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     const struct tsl_heap *heap = tsl_heap_at(number);
-    if (!is_home(heap)) continue;
-    for (uint32_t i = 0; i < heap->slot_count; i++) places[heap->store->slots[i]]++;
+    if (!tsl_heap_is_home(heap)) continue;
+    for (uint32_t i = 0; i < heap->home->slot_count; i++) places[heap->home->own->slots[i]]++;
   }
-  for (uint32_t slot = 1; slot <= tsl_region.last_epoch; slot++) account_epoch(slot, places[slot]);
+  for (uint32_t slot = 1; slot <= tsl_region.last_epoch; slot++)
+    if (!tsl_epoch_at(slot)->is_shared) account_epoch(slot, places[slot]);
 }
 
-static void count_parts(uint32_t number, const struct tsl_heap *home, uint8_t *places) {
-  for (; number != 0; number = tsl_heap_at(number)->spare) {
+// PL2: it is open, and once all was collected it holds nothing.
+static void account_shared(void) {
+  for (uint32_t slot = 1; slot <= tsl_region.last_epoch; slot++) {
+    const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+    if (!epoch->is_shared) continue;
+    if (tsl_epoch_state(epoch->word) != TSL_EPOCH_OPEN) model_fail("epoch %u has ended", slot);
+    if (epoch->held_bytes != 0) model_fail("epoch %u holds %zu bytes", slot, epoch->held_bytes);
+  }
+}
+
+static void count_parts(uint32_t number, const struct tsl_home *home, uint8_t *places) {
+  for (; number != 0; number = tsl_part_at(number)->spare_next) {
     if (tsl_heap_at(number)->home != home) model_fail("part %u came to another home", number);
     if (++places[number] > 1) model_fail("part %u came home twice", number);
   }
@@ -89,12 +102,14 @@ static void account_parts(void) {
   uint8_t places[MOST_HEAPS] = {0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     const struct tsl_heap *heap = tsl_heap_at(number);
-    if (!is_home(heap)) continue;
-    count_parts(heap->spare, heap, places);
-    count_parts(heap->returned, heap, places);
+    if (!tsl_heap_is_home(heap)) continue;
+    count_parts(heap->home->spare, heap->home, places);
+    count_parts(heap->home->returned, heap->home, places);
   }
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
-    if (!is_home(tsl_heap_at(number))) account_part(tsl_heap_at(number), places[number]);
+    const struct tsl_heap *heap = tsl_heap_at(number);
+    if (tsl_heap_is_home(heap) || tsl_epoch_at(heap->epoch)->is_shared) continue;
+    account_part(heap, places[number]);
   }
 }
 
@@ -102,6 +117,7 @@ void model_account(void) {
   account_epochs();
   account_parts();
   collect_homes();
+  account_shared();
   account_units();
 }
 
@@ -133,7 +149,15 @@ const char *model_misplaced(uintptr_t address, int op) {
   return NULL;
 }
 
-bool model_is_depth(uintptr_t address) {
+static bool is_in_heap(uintptr_t address, size_t offset) {
   if (address < tsl_region.heaps || address >= tsl_region.stores) return false;
-  return (address - tsl_region.heaps) % TSL_HEAP_BYTES == offsetof(struct tsl_heap, depth);
+  return (address - tsl_region.heaps) % TSL_HEAP_BYTES == offset;
+}
+
+bool model_is_depth(uintptr_t address) {
+  return is_in_heap(address, offsetof(struct tsl_heap, depth));
+}
+
+bool model_is_changing(uintptr_t address) {
+  return is_in_heap(address, offsetof(struct tsl_home, changing));
 }

@@ -225,8 +225,11 @@ static void visited_clear(struct visited *visited) {
 }
 
 static bool may_delay(const struct model_thread *thread) {
-  return explorer->scenario->delays_depth && thread->stop == MODEL_AT_STEP &&
-         thread->op == MODEL_STORE && model_is_depth((uintptr_t)thread->address);
+  const struct model_scenario *scenario = explorer->scenario;
+  uintptr_t address = (uintptr_t)thread->address;
+  if (thread->stop != MODEL_AT_STEP || thread->op != MODEL_STORE) return false;
+  return (scenario->delays_depth && model_is_depth(address)) ||
+         (scenario->delays_changing && model_is_changing(address));
 }
 
 // Puts the state on the path; false at its end.
@@ -287,6 +290,7 @@ static void explore_once(void) {
       elsewhere = false;
     } else {
       finish();
+      tracked_hash();
     }
   }
 }
@@ -295,6 +299,7 @@ static void prepare(const struct model_scenario *scenario) {
   model_threads_init();
   model_os.has_barrier = !scenario->no_barrier;
   model_os.barrier_works = !scenario->fails;
+  model_os.purges = scenario->purges;
   scenario->prepare();
   for (int i = 0; i < MODEL_THREADS; i++) {
     if (scenario->threads[i] != NULL) model_thread_start(i, scenario->threads[i]);

@@ -1,7 +1,7 @@
 // Frees that meet the sealing of what the block lies in.
 #include "base/options.h"
-#include "epoch/remains.h"
 #include "scenario.h"
+#include "upkeep/remains.h"
 
 static void free_0(void) { free_block(0); }
 static void free_1(void) { free_block(1); }

@@ -1,10 +1,15 @@
+#include "state/heap.h"
+
 // Ready stacks, the pool of heaps, parts that live again, and what else an epoch counts.
 #include <errno.h>
+#include <string.h>
 
-#include "epoch/heap.h"
-#include "epoch/pool.h"
-#include "epoch/remote.h"
+#include "epoch/orphans.h"
+#include "heap/remote.h"
 #include "scenario.h"
+#include "state/change.h"
+#include "upkeep/collect.h"
+#include "upkeep/pool.h"
 
 // Small blocks go home to their slab when others free them. One of the 64 of A's lies in its bin.
 enum { EIGHTH_BYTES = 8192, LARGE_BYTES = 100000, REST_OF_SLAB = 63 };
@@ -60,7 +65,7 @@ static void nearly_empty_words(void) {
   model_as(C, free_all_but_two);
 }
 
-static void collect(void) { tsl_heap_collect(tsl_heap_current->home); }
+static void collect(void) { tsl_home_collect(tsl_heap_current->home); }
 static void collect_twice(void) {
   collect();
   collect();
@@ -90,7 +95,83 @@ static void pooled(void) {
   model_as(A, exit_thread);
 }
 static void look(void) {
-  for (unsigned i = 0; i < 2; i++) tsl_heap_look_at_pool();
+  for (unsigned i = 0; i < 2; i++) tsl_pool_look();
+}
+
+// The child of a fork by A: it has no C any more, and B is new. C has no free blocks at hand, which
+// would be given up.
+static void come_and_vanish(void) {
+  allocate_again();
+  collect();
+  tsl_heap_current = &tsl_home_empty.heap;
+}
+static void note_orphans(void) { tsl_orphans_after_fork(tsl_heap_current->home); }
+static void without_c(void) {
+  model_as(A, fill_two);
+  model_as(C, come_and_vanish);
+  model_as(A, note_orphans);
+}
+static void begin_and_free(void) {
+  allocate_first();
+  free_block(0);
+  free_block(1);
+}
+
+static void begin_and_adopt(void) {
+  allocate_first();
+  tsl_orphans_adopt();
+}
+
+static void take_two(void) {
+  EXPECT(tsl_home_take() != tsl_home_take());
+  free_rest();
+}
+
+// The helper, which finds pages of A's slab dead while A takes blocks from them. Blocks 0 and 1
+// keep the first page; the fourth that A takes lies in another one.
+static void tend(void) {
+  struct tsl_heap *heap = tsl_heap_at(tsl_entry_owner(tsl_map_lookup(blocks[1])));
+  if (!tsl_tend_begin(heap->home)) return;
+  for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
+    tsl_slab_purge_tended(tsl_slab_at(unit), 1);
+  tsl_tend_end(heap->home);
+}
+static void refill_and_write(void) {
+  for (unsigned i = 64; i < 68; i++) {
+    blocks[i] = tslab_malloc(BLOCK_BYTES);
+    EXPECT(blocks[i] != NULL);
+  }
+  memset(blocks[67], 7, BLOCK_BYTES);
+}
+
+// The same with the slabs of A's part of a shared epoch.
+static void fill_rest_inside(void) {
+  EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0);
+  tsl_heap_current->mixed = false;
+  fill_rest();
+  EXPECT(tslab_scope_leave(&scopes[A]) == 0);
+}
+static void nearly_empty_inside(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+  warm_all();
+  epoch = tslab_epoch_open("shared", &options);
+  model_as(A, fill_rest_inside);
+  model_as(C, free_all_but_0_1);
+}
+static void refill_inside(void) {
+  EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0);
+  refill_and_write();
+  EXPECT(tslab_scope_leave(&scopes[A]) == 0);
+}
+
+static void finish_written(void) {
+  for (size_t i = 0; i < BLOCK_BYTES; i++) EXPECT(((const char *)blocks[67])[i] == 7);
+  free_rest();
+}
+
+static void finish_written_inside(void) {
+  finish_written();
+  close_epoch();
 }
 
 static void enter_epoch(void) { EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0); }
@@ -199,11 +280,41 @@ static void count_deferred(void) { EXPECT(deferred_runs == deferred_taken); }
 
 const struct model_scenario heap_scenarios[] = {
     {SCENARIO("ready-collect", nearly_empty, collect_twice, free_0, free_1)},
+    {.name = "tend-refill",
+     .prepare = nearly_empty,
+     .threads = {refill_and_write, tend},
+     .finish = finish_written,
+     .delays_changing = true,
+     .purges = true},
+    {.name = "tend-refill-no-barrier",
+     .prepare = nearly_empty,
+     .threads = {refill_and_write, tend},
+     .finish = finish_written,
+     .delays_changing = true,
+     .purges = true,
+     .fails = true},
+    {.name = "tend-refill-shared",
+     .prepare = nearly_empty_inside,
+     .threads = {refill_inside, tend},
+     .finish = finish_written_inside,
+     .delays_changing = true,
+     .purges = true},
+    {.name = "tend-settle",
+     .prepare = nearly_empty,
+     .threads = {collect_twice, tend, free_0},
+     .finish = free_rest,
+     .delays_changing = true,
+     .purges = true},
     {SCENARIO("ready-collect-words", nearly_empty_words, collect_twice, free_0, free_64)},
     {SCENARIO("ready-gather", nearly_empty, collect_twice, free_together)},
     {SCENARIO("ready-refill", nearly_empty, refill, free_0, free_1)},
     {SCENARIO("pool-take", a_and_c, exit_thread, allocate_first, free_0)},
     {SCENARIO("pool-look", pooled, look, allocate_first, free_0)},
+    {SCENARIO("orphans-adopt", without_c, tsl_orphans_adopt, begin_and_free)},
+    {.name = "orphans-adopt-twice",
+     .prepare = without_c,
+     .threads = {tsl_orphans_adopt, begin_and_adopt},
+     .finish = take_two},
     {SCENARIO("hand-over", full_slab, reuse_and_leave, free_0, close_epoch)},
     {SCENARIO("part-two-lives", part_with_block, two_lives_alone, free_0)},
     {SCENARIO("part-two-lives-3", part_with_block, two_lives, free_0, free_1_later)},

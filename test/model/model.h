@@ -23,9 +23,11 @@ struct model_scenario {
   void (*prepare)(void);                 // before the threads begin; not explored
   void (*threads[MODEL_THREADS])(void);  // NULL: no such thread
   void (*finish)(void);                  // after they ended, in each end state; may be NULL
-  bool delays_depth;  // a store of a heap's depth may become visible after the next load
-  bool no_barrier;    // the system has none: scopes use fences
-  bool fails;         // what is left out here must be found
+  bool delays_depth;     // a store of a heap's depth may become visible after the next load
+  bool delays_changing;  // so may the store that begins or ends a change
+  bool purges;           // what goes back to the system is zero afterwards
+  bool no_barrier;       // the system has none: scopes use fences
+  bool fails;            // what is left out here must be found
 };
 
 // X2 is not made use of: more states, and as many end states.
@@ -59,6 +61,7 @@ void model_fail(const char *format, ...) __attribute__((format(printf, 1, 2), no
 struct model_os {
   bool has_barrier;
   bool barrier_works;
+  bool purges;
 };
 extern struct model_os model_os;
 void *model_region(size_t *bytes);
@@ -69,3 +72,4 @@ void model_account(void);
 // Why the operation must not be; NULL when it may.
 const char *model_misplaced(uintptr_t address, int op);
 bool model_is_depth(uintptr_t address);
+bool model_is_changing(uintptr_t address);

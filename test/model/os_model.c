@@ -1,4 +1,5 @@
 // os_model: a system with 16 MiB, where time stands still.
+#include <string.h>
 #include <sys/mman.h>
 
 #include "model.h"
@@ -7,7 +8,7 @@
 
 enum { REGION_BYTES = 1 << 24 };
 
-struct model_os model_os = {true, true};
+struct model_os model_os = {.has_barrier = true, .barrier_works = true};
 
 static void *region;
 
@@ -38,10 +39,16 @@ enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
 void *tsl_os_reserve(size_t bytes, size_t alignment) { return (void)bytes, (void)alignment, NULL; }
 bool tsl_os_unreserve(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
 bool tsl_os_commit(void *address, size_t bytes) { return (void)address, (void)bytes, true; }
-bool tsl_os_purge(void *address, size_t bytes) { return (void)address, (void)bytes, false; }
+bool tsl_os_purge(void *address, size_t bytes) {
+  if (model_os.purges) memset(address, 0, bytes);
+  return model_os.purges;
+}
 void tsl_os_discard(void *address, size_t bytes) { (void)address, (void)bytes; }
 bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return (void)address, (void)bytes, (void)guarded, false;
+}
+bool tsl_os_protect(void *address, size_t bytes, bool is_protected) {
+  return (void)address, (void)bytes, (void)is_protected, false;
 }
 enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   return (void)from, (void)to, (void)bytes, TSL_OS_NOT_MOVED;
@@ -54,6 +61,7 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
   (void)address, (void)bytes, (void)name;
 }
 uint64_t tsl_os_now_ms(void) { return 1000; }
+uint64_t tsl_os_used_ns(void) { return 0; }
 void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) { (void)word, (void)ms; }
 void tsl_os_wake(const uint32_t *word) { (void)word; }
 bool tsl_os_barrier_init(void) { return model_os.has_barrier; }
@@ -69,7 +77,14 @@ void tsl_os_yield(void) {}
 const char *tsl_os_environment(const char *name) { return (void)name, NULL; }
 uint32_t tsl_os_process(void) { return 1; }
 uint64_t tsl_os_process_start(void) { return 1; }
+
+size_t tsl_os_read_file(const char *path TSL_UNUSED, char *text, size_t bytes TSL_UNUSED) {
+  *text = '\0';
+  return 0;
+}
 uint32_t tsl_os_thread(void) { return 1; }
+void tsl_os_name_thread(const char *name) { (void)name; }
+uint32_t tsl_os_threads(void) { return 1; }
 void *tsl_os_share(const char *name, size_t bytes) { return (void)name, (void)bytes, NULL; }
 bool tsl_os_share_more(const char *name, size_t offset, size_t bytes) {
   return (void)name, (void)offset, (void)bytes, false;

@@ -23,7 +23,10 @@ tslab_epoch open_slabs(void) {
   return tslab_epoch_open("slabs", &options);
 }
 
-tslab_epoch open_cells(void) { return tslab_epoch_open("cells", NULL); }
+tslab_epoch open_cells(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_OWN};
+  return tslab_epoch_open("cells", &options);
+}
 
 static struct order {
   unsigned first, count;

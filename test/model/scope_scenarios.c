@@ -17,7 +17,7 @@ static void leave(int thread) { EXPECT(tslab_scope_leave(&scopes[thread]) == 0);
 // A stay, if the epoch lets the thread in.
 static void stay(int thread, unsigned index, size_t bytes) {
   int error = tslab_scope_enter(&scopes[thread], epoch);
-  EXPECT(error == 0 || error == ECANCELED || error == ESTALE);
+  EXPECT(error == 0 || error == ECANCELED || error == ESTALE || error == EBUSY);
   if (error != 0) return;
   blocks[index] = tslab_malloc(bytes);
   EXPECT(blocks[index] != NULL);
@@ -98,8 +98,96 @@ static void closed_around_a(void) {
   model_as(B, close_epoch);
 }
 
+// No block of A's stay ends with a reset that succeeds while A is inside.
+static void reset_epoch(void) {
+  int error = tslab_epoch_reset(epoch);
+  EXPECT(error == 0 || error == EBUSY || error == ECANCELED || error == ESTALE);
+}
+static void close_or_find_busy(void) {
+  int error = tslab_epoch_close(epoch).error;
+  EXPECT(error == 0 || error == EBUSY);
+}
+static void write_inside_a(void) {
+  int error = tslab_scope_enter(&scopes[A], epoch);
+  EXPECT(error == 0 || error == EBUSY);
+  if (error != 0) return;
+  unsigned char *block = tslab_malloc(BLOCK_BYTES);
+  EXPECT(block != NULL && tslab_epoch_of(block) == epoch);
+  tslab_free(block);
+  block = tslab_malloc(BLOCK_BYTES);
+  EXPECT(block != NULL && tslab_epoch_of(block) == epoch);
+  leave(A);
+}
+static void check_inside_a(void) {
+  EXPECT(tslab_epoch_of(blocks[0]) == epoch && tslab_epoch_of(blocks[1]) == epoch);
+  leave(A);
+}
+
+// While A enters by its id, the epoch ends and its slot gets another one, which lays its blocks
+// elsewhere.
+static tslab_epoch next;
+
+static void with_parts_cells(void) {
+  with_parts();
+  close_epoch();
+  epoch = open_cells();
+}
+static void next_is_slabs(void) {
+  close_epoch();
+  next = open_slabs();
+}
+static void next_is_cells(void) {
+  close_epoch();
+  next = open_cells();
+}
+static void next_is_reset(void) {
+  next_is_cells();
+  EXPECT(tslab_epoch_reset(next) == 0);
+}
+static void next_has_no_child(void) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  next_is_cells();
+  EXPECT(tslab_epoch_get_stats(next, &stats) == 0 && stats.children == 0);
+}
+static void open_child_of_old(void) {
+  tslab_epoch_options options = {.size = sizeof options, .parent = epoch};
+  tslab_epoch child = tslab_epoch_open("child", &options);
+  EXPECT(child != TSLAB_NO_EPOCH || errno == ECANCELED || errno == ESTALE);
+  if (child != TSLAB_NO_EPOCH) EXPECT(tslab_epoch_close(child).error == 0);
+}
+// The epoch that A knows is never reset.
+static void enter_one_that_ends(void) {
+  int error = tslab_scope_enter(&scopes[A], epoch);
+  EXPECT(error == 0 || error == ECANCELED || error == ESTALE);
+  if (error == 0) leave_a();
+}
+static void allocate_in_next(void) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  EXPECT(tslab_epoch_get_stats(next, &stats) == 0 && stats.threads == 0);
+  blocks[0] = tslab_epoch_malloc(next, BLOCK_BYTES);
+  EXPECT(blocks[0] != NULL && tslab_epoch_of(blocks[0]) == next);
+}
+static void end_next(void) {
+  model_as(A, allocate_in_next);
+  epoch = next;
+  free_rest();
+  close_epoch();
+}
+
+static void a_inside_shared(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+  warm_all();
+  epoch = tslab_epoch_open("shared", &options);
+  allocate_in_epoch(A, 0, 2, BLOCK_BYTES);
+  model_as(A, enter_a);
+}
+
 #define SCENARIO(name_, prepare_, ...) \
   .name = (name_), .prepare = (prepare_), .threads = {__VA_ARGS__}, .finish = free_rest
+
+// A allocates in the slot's next epoch at the end.
+#define NEXT(name_, prepare_, ...) \
+  .name = (name_), .prepare = (prepare_), .threads = {__VA_ARGS__}, .finish = end_next
 
 // What a release ended must not be freed any more.
 #define RELEASE(name_, prepare_, ...) \
@@ -128,6 +216,11 @@ const struct model_scenario scope_scenarios[] = {
     {SCENARIO("exit-close-cells", a_inside_cells, exit_a, close_epoch, free_0)},
     {SCENARIO("leave-leave-close", a_and_b_inside, leave_a, leave_b, close_epoch)},
     {SCENARIO("two-closers", joined, stay_a, close_epoch, close_epoch)},
+    {SCENARIO("share-close", a_inside_shared, allocate_and_leave_a, close_epoch, free_0)},
+    {NEXT("join-slabs-next", with_parts_cells, stay_empty_a, next_is_slabs)},
+    {NEXT("join-cells-next", with_parts, stay_empty_a, next_is_cells)},
+    {NEXT("join-reset-next", with_parts, enter_one_that_ends, next_is_reset)},
+    {NEXT("child-next", with_parts, open_child_of_old, next_has_no_child)},
     {RELEASE("release-leave", a_inside, allocate_and_leave_a, release_epoch), .delays_depth = true},
     {RELEASE("release-leave-cells", a_inside_cells, allocate_and_leave_a, release_epoch)},
     {RELEASE("release-leave-leave", a_and_b_inside, leave_a, leave_b, release_epoch)},
@@ -135,5 +228,15 @@ const struct model_scenario scope_scenarios[] = {
     {RELEASE("release-exit", a_inside, exit_a, release_epoch)},
     {RELEASE("release-closed-leave", closed_around_a, leave_a, release_epoch)},
     {RELEASE("close-release", joined, close_epoch, release_epoch, release_epoch)},
+    {RELEASE("reset-enter", joined, write_inside_a, reset_epoch), .delays_depth = true},
+    {RELEASE("reset-enter-no-barrier", joined, write_inside_a, reset_epoch), .delays_depth = true,
+     .fails = true},
+    {RELEASE("reset-enter-cells", joined_cells, write_inside_a, reset_epoch)},
+    {RELEASE("reset-join", with_parts, write_inside_a, reset_epoch)},
+    {RELEASE("reset-leave", a_inside, check_inside_a, reset_epoch), .delays_depth = true},
+    {RELEASE("reset-leave-cells", a_inside_cells, check_inside_a, reset_epoch)},
+    {RELEASE("reset-reset", joined, stay_empty_a, reset_epoch, reset_epoch)},
+    {RELEASE("reset-close", joined, stay_empty_a, reset_epoch, close_or_find_busy)},
+    {RELEASE("reset-release", joined, reset_epoch, release_epoch)},
     {RELEASE("release-closed", closed_epoch, release_epoch, release_epoch)},
     {0}};

@@ -10,17 +10,24 @@
 
 #include "model.h"
 
-enum { PAGE = 4096, MOST_RANGES = 8, MOST_PAGES = 1024 };
+enum { PAGE = 4096, MOST_RANGES = 8, MOST_PAGES = 1024, MOST_VERSIONS = 1 << 18 };
 
 struct range {
   uintptr_t start, end;
 };
 
+// What a page held at a moment. Most steps change few pages: states share what they have in common.
+struct tracked_version {
+  uint64_t hash;
+  unsigned users;
+  struct tracked_version *next;  // among those without users
+  unsigned char bytes[PAGE];
+};
+
 struct page {
   uintptr_t address;
-  uint64_t first_hash, hashed_hash;
-  unsigned char first[PAGE];   // contents at the beginning
-  unsigned char hashed[PAGE];  // contents when they were hashed last; most steps change few pages
+  struct tracked_version *first;  // at the beginning
+  struct tracked_version *now;    // when it was looked at last
 };
 
 // Lies in memory of its own, which is not tracked.
@@ -28,7 +35,10 @@ struct tracked {
   struct range ranges[MOST_RANGES];
   unsigned range_count;
   size_t page_count;
+  size_t version_count;
+  struct tracked_version *unused;
   struct page pages[MOST_PAGES];
+  struct tracked_version versions[MOST_VERSIONS];
   unsigned char signal_stack[65536];
 };
 
@@ -88,6 +98,35 @@ static uint64_t hash_page(uintptr_t address, const unsigned char *bytes) {
   return hash;
 }
 
+static struct tracked_version *version_unused(void) {
+  struct tracked_version *version = tracked->unused;
+  if (version != NULL) {
+    tracked->unused = version->next;
+    return version;
+  }
+  if (tracked->version_count == MOST_VERSIONS) model_fail("more than %d versions", MOST_VERSIONS);
+  return &tracked->versions[tracked->version_count++];
+}
+
+static struct tracked_version *version_of(uintptr_t address) {
+  struct tracked_version *version = version_unused();
+  memcpy(version->bytes, (void *)address, PAGE);
+  version->hash = hash_page(address, version->bytes);
+  version->users = 1;
+  return version;
+}
+
+static struct tracked_version *version_share(struct tracked_version *version) {
+  version->users++;
+  return version;
+}
+
+static void version_leave(struct tracked_version *version) {
+  if (--version->users != 0) return;
+  version->next = tracked->unused;
+  tracked->unused = version;
+}
+
 static bool is_tracked(uintptr_t address) {
   for (unsigned i = 0; i < tracked->range_count; i++) {
     if (address >= tracked->ranges[i].start && address < tracked->ranges[i].end) return true;
@@ -99,9 +138,8 @@ static void page_add(uintptr_t address) {
   if (tracked->page_count == MOST_PAGES) model_fail("more than %d pages", MOST_PAGES);
   struct page *page = &tracked->pages[tracked->page_count++];
   page->address = address;
-  memcpy(page->first, (void *)address, PAGE);
-  memcpy(page->hashed, page->first, PAGE);
-  page->first_hash = page->hashed_hash = hash_page(address, page->first);
+  page->first = version_of(address);
+  page->now = version_share(page->first);
   if (mprotect((void *)address, PAGE, PROT_READ | PROT_WRITE) != 0) abort();
 }
 
@@ -131,38 +169,42 @@ void tracked_begin(void) {
   }
 }
 
+static void page_write(struct page *page, struct tracked_version *version) {
+  memcpy((void *)page->address, version->bytes, PAGE);
+  version_leave(page->now);
+  page->now = version_share(version);
+}
+
 void tracked_restart(void) {
   for (size_t i = 0; i < tracked->page_count; i++)
-    memcpy((void *)tracked->pages[i].address, tracked->pages[i].first, PAGE);
+    page_write(&tracked->pages[i], tracked->pages[i].first);
 }
 
 void tracked_save(struct tracked_state *state) {
+  for (size_t i = 0; i < state->pages; i++) version_leave(state->versions[i]);
   if (state->room < tracked->page_count) {
     state->room = tracked->page_count;
-    state->bytes = realloc(state->bytes, state->room * PAGE);
-    if (state->bytes == NULL) abort();
+    state->versions = realloc(state->versions, state->room * sizeof *state->versions);
+    if (state->versions == NULL) abort();
   }
   state->pages = tracked->page_count;
   for (size_t i = 0; i < state->pages; i++)
-    memcpy(state->bytes + i * PAGE, (void *)tracked->pages[i].address, PAGE);
+    state->versions[i] = version_share(tracked->pages[i].now);
 }
 
 // Pages that joined later were then as they were at the beginning.
 void tracked_restore(const struct tracked_state *state) {
   for (size_t i = 0; i < tracked->page_count; i++) {
-    const unsigned char *from =
-        i < state->pages ? state->bytes + i * PAGE : tracked->pages[i].first;
-    memcpy((void *)tracked->pages[i].address, from, PAGE);
+    struct page *page = &tracked->pages[i];
+    struct tracked_version *version = i < state->pages ? state->versions[i] : page->first;
+    if (page->now != version) page_write(page, version);
   }
 }
 
-static uint64_t page_hash(struct page *page) {
-  const void *bytes = (const void *)page->address;
-  if (memcmp(page->hashed, bytes, PAGE) != 0) {
-    memcpy(page->hashed, bytes, PAGE);
-    page->hashed_hash = hash_page(page->address, page->hashed);
-  }
-  return page->hashed_hash;
+static void page_look(struct page *page) {
+  if (memcmp(page->now->bytes, (const void *)page->address, PAGE) == 0) return;
+  version_leave(page->now);
+  page->now = version_of(page->address);
 }
 
 // Independent of the pages' order, and of pages that are as they were.
@@ -170,7 +212,8 @@ uint64_t tracked_hash(void) {
   uint64_t hash = 0;
   for (size_t i = 0; i < tracked->page_count; i++) {
     struct page *page = &tracked->pages[i];
-    hash ^= page->first_hash ^ page_hash(page);
+    page_look(page);
+    hash ^= page->first->hash ^ page->now->hash;
   }
   return hash;
 }

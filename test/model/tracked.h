@@ -15,8 +15,11 @@ void tracked_begin(void);
 // Brings it back.
 void tracked_restart(void);
 
+// What is in memory when tracked_hash looks at it: a save and a restore follow one, and nothing was
+// written in between.
+struct tracked_version;
 struct tracked_state {
-  unsigned char *bytes;
+  struct tracked_version **versions;
   size_t pages, room;
 };
 void tracked_save(struct tracked_state *state);

@@ -1,5 +1,6 @@
 // One pair of an allocation and its free, repeated, for a tool that counts instructions: the
-// function `measured` holds nothing else but its loop. Or one account of so many epochs.
+// function `measured` holds nothing else but its loop. Or one account of so many epochs, or one
+// walk beside so much memory.
 //
 //   preload_instructions PAIR COUNT
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include "../check.h"
 #include "tslab.h"
 
+#pragma weak tslab_epoch_blocks_each
 #pragma weak tslab_epoch_open
 #pragma weak tslab_epoch_malloc
 #pragma weak tslab_stats_json
@@ -35,6 +37,25 @@ static void open_epochs(long count) {
     CHECK(tslab_epoch_malloc(tslab_epoch_open("measured", NULL), 100) != NULL);
 }
 
+static tslab_epoch walked;
+
+// An epoch of a few blocks, beside so many units of other memory.
+static void fill_beside(long count) {
+  walked = tslab_epoch_open("walked", NULL);
+  for (int i = 0; i < 100; i++) CHECK(tslab_epoch_malloc(walked, 100) != NULL);
+  for (long i = 0; i < count; i++) CHECK(malloc(64 << 10) != NULL);
+}
+
+static int pass_block(void *block, size_t bytes, void *context) {
+  (void)block, (void)bytes, (void)context;
+  return 0;
+}
+
+__attribute__((noinline)) static void measured_blocks_of_epoch(long count) {
+  (void)count;
+  tslab_epoch_blocks_each(walked, pass_block, NULL);
+}
+
 static void pass_over(const char *text, size_t length, void *context) {
   (void)text, (void)length, (void)context;
 }
@@ -54,6 +75,7 @@ static const struct pair {
     {"malloc_1024", measured_malloc_1024, NULL},
     {"calloc_64", measured_calloc_64, NULL},
     {"new_64", measured_new_64, NULL},
+    {"blocks_of_epoch", measured_blocks_of_epoch, fill_beside},
     {"json_of_epochs", measured_json_of_epochs, open_epochs},
 };
 

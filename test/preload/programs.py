@@ -62,8 +62,13 @@ import importlib.util, sys
 print(*(name for name in sys.argv[1:] if importlib.util.find_spec("test." + name)))
 """
 
-# Fails wherever a .pth file of the installation imports threading first.
-PYTHON_TEST_OF_STARTUP = "test_import_from_another_thread"
+PYTHON_TESTS_LEFT_OUT = (
+    # Fails wherever a .pth file of the installation imports threading first.
+    "test_import_from_another_thread",
+    # Their threads may outlive the subinterpreter for a moment: `drop_gil` of CPython 3.11 then
+    # reads its freed state, and a freed large block may be inaccessible (option `detain_ms`).
+    "test_threads_join*",
+)
 
 
 class ProgramError(Exception):
@@ -147,7 +152,7 @@ def python(run: Run) -> str:
         FIND_TESTS,
         *PYTHON_TESTS,
     )
-    options = ["-j2", "--ignore", PYTHON_TEST_OF_STARTUP]
+    options = ["-j2", *(f"--ignore={test}" for test in PYTHON_TESTS_LEFT_OUT)]
     run(
         interpreter,
         "-m",

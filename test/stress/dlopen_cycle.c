@@ -70,7 +70,8 @@ static void library_test(const char *path) {
   size_t before = process_resident_bytes(), mapped = process_mapped_bytes();
   for (int i = 0; i < CYCLES; i++) cycle(path);
   CHECK_LE(process_resident_bytes(), before + 8 * MIB);
-  CHECK_LE(process_mapped_bytes(), mapped + 64 * MIB);
+  // One more arena of the C library, for a thread of ours (its stack is small).
+  CHECK_LE(process_mapped_bytes(), mapped + 65 * MIB);
 }
 
 int main(int count, char **values) {

@@ -35,12 +35,14 @@ static struct place {
   atomic_long live;
   atomic_long deferred, deferred_runs;
   atomic_bool limited;
+  atomic_ulong resets;  // of all epochs that were here
 } places[PLACES];
 
 struct block {
   struct shadow shadow;
   struct place *place;
   tslab_epoch id;
+  unsigned long resets;
 };
 
 static struct desk {
@@ -58,7 +60,7 @@ static struct mailbox {
 } mailboxes[MAILBOXES];
 
 static atomic_bool stopped;
-static atomic_ulong opens, closes, releases, inspections, refusals, told;
+static atomic_ulong opens, closes, releases, resets, inspections, refusals, told;
 
 static struct arguments {
   uint64_t seed, seconds;
@@ -201,10 +203,7 @@ static void leave(struct desk *desk) {
   if (desk->depth == 0) return;
   tslab_scope *scope = &desk->scopes[--desk->depth];
   struct place *place = desk->inside[desk->depth];
-  if (desk->depth != 0 && desk->inside[desk->depth - 1] != place)
-    CHECK_EQ(tslab_scope_leave(scope - 1), EPERM);
   CHECK_EQ(tslab_scope_leave(scope), 0);
-  CHECK_EQ(tslab_scope_leave(scope), EPERM);
   CHECK_EQ(tslab_epoch_current(), inside_id(desk));
   gate_leave(place);
 }
@@ -247,6 +246,7 @@ static void make(struct desk *desk, struct block *block) {
   if (shadow_take(&block->shadow, made, size, random_next(random))) {
     block->place = place;
     block->id = place->id;
+    block->resets = place->resets;
     CHECK_EQ(tslab_epoch_of(made), block->id);
   } else {
     CHECK_NE(errno, 0);
@@ -255,10 +255,11 @@ static void make(struct desk *desk, struct block *block) {
   gate_leave(place);
 }
 
-// False when somebody has its epoch alone, or it ended with its epoch.
+// False when somebody has its epoch alone, or it ended with its epoch or by a reset.
 static bool block_hold(struct block *block) {
   if (block->shadow.block == NULL || !gate_enter(block->place)) return false;
-  if (block->place->id == block->id && block->place->state != GONE) return true;
+  bool is_last = block->place->id == block->id && block->resets == block->place->resets;
+  if (is_last && block->place->state != GONE) return true;
   gate_leave(block->place);
   block->shadow.block = NULL;
   return false;
@@ -287,6 +288,7 @@ static void block_moved(struct block *block, struct place *other, void *moved, s
   atomic_fetch_add(&other->live, 1);
   block->place = other;
   block->id = now;
+  block->resets = other->resets;
 }
 
 // Plain realloc keeps it in its epoch unless that has ended.
@@ -368,40 +370,25 @@ static void close_one(struct desk *desk, struct place *place) {
     gate_leave(place);
 }
 
-// Takes the children's gates as well: they end, too.
+static bool is_child(const struct place *place, const struct place *parent) {
+  return parent->state != GONE && place->parent == parent->id;
+}
+
+// Takes the children's gates as well: they end, too. Until its gate is taken, a child may end and
+// its place get an epoch of another parent.
 static bool family_take(struct place *parent, struct place **family, int *count) {
   *count = 0;
   if (!gate_take(parent)) return false;
   family[(*count)++] = parent;
   for (int i = 1; i < PLACES; i++) {
-    if (parent->state == GONE || places[i].parent != parent->id) continue;
+    if (!is_child(&places[i], parent)) continue;
     if (!gate_take(&places[i])) return false;
-    family[(*count)++] = &places[i];
+    if (is_child(&places[i], parent))
+      family[(*count)++] = &places[i];
+    else
+      gate_give(&places[i]);
   }
   return true;
-}
-
-// A closed epoch without objects is kept by its children alone, and these may have drained.
-static void release_family(struct place **family, int count) {
-  struct place *parent = family[0];
-  if (parent->state == GONE) return;
-  bool is_empty = parent->state == CLOSED && parent->live == 0, drained = is_drained(parent);
-  int error = tslab_epoch_release(parent->id);
-  CHECK_THAT((error == 0 && !drained) || (error == ESTALE && is_empty), "error %d", error);
-  for (int i = 0; i < count; i++) {
-    stale_check(family[i]->id);
-    CHECK_EQ(family[i]->deferred, family[i]->deferred_runs);
-    family[i]->state = GONE;
-    family[i]->parent = 0;
-  }
-  atomic_fetch_add(&releases, 1);
-}
-
-static void release(struct place *place) {
-  struct place *family[PLACES];
-  int count;
-  if (family_take(place, family, &count)) release_family(family, count);
-  while (count-- > 0) gate_give(family[count]);
 }
 
 static int block_count(void *block, size_t bytes, void *context) {
@@ -422,6 +409,48 @@ static void inspect_alone(struct place *place, bool walk) {
   if (!walk) return;
   CHECK_EQ(tslab_epoch_blocks_each(place->id, block_count, &count), 0);
   CHECK_EQ(count, place->live);
+}
+
+static void place_ended(struct place *place) {
+  stale_check(place->id);
+  CHECK_EQ(place->deferred, place->deferred_runs);
+  place->state = GONE;
+  place->parent = 0;
+}
+
+// A closed epoch without objects is kept by its children alone, which may have drained, and by a
+// thread that just gives dead pages of it back.
+static void release_family(struct place **family, int count) {
+  struct place *parent = family[0];
+  if (parent->state == GONE) return;
+  bool is_empty = parent->state == CLOSED && parent->live == 0;
+  int error = tslab_epoch_release(parent->id);
+  CHECK_THAT(error == 0 || (error == ESTALE && is_empty), "error %d", error);
+  for (int i = 0; i < count; i++) place_ended(family[i]);
+  atomic_fetch_add(&releases, 1);
+}
+
+// The parent stays, empty.
+static void reset_family(struct place **family, int count) {
+  struct place *parent = family[0];
+  if (parent->state == GONE) return;
+  int error = tslab_epoch_reset(parent->id);
+  bool is_open = parent->state == OPEN;
+  CHECK_THAT(is_open ? error == 0 : error == ECANCELED || error == ESTALE, "error %d", error);
+  if (!is_open) return;
+  for (int i = 1; i < count; i++) place_ended(family[i]);
+  CHECK_EQ(parent->deferred, parent->deferred_runs);
+  parent->live = 0;
+  parent->resets++;
+  inspect_alone(parent, true);
+  atomic_fetch_add(&resets, 1);
+}
+
+static void family_end(struct place *place, void (*end)(struct place **family, int count)) {
+  struct place *family[PLACES];
+  int count;
+  if (family_take(place, family, &count)) end(family, count);
+  while (count-- > 0) gate_give(family[count]);
 }
 
 static void inspect(struct desk *desk) {
@@ -448,17 +477,18 @@ static void epochs_operation(struct desk *desk, size_t way) {
   struct place *place = &places[1 + random_below(&desk->random, PLACES - 1)];
   if (way < 8) return open_one(desk);
   if (way < 11) return close_one(desk, place);
-  if (way < 13) return release(place);
-  if (way < 16) return inspect(desk);
-  if (way < 20) return defer(desk);
-  if (way < 32) return enter(desk);
+  if (way < 13) return family_end(place, release_family);
+  if (way < 14) return family_end(place, reset_family);
+  if (way < 17) return inspect(desk);
+  if (way < 21) return defer(desk);
+  if (way < 33) return enter(desk);
   leave(desk);
 }
 
 static void operation(struct desk *desk) {
   struct block *block = &desk->blocks[random_below(&desk->random, BLOCKS)];
   size_t way = random_below(&desk->random, 400);
-  if (way < 45) return epochs_operation(desk, way);
+  if (way < 46) return epochs_operation(desk, way);
   if (block->shadow.block == NULL) return make(desk, block);
   if (way < 80) return resize(desk, block);
   if (way < 110) return resize_to(desk, block);
@@ -514,9 +544,11 @@ static void end_check(void) {
   for (int i = 1; i < PLACES; i++) stale_check(places[i].id);
   tslab_epochs_each(epoch_see, NULL);
   check_print(
-      "%lu epochs, %lu closed, %lu released, %lu inspected, %lu refusals, %lu limits told\n", opens,
-      closes, releases, inspections, refusals, told);
-  CHECK(opens != 0 && closes != 0 && releases != 0 && inspections != 0 && refusals != 0);
+      "%lu epochs, %lu closed, %lu released, %lu reset, %lu inspected, %lu refusals, %lu limits "
+      "told\n",
+      opens, closes, releases, resets, inspections, refusals, told);
+  CHECK(opens != 0 && closes != 0 && releases != 0 && resets != 0 && inspections != 0 &&
+        refusals != 0);
 }
 
 static void arguments_read(int count, char **values) {

@@ -1,11 +1,12 @@
 // epoch_shared: many threads in one epoch, which is closed in the middle of their work, and the
 // next one opened.
 //
-//   stress_epoch_shared [--seed N] [--operations N] [--threads N]
+//   stress_epoch_shared [--seed N] [--operations N] [--threads N] [--places own|shared]
 //
 // Each thread enters the epoch of the day, allocates, hands blocks to the others through mailboxes,
 // frees what it finds there, leaves and enters again. Every block is verified before its end, and
-// ends once. In the end every epoch is over, and as many objects were freed as allocated.
+// ends once. In the end every epoch is over, and as many objects were freed as allocated. Blocks
+// lie in the epoch's own memory, or all in the shared epoch of its label.
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -53,7 +54,15 @@ static struct arguments {
   uint64_t seed;
   long long operations;
   int threads;
+  bool shares;
 } arguments = {.operations = 10000000, .threads = 8};
+
+static tslab_epoch shared;  // by all epochs of the label; unless `shares`, nobody's
+
+static void place_check(const void *block, tslab_epoch epoch) {
+  bool is_elsewhere = arguments.shares && epoch != TSLAB_DEFAULT;
+  CHECK_EQ(tslab_epoch_of(block), is_elsewhere ? shared : epoch);
+}
 
 static void block_make(struct worker *worker, struct shadow *block) {
   struct random *random = &worker->random;
@@ -65,7 +74,8 @@ static void block_make(struct worker *worker, struct shadow *block) {
                           : allocator_malloc(size);
   CHECK_THAT(shadow_take(block, made, size, random_next(random)), "size %zu gave NULL", size);
   worker->allocated++;
-  if (way < 4) CHECK_EQ(tslab_epoch_of(made), epoch);
+  if (way < 4) place_check(made, epoch);
+  if (way == 4) CHECK_EQ(tslab_epoch_current(), epoch);
 }
 
 static void block_drop(struct worker *worker, struct shadow *block) {
@@ -119,7 +129,7 @@ static void block_make_elsewhere(struct worker *worker, struct shadow *block) {
   if (made == NULL) return;
   shadow_take(block, made, size, random_next(&worker->random));
   worker->allocated++;
-  CHECK_EQ(tslab_epoch_of(made), epoch);
+  place_check(made, epoch);
 }
 
 static void operation(struct worker *worker) {
@@ -162,6 +172,9 @@ static void epoch_open(struct random *random) {
       .first_cell_bytes = first_cells[random_below(random, 4)],
       .purge = (enum tslab_purge)(random_below(random, 64) == 0 ? TSLAB_PURGE_NOW : 0),
   };
+  options.place = TSLAB_PLACE_OWN;
+  if (arguments.shares)
+    options = (tslab_epoch_options){.size = sizeof options, .place = TSLAB_PLACE_SHARED};
   tslab_epoch epoch = tslab_epoch_open("day", &options);
   CHECK_THAT(epoch != TSLAB_NO_EPOCH, "errno %d", errno);
   CHECK_THAT(epoch_count < EPOCHS, "epoch %zu", epoch_count);
@@ -176,6 +189,7 @@ static void day_end(struct random *random) {
   if (first) epoch_open(random);
   tslab_survivors left = tslab_epoch_close(ending);
   CHECK_EQ(left.error, 0);
+  CHECK_THAT(!arguments.shares || left.objects == 0, "%zu objects", left.objects);
   CHECK_THAT(left.pages * 4096 >= left.bytes && left.bytes >= left.objects * 16,
              "%zu objects, %zu bytes, %zu pages", left.objects, left.bytes, left.pages);
   if (!first) epoch_open(random);
@@ -222,6 +236,14 @@ static void last_day_check(void) {
   CHECK(left.error == 0 && left.objects == 0 && left.bytes == 0 && left.pages == 0);
 }
 
+// A thread that ended inside has left its scopes.
+static void shared_check(void) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  CHECK_EQ(tslab_epoch_get_stats(shared, &stats), 0);
+  CHECK_EQ(stats.state, TSLAB_SHARED);
+  CHECK(stats.live_objects == 0 && stats.live_bytes == 0 && stats.scopes == 0);
+}
+
 static void end_check(void) {
   unsigned long long allocated = 0, freed = 0, refused = 0;
   for (int i = 0; i < MAILBOXES; i++) block_drop(&workers[0], &mailboxes[i].block);
@@ -231,6 +253,7 @@ static void end_check(void) {
     refused += workers[i].refused;
   }
   CHECK_EQ(allocated, freed);
+  if (arguments.shares) shared_check();
   last_day_check();
   tslab_epochs_each(epoch_see, NULL);
   for (size_t i = 0; i < epoch_count; i++) {
@@ -248,17 +271,23 @@ static void arguments_read(int count, char **values) {
     if (strcmp(values[i], "--seed") == 0) arguments.seed = (uint64_t)number;
     if (strcmp(values[i], "--operations") == 0) arguments.operations = number;
     if (strcmp(values[i], "--threads") == 0) arguments.threads = (int)number;
+    if (strcmp(values[i], "--places") == 0) arguments.shares = strcmp(values[i + 1], "shared") == 0;
   }
   CHECK(arguments.threads >= 1 && arguments.threads <= THREADS);
 }
 
 int main(int count, char **values) {
   arguments_read(count, values);
+  // What lives is counted exactly in the end: nobody may move free blocks then.
+  CHECK_EQ(tslab_option_set("helper", "never"), 0);
   check_context_set("repeat with --seed %llu", (unsigned long long)arguments.seed);
   struct random random = {arguments.seed};
   for (int i = 0; i < THREADS; i++) workers[i].random.state = random_next(&random);
   atomic_store(&operations_left, arguments.operations);
   epoch_open(&random);
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  CHECK_EQ(tslab_epoch_get_stats(today, &stats), 0);
+  shared = stats.place;
   all_run(&random);
   end_check();
   return 0;

@@ -7,7 +7,7 @@
 
 #include "../check.h"
 
-enum { STALE_TRIES = 1000 };
+enum { STALE_TRIES = 30000 };
 
 // Another thread may just be giving dead pages of the epoch back: it ends when that is done.
 static inline void stale_check(tslab_epoch epoch) {

@@ -9,7 +9,7 @@
 #include <tslab.h>
 #include <unistd.h>
 
-enum { HEADERS = 8000, NAMES = 1000, ENTRIES = 2000, BODIES = 4, PASSING = 200, STAY = 1 << 20 };
+enum { HEADERS = 8000, NAMES = 4000, ENTRIES = 4000, BODIES = 4, PASSING = 200, STAY = 1 << 20 };
 
 static void *kept[STAY];
 static size_t kept_count;

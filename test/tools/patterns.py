@@ -28,6 +28,8 @@ OBJECT_BYTES = 128
 def server(program: str, preload: str, pattern: str) -> Iterator[subprocess.Popen[str]]:
     """At the rates of its preset; stays a while at its end."""
     options = {"LD_PRELOAD": preload, "TSLAB_SAMPLE_BYTES": "128K", "TSLAB_STATS_DELAY_MS": "0"}
+    if pattern == "leak":
+        options["TSLAB_PLACES"] = "own"  # each epoch counts its survivors, so that all add up
     arguments = [f"--pattern={pattern}", f"--duration_s={DURATION_S}", f"--hold_s={HOLD_S}"]
     with subprocess.Popen(
         [program, "--allocator=tslab", *arguments],

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from typing import Any
 
 from live import process
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 SKIPPED = 77
 TOKEN = "s3cret"
 SERVING = "tslab: serving http://"
@@ -36,7 +35,7 @@ def daemon(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]
     try:
         yield child
         child.terminate()
-        assert child.wait(timeout=10) == 0, f"{command[0]}: status {child.returncode}"
+        assert child.wait(timeout=PATIENCE_SECONDS) == 0, f"{command[0]}: status {child.returncode}"
     finally:
         child.kill()
         child.wait()
@@ -54,9 +53,15 @@ def exporter(tslab: str, token: Path) -> Iterator[str]:
             yield line.removeprefix(SERVING).rstrip("/\n")
 
 
-def free_address() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"127.0.0.1:{server.getsockname()[1]}"
+def address_in(log: Path) -> str:
+    """Where a Prometheus says that it listens."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < end:
+        told = re.search(r'"Listening on" address=(\S+)', log.read_text())
+        if told is not None:
+            return told[1]
+        time.sleep(0.05)
+    raise AssertionError("it does not say where it listens")
 
 
 def configuration(exporter_address: str, token: Path, rules: Path) -> dict[str, Any]:
@@ -109,20 +114,19 @@ class Prometheus:
 @contextmanager
 def prometheus(program: str, config: dict[str, Any], place: Path) -> Iterator[Prometheus]:
     """A Prometheus that has the configuration, and what it says when something fails."""
-    address = free_address()
     file = place / "prometheus.yaml"
     file.write_text(json.dumps(config))
     command = [
         program,
         f"--config.file={file}",
         f"--storage.tsdb.path={place / 'data'}",
-        f"--web.listen-address={address}",
+        "--web.listen-address=127.0.0.1:0",
     ]
     log = place / "log"
     with log.open("w") as out:
         try:
             with daemon(command, stdout=out, stderr=out):
-                yield Prometheus(address)
+                yield Prometheus(address_in(log))
         except BaseException:
             print(log.read_text(), file=sys.stderr)
             raise

@@ -1,11 +1,8 @@
-#include "epoch/bin.h"
+#include "state/bin.h"
 
-#include "alloc/malloc.h"
 #include "base/random.h"
 #include "blocks.h"
-#include "epoch/pool.h"
-#include "epoch/remote.h"
-#include "epoch/seal.h"
+#include "heap/rest.h"
 #include "state.h"
 
 enum { FEW = 40 };
@@ -101,7 +98,7 @@ static void no_word_accuses(void) {
   free_as(other, blocks[1]);
   seen[1] = *(struct tsl_free_block *)blocks[1];
   tsl_fast_free(blocks[2]);
-  tsl_heap_rest_all(heap);
+  tsl_home_rest_all(heap->home);
   seen[2] = *(struct tsl_free_block *)blocks[2];
   for (int i = 3; i < 39; i++) *(struct tsl_free_block *)blocks[i] = seen[i % 3];
   for (int i = 3; i < 39; i += 2) tsl_fast_free(blocks[i]);
@@ -230,8 +227,8 @@ static void lengths_are_true_in_each_life(void) {
     CHECK(tsl_bin_valid(part, class));
     tsl_heap_current = heap;
     CHECK_EQ(tsl_epoch_end(id, TSL_EPOCH_CLOSED), 0);
-    CHECK(tsl_heap_claim_seal(part));
-    tsl_heap_seal(part, &none);
+    CHECK(tsl_part_claim_seal(tsl_part_of(part)));
+    tsl_part_seal(tsl_part_of(part), &none);
   }
 }
 

@@ -4,7 +4,15 @@
 #include "alloc/malloc.h"
 #include "base/options.h"
 #include "capture.h"
+#include "epoch/open.h"
+#include "heap/freed.h"
+#include "heap/part.h"
+#include "heap/rest.h"
+#include "heap/slabs.h"
 #include "homes.h"
+#include "state/bin.h"
+#include "state/owner.h"
+#include "state/quarantine.h"
 
 enum { BLOCKS_MOST = 1 << 16 };
 
@@ -22,10 +30,25 @@ static inline struct tsl_heap *blocks_open_part(struct tsl_heap *home, size_t fi
                                                 tslab_epoch *id) {
   tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes};
   CHECK_EQ(tsl_epoch_open(0, &options, id), 0);
-  struct tsl_heap *part = tsl_heap_take_part(home, tsl_epoch_slot(*id));
-  CHECK(part != NULL);
+  struct tsl_part *taken = tsl_part_take(home->home, tsl_epoch_slot(*id));
+  CHECK(taken != NULL);
+  struct tsl_heap *part = &taken->heap;
   tsl_heap_current = part;
   block_count = 0;
+  return part;
+}
+
+// A part of `home` in an epoch that was just opened, and not made current. It has slabs, as
+// every build allows.
+static inline struct tsl_heap *blocks_take_part(struct tsl_heap *home) {
+  tslab_epoch id;
+  tslab_epoch_options options = {.first_cell_bytes = TSLAB_NO_CELLS};
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  struct tsl_heap *part = &tsl_part_take(home->home, tsl_epoch_slot(id))->heap;
+  CHECK(part != NULL);
+  CHECK(&part->home->heap == home);
+  CHECK_EQ(part->epoch, tsl_epoch_slot(id));
+  CHECK_EQ(tsl_part_of(part)->sealing, 0);
   return part;
 }
 
@@ -49,6 +72,34 @@ static inline void free_as(struct tsl_heap *freer, void *block) {
   struct tsl_heap *before = tsl_heap_current;
   tsl_heap_current = freer;
   tsl_fast_free(block);
+  tsl_heap_current = before;
+}
+
+// Everything of a part that is free goes back, as its seal would have it.
+static inline void blocks_collect_part(struct tsl_heap *part) {
+  for (void *block; (block = tsl_quarantine_take(part)) != NULL;)
+    tsl_heap_end_quarantine(part, block);
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
+    for (void *block; (block = tsl_bin_pop(part, class)) != NULL;)
+      tsl_heap_put_plainly(part, class, block);
+    tsl_heap_drain_stock(part, class);
+  }
+  tsl_heap_look_at_ready(part, UINT32_MAX);
+  if (TSL_SECURE) tsl_heap_close_empty(part);
+}
+
+// As a thread would that has claimed the home.
+static inline void act_as(struct tsl_heap *claimed, void (*act)(struct tsl_home *)) {
+  tsl_owner_act_for(claimed->home);
+  act(claimed->home);
+  tsl_owner_act_for(NULL);
+}
+
+// All of them, as the thread of that heap would.
+static inline void free_many_as(struct tsl_heap *freer) {
+  struct tsl_heap *before = tsl_heap_current;
+  tsl_heap_current = freer;
+  free_many();
   tsl_heap_current = before;
 }
 

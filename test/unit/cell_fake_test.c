@@ -47,7 +47,7 @@ static void numbers_and_addresses(void) {
   CHECK(tsl_is_cell(TSL_CELL_4K) && !tsl_is_cell(TSL_CLASSES - 1));
 }
 
-// C1: a cell counts from nothing, whatever its page was before.
+// CE1: a cell counts from nothing, whatever its page was before.
 static void opened(void) {
   open_cell();
   *tsl_cell_remote(cell) = 77;
@@ -147,7 +147,7 @@ static void the_counted_are_marked(void) {
   CHECK_EQ(granules()[5], 0);
 }
 
-// C2: in every order of the seal and the frees by others, with some freed by the thread itself
+// CE2: in every order of the seal and the frees by others, with some freed by the thread itself
 // before, exactly one of them, the last, gives the cell back.
 static void one_order(uint32_t blocks, uint32_t freed, uint32_t sealed_at) {
   uint32_t remote = blocks - freed, drained = 0;
@@ -186,7 +186,7 @@ static void frees_before_the_exchange_are_found(void) {
   for (uint32_t remote = 0; remote <= PLANS_MOST_BLOCKS; remote++) {
     tsl_cell_open(cell, HEAP, EPOCH);
     retire_with(PLANS_MOST_BLOCKS, 0);
-    tsl_cell_at(cell)->heap = 0;  // C3: seen by these already
+    tsl_cell_at(cell)->heap = 0;  // CE3: seen by these already
     for (uint32_t i = 0; i < remote; i++) CHECK(!tsl_cell_put_remote(cell));
     CHECK_EQ(tsl_cell_seal(cell), PLANS_MOST_BLOCKS - remote);
     for (uint32_t i = remote; i < PLANS_MOST_BLOCKS; i++)

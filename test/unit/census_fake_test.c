@@ -4,6 +4,8 @@
 #include "alloc/realloc.h"
 #include "base/options.h"
 #include "epochs.h"
+#include "heap/home_units.h"
+#include "heap/part.h"
 #include "homes.h"
 #include "takes.h"
 
@@ -42,6 +44,21 @@ static void large_blocks_are_resident_where_they_were_touched(void) {
   tsl_census_take(&census);
   CHECK_EQ(census.live_objects, 0);
   CHECK_EQ(census.dirty_bytes + census.cached_bytes, TSL_SECURE ? 0 : 1 << 18);
+  check_sum(&census);
+}
+
+// However many parts their home has.
+static void cached_units_are_counted_once(void) {
+  struct tsl_census census;
+  open_homes();
+  void *block = tsl_malloc_large(4 * TSL_UNIT_BYTES, 1, NULL);
+  memset(block, 1, 4 * TSL_UNIT_BYTES);
+  tsl_fast_free(block);
+  tsl_unit units[] = {tsl_home_units_take(mine->home, 1), tsl_home_units_take(mine->home, 1)};
+  for (int i = 0; i < 2; i++) CHECK(!tsl_home_units_give(units[i], 1));
+  CHECK(tsl_part_take(mine->home, tsl_epoch_slot(epochs_open())) != NULL);
+  tsl_census_take(&census);
+  CHECK_EQ(census.cached_bytes, 2 * TSL_UNIT_BYTES);
   check_sum(&census);
 }
 
@@ -107,10 +124,46 @@ static void what_lives_is_counted(void) {
   }
 }
 
+// What another thread does meanwhile is put into the map by hand: here a slab whose first unit had
+// no entry yet when the walk looked. The walk lands on the next one, whose own record says nothing.
+static void a_slab_that_opens_under_the_walk_is_passed_over(void) {
+  struct tsl_census census;
+  enum { OPENING_BYTES = 20000, BEHIND_BYTES = 24000 };
+  open_homes();
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[takes_class(OPENING_BYTES)];
+  tsl_unit first = (tsl_unit)tsl_unit_of(tsl_fast_malloc(OPENING_BYTES)) & ~(sizeclass->units - 1u);
+  for (unsigned i = 1; i < sizeclass->capacity; i++) tsl_fast_malloc(OPENING_BYTES);  // none is hot
+  void *behind = tsl_fast_malloc(BEHIND_BYTES);
+  CHECK_EQ(tsl_unit_of(behind) & ~(sizeclass->units - 1u), first + sizeclass->units);
+  tsl_store_relaxed(tsl_map_entry(first), 0);
+  tsl_census_take(&census);
+  CHECK_EQ(census.live_objects, 1);
+  CHECK_EQ(census.live_bytes, takes_of(behind));
+  check_sum(&census);
+}
+
+// Their slab was not there yet when the walk passed.
+static void hot_blocks_that_no_walk_saw_are_not_subtracted(void) {
+  struct tsl_census census;
+  enum { HOT_BYTES = 500, LARGE_BYTES = 1 << 20 };
+  open_homes();
+  void *large = tsl_malloc_large(LARGE_BYTES, 1, NULL), *hot = tsl_fast_malloc(HOT_BYTES);
+  tsl_fast_free(hot);
+  tsl_store_relaxed(tsl_map_entry(tsl_unit_of(hot)), 0);
+  tsl_census_take(&census);
+  CHECK_EQ(census.live_objects, 1);
+  CHECK_EQ(census.live_bytes, takes_of(large));
+  CHECK_GE(census.hot_bytes, takes(HOT_BYTES));
+  check_sum(&census);
+}
+
 int main(void) {
   RUN(nothing_before_the_first_block);
   RUN(large_blocks_are_resident_where_they_were_touched);
+  RUN_UNLESS_SECURE(cached_units_are_counted_once);
   RUN(freed_blocks_are_hot_or_free);
   RUN(what_lives_is_counted);
+  RUN(a_slab_that_opens_under_the_walk_is_passed_over);
+  RUN(hot_blocks_that_no_walk_saw_are_not_subtracted);
   return test_status();
 }

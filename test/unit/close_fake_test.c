@@ -543,7 +543,7 @@ static void *live_and_end(void *unused) {
 
 static void threads_reuse_slots(void) {
   for (int i = 0; i < 5; i++) threads_run(live_and_end, NULL);
-  CHECK_LE(tsl_region.last_epoch, (uint32_t)THREADS * (EPOCHS + TSL_HEAP_SLOTS));
+  CHECK_LE(tsl_region.last_epoch, (uint32_t)THREADS * (EPOCHS + TSL_HOME_SLOTS));
   CHECK_LE(tsl_region.last_heap, THREADS * (EPOCHS + 1));
   CHECK(epochs_is_over(((tslab_epoch)1 << TSL_EPOCH_SLOT_BITS) + 1));
   epochs_check_all_free();

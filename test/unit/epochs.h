@@ -10,15 +10,27 @@
 #define EPOCHS_OPEN(...) \
   epochs_open_with(&(tslab_epoch_options){.size = sizeof(tslab_epoch_options), __VA_ARGS__})
 
+// Where the options do not say, it has memory of its own, however many there were before.
 static inline tslab_epoch epochs_open_with(const tslab_epoch_options *options) {
-  tslab_epoch epoch = tslab_epoch_open("test", options);
+  tslab_epoch_options own = {.size = sizeof own};
+  if (options != NULL) own = *options;
+  if (own.place == TSLAB_PLACE_AUTO) own.place = TSLAB_PLACE_OWN;
+  tslab_epoch epoch = tslab_epoch_open("test", &own);
   CHECK(epoch != TSLAB_NO_EPOCH && epoch != TSLAB_DEFAULT);
   return epoch;
 }
 
 static inline tslab_epoch epochs_open(void) { return epochs_open_with(NULL); }
 
+// A thread that leaves a scope each 10 ms tells of each (scope.c).
+static inline void epochs_pass_time(void) {
+  struct tsl_home *home = tsl_heap_current->home;
+  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
+    tsl_part_at(number)->left_ms -= 10;
+}
+
 static inline void *epochs_alloc(tslab_epoch epoch, size_t bytes) {
+  epochs_pass_time();
   void *block = tslab_epoch_malloc(epoch, bytes);
   CHECK(block != NULL);
   pattern_write(block, bytes, (unsigned)bytes);
@@ -56,7 +68,10 @@ static inline void epochs_enter(tslab_scope *scope, tslab_epoch epoch) {
   CHECK_EQ(tslab_epoch_current(), epoch);
 }
 
-static inline void epochs_leave(tslab_scope *scope) { CHECK_EQ(tslab_scope_leave(scope), 0); }
+static inline void epochs_leave(tslab_scope *scope) {
+  epochs_pass_time();
+  CHECK_EQ(tslab_scope_leave(scope), 0);
+}
 
 // Closes an epoch in which so many objects live.
 static inline tslab_survivors epochs_close(tslab_epoch epoch, size_t objects) {

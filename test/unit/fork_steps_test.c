@@ -9,12 +9,12 @@
 #include "alloc/realloc.h"
 #include "base/options.h"
 #include "epoch/orphans.h"
-#include "epoch/remains.h"
 #include "epochs.h"
 #include "memory/segment.h"
 #include "pattern.h"
 #include "state.h"
 #include "threads.h"
+#include "upkeep/remains.h"
 
 #if defined(__x86_64__)
 enum { KEPT = 20, CHILD_SECONDS = 20 };
@@ -93,7 +93,7 @@ static void alloc_all_sizes(void) {
 }
 
 static void live_an_epoch(void) {
-  tslab_epoch own = tslab_epoch_open("child", NULL);
+  tslab_epoch own = epochs_open();
   tslab_scope scope;
   epochs_enter(&scope, own);
   void *block = tslab_malloc(100), *big = tslab_malloc(100000);
@@ -104,11 +104,27 @@ static void live_an_epoch(void) {
   CHECK(epochs_is_over(own));
 }
 
+// The shared ones never end; one that shares ends without its blocks.
 static int release_one(tslab_epoch found, void *unused) {
   (void)unused;
   int error = tslab_epoch_release(found);
-  CHECK(error == 0 || error == ESTALE || error == EBUSY);
+  bool shares_memory = error == EPERM || error == ENOTSUP;
+  CHECK(error == 0 || error == ESTALE || error == EBUSY || shares_memory);
   return 0;
+}
+
+static char sharing[] = "a";  // a label
+
+// Two of a label lie in the same shared one, whoever was opening that.
+static void live_shared(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+  tslab_epoch both[2];
+  for (unsigned i = 0; i < 2; i++) {
+    both[i] = tslab_epoch_open(sharing, &options);
+    CHECK_NE(epochs_stats(both[i]).place, both[i]);
+    tslab_free(epochs_alloc(both[i], 100));
+  }
+  CHECK_EQ(epochs_stats(both[0]).place, epochs_stats(both[1]).place);
 }
 
 static void live_on(void) {
@@ -118,6 +134,7 @@ static void live_on(void) {
   CHECK(tslab_rotation_current(&rotation) != TSLAB_NO_EPOCH);
   tslab_rotation_end(&rotation);
   live_an_epoch();
+  live_shared();
   CHECK_EQ(tslab_epochs_each(release_one, NULL), 0);
   tsl_trim(0);
   alloc_all_sizes();
@@ -145,8 +162,8 @@ struct stepped {
 
 static void *step_through(void *argument) {
   const struct stepped *stepped = argument;
-  for (int i = 0; i < 2;
-       i++) {  // the first time is longer, by much that is none of the operation's
+  // The first time is longer, by much that is none of the operation's.
+  for (int i = 0; i < 2; i++) {
     if (stepped->prepare != NULL) stepped->prepare();
     if (i == 0) stepped->operation();
   }
@@ -171,6 +188,7 @@ static void fork_at_each_step(const struct stepped *stepped) {
   struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};
   CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
   keep_some();
+  tsl_options.helper = TSL_HELPER_NEVER;  // its birth blocks the signal of a step, which then kills
   CHECK(sem_init(&may_fork, 0, 0) == 0 && sem_init(&may_go_on, 0, 0) == 0);
   CHECK_EQ(pthread_create(&thread, NULL, step_through, (void *)stepped), 0);
   for (;;) {
@@ -249,6 +267,18 @@ static void in_filling_slabs(void) { run(&(struct stepped){NULL, fill_slabs}); }
 static void turn_rotation(void) { CHECK(tslab_rotation_advance(&rotation) != TSLAB_NO_EPOCH); }
 static void in_a_turn(void) { run(&(struct stepped){turn_rotation, turn_rotation}); }
 
+// The child ends the epoch (release_one): the end passes the lock of who was cancelling.
+static tslab_deferred calls[3];
+static void leave_kept(void *block) { CHECK(pattern_is(block, 9500, 19, 9500)); }
+static void register_calls(void) {
+  open_epoch();
+  for (unsigned i = 0; i < 3; i++) calls[i] = tslab_deferred_add(epoch, leave_kept, kept[KEPT - 1]);
+}
+static void cancel_calls(void) {
+  CHECK(tslab_deferred_cancel(calls[1]) && tslab_deferred_cancel(calls[2]));
+}
+static void in_a_cancel(void) { run(&(struct stepped){register_calls, cancel_calls}); }
+
 static int visit(void *block, size_t bytes, void *unused) {
   (void)block, (void)bytes, (void)unused;
   return 0;
@@ -273,6 +303,21 @@ static void in_giving_remains_back(void) {
   run(&(struct stepped){close_sparse, give_remains_back});
 }
 
+// Outside of its scopes a thread allocates and frees in its own heap.
+static void visit_epoch(void) {
+  tslab_free(survivors[KEPT - 1]);
+  survivors[KEPT - 1] = tslab_epoch_malloc(epoch, 100);
+  CHECK(survivors[KEPT - 1] != NULL);
+}
+static void in_a_visit_of_cells(void) { run(&(struct stepped){fill_cells, visit_epoch}); }
+static void in_a_visit_of_slabs(void) { run(&(struct stepped){fill_slabs, visit_epoch}); }
+
+// Each time another label: the first epoch that shares opens the shared one.
+static const tslab_epoch_options shares = {.size = sizeof shares, .place = TSLAB_PLACE_SHARED};
+static void open_sharing(void) { epoch = tslab_epoch_open(sharing, &shares); }
+static void next_label(void) { sharing[0]++; }
+static void in_beginning_to_share(void) { run(&(struct stepped){next_label, open_sharing}); }
+
 int main(void) {
   RUN(in_small_blocks);
   RUN(in_large_blocks);
@@ -285,8 +330,12 @@ int main(void) {
   RUN(in_a_release_of_cells);
   RUN(in_a_release_of_slabs);
   RUN(in_a_turn);
+  RUN(in_a_cancel);
   RUN(in_a_look_at_blocks);
   RUN(in_giving_remains_back);
+  RUN(in_a_visit_of_cells);
+  RUN(in_a_visit_of_slabs);
+  RUN(in_beginning_to_share);
   return test_status();
 }
 #else

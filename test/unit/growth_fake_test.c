@@ -23,6 +23,7 @@ static void close_region(void) {
   os_fake_recover();
   os_fake_close_arena();
   tsl_region = (struct tsl_region){0};
+  tsl_segments_after_fork();  // counts what is free anew
 }
 
 static uintptr_t granules_from(size_t unit) {
@@ -349,6 +350,15 @@ static void other_memory_is_gone_around(void) {
   go_around(1000, TSL_UNIT_BYTES * 2);
 }
 
+// At a limit growth takes steps of a unit; it needs not so many to pass other memory.
+static void small_steps_go_around_other_memory(void) {
+  open_region((size_t)1 << 30);
+  os_fake.most_committed_bytes = (size_t)40 << 20;
+  while (tsl_region_grow(1)) continue;
+  os_fake.most_committed_bytes = SIZE_MAX;
+  go_around(0, TSL_UNIT_BYTES * 3000);
+}
+
 static void other_memory_up_to_the_end(void) {
   open_region((size_t)1 << 28);
   CHECK(tsl_region_grow(1));
@@ -431,6 +441,7 @@ int main(void) {
   RUN(a_limit_is_used_up);
   RUN(too_large_a_want_takes_nothing);
   RUN(other_memory_is_gone_around);
+  RUN(small_steps_go_around_other_memory);
   RUN(other_memory_up_to_the_end);
   RUN(other_memory_among_the_records);
   RUN(nothing_open_is_nothing_free);

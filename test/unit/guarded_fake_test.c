@@ -1,7 +1,10 @@
-// What the secure build's malloc puts around blocks; other builds leave this file out.
 #include "secured.h"
+
 #include "slab/canary.h"
 #include "state.h"
+#include "upkeep/collect.h"
+
+// What the secure build's malloc puts around blocks; other builds leave this file out.
 
 static char *victim;  // of 90 bytes, in a block of 96
 static void free_victim(void) { tsl_fast_free(victim); }
@@ -58,7 +61,7 @@ static void earlier_sizes_are_forgotten(void) {
   tsl_options.on_error = TSL_ON_ERROR_ABORT;
   for (int i = 0; i < MANY; i++) large[i] = tsl_fast_malloc(HIGHEST);
   for (int i = 0; i < MANY; i++) tsl_fast_free(large[i]);
-  tsl_heap_collect(tsl_heap_current);
+  tsl_home_collect(tsl_heap_current->home);
   for (int i = 0; i < 100 * (int)(TSL_UNIT_BYTES / 16); i++) CHECK(tsl_fast_malloc(8) != NULL);
   state_check();
 }
@@ -68,7 +71,7 @@ static void others_move_what_they_resize(void) {
   char *block = tsl_fast_malloc(100);
   memset(block, 0x5a, 100);
   struct tsl_heap *mine = tsl_heap_current;
-  tsl_heap_current = tsl_heap_take();
+  tsl_heap_current = &tsl_home_take()->heap;
   char *moved = tsl_realloc(block, 90);
   CHECK(moved != block && moved[89] == 0x5a);
   CHECK(tsl_realloc(moved, 80) == moved);

@@ -1,21 +1,34 @@
 #include "alloc/helper.h"
 
-#include <sys/resource.h>
+#include <pthread.h>
 
 #include "alloc/malloc.h"
+#include "base/options.h"
 #include "memory/purge.h"
 #include "memory/segment.h"
 #include "os_fake.h"
 #include "state.h"
+#include "state/change.h"
+#include "tell/rows.h"
+#include "tslab.h"
+#include "upkeep/reports.h"
 
 enum { MIB = 1 << 20, PATIENCE_MS = 5000 };
 
-// A sanitizer needs addresses when a thread begins.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { ADDRESSES_CAN_BE_LIMITED = 0 };
-#else
-enum { ADDRESSES_CAN_BE_LIMITED = 1 };
-#endif
+// Threads are made here, or refused.
+static unsigned attempts;
+static bool is_refusing;
+static uint32_t epoch_of_attempt = UINT32_MAX;
+
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                          void *argument) {
+  attempts++;
+  epoch_of_attempt = tsl_heap_current->epoch;
+  return is_refusing ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
+}
 
 static uint64_t naps(void) { return tsl_load_relaxed(&os_fake.calls[OS_FAKE_SLEEP]); }
 
@@ -31,9 +44,14 @@ static bool dirty_sinks_to(size_t units) {
   return tsl_units_dirty() <= units;
 }
 
+static bool has_ended(void) {
+  for (int ms = 0; tsl_purge_has_helper() && ms < PATIENCE_MS; ms++) usleep(1000);
+  return !tsl_purge_has_helper();
+}
+
 // Waits for the helper's end: a program that ends with threads is waited for by sanitizers.
 static void end_helper(void) {
-  tsl_store_relaxed(&tsl_options.helper, 0);
+  tsl_store_relaxed(&tsl_options.helper, TSL_HELPER_NEVER);
   uint64_t before;
   do {
     before = naps();
@@ -48,7 +66,7 @@ static void none_unless_asked_for(void) {
 }
 
 static void gives_back_while_the_program_idles(void) {
-  tsl_options.helper = 1;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 5;
   void *block = tsl_fast_malloc(8 * MIB);
   (void)tsl_fast_malloc(100);
@@ -59,34 +77,159 @@ static void gives_back_while_the_program_idles(void) {
 }
 
 static void purges_at_once_when_told(void) {
-  tsl_options.helper = 1;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 3600000;
   void *block = tsl_fast_malloc(8 * MIB);
   (void)tsl_fast_malloc(100);
   CHECK(helper_naps());
   tsl_fast_free(block);
-  CHECK_GE(tsl_units_dirty(), 8 * MIB >> TSL_UNIT_LOG2);
   tsl_purge_now();
   CHECK(dirty_sinks_to(0));
   CHECK_EQ(os_fake.calls[OS_FAKE_WAKE], 1);
   end_helper();
 }
 
+// No thread of the program comes by meanwhile; the window lasts an hour.
+static void follows_a_request(void) {
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_options.purge_delay_ms = 3600000;
+  (void)tsl_fast_malloc(100);
+  tsl_report_start();
+  CHECK(helper_naps());
+  uint64_t before = naps();
+  tsl_store_relaxed(&((struct tsl_control_row *)TSL_ROW(control, 0))->purge_request, 9);
+  const struct tsl_process_row *process = TSL_ROW(process, 0);
+  while (tsl_load_acquire(&process->purge_request) != 9)  // pairs: mirror
+    CHECK_LE(naps() - before, 1000);
+  end_helper();
+}
+
+enum { SAVED_MS = 20000, WINDOW_MS = 10 };
+
+// The helper has done so many steps, or more, each of 10 ms of a processor.
+static void work_for(unsigned steps) {
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_options.purge_delay_ms = WINDOW_MS;
+  os_fake.now_ms = SAVED_MS;
+  os_fake.used_ns = 10000000;
+  (void)tsl_fast_malloc(100);
+  while (naps() < steps) usleep(1000);
+}
+
+static void end_work(void) {
+  tsl_store_relaxed(&os_fake.used_ns, 0);
+  end_helper();
+}
+
+// HE2: a step of 10 ms of a processor costs a second, of which twenty are saved up.
+static void uses_a_hundredth_of_a_processor(void) {
+  enum { STEPS = 40 };
+  work_for(STEPS);
+  CHECK_GE(tsl_load_relaxed(&os_fake.now_ms), SAVED_MS + (STEPS - 22) * 1000);
+  end_work();
+}
+
+// HE2: near the soft limit the same step costs a tenth of that.
+static void uses_a_tenth_near_the_soft_limit(void) {
+  enum { STEPS = 240 };
+  tsl_options.soft_limit = 1;
+  work_for(STEPS);
+  uint64_t now_ms = tsl_load_relaxed(&os_fake.now_ms), naps_now = naps();
+  CHECK_GE(now_ms, SAVED_MS + (STEPS - 202) * 100);
+  CHECK_LE(now_ms, SAVED_MS + (naps_now + 1) * (100 + WINDOW_MS));
+  end_work();
+}
+
+static void less_is_enough_near_the_soft_limit(void) {
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
+  tsl_options.helper = TSL_HELPER_AUTO;
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
+  CHECK_EQ(attempts, 0);
+  tsl_options.soft_limit = 1;
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
+  CHECK_EQ(attempts, 1);
+  CHECK(helper_naps());
+  end_helper();
+}
+
+enum { LABELS = 12, LABEL_BLOCKS = 10000, BLOCK_BYTES = 512, SLAB_BLOCKS = 128 };
+
+static void enter_label(tslab_scope *scope, unsigned label) {
+  const tslab_epoch_options shared = {.size = sizeof shared, .place = TSLAB_PLACE_SHARED};
+  char name[] = {(char)('a' + label), 0};
+  CHECK_EQ(tslab_scope_enter(scope, tslab_epoch_open(name, &shared)), 0);
+  tsl_heap_current->mixed = false;
+}
+
+// Of each label the thread has less than a helper is born for.
+static void what_is_free_of_all_labels_counts(void) {
+  static void *blocks[LABELS][LABEL_BLOCKS];
+  tslab_scope scope;
+  os_fake.has_barrier = true;
+  (void)tsl_fast_malloc(100);
+  tsl_options.helper = TSL_HELPER_AUTO;
+  for (unsigned label = 0; label < LABELS; label++) {
+    enter_label(&scope, label);
+    for (unsigned i = 0; i < LABEL_BLOCKS; i++) blocks[label][i] = tsl_fast_malloc(BLOCK_BYTES);
+    CHECK_EQ(tslab_scope_leave(&scope), 0);
+  }
+  for (unsigned label = 0; label < LABELS; label++) {
+    CHECK(attempts == 0 || label > LABELS / 2);
+    enter_label(&scope, label);
+    for (unsigned i = 0; i < LABEL_BLOCKS; i++)
+      if (i % SLAB_BLOCKS != 0) tsl_fast_free(blocks[label][i]);
+    CHECK_EQ(tslab_scope_leave(&scope), 0);
+  }
+  CHECK_GE(attempts, 1);
+  end_helper();
+}
+
+// HE2: what one step took has a bound as a debt, or nothing would go back for long.
+static void waits_ten_seconds_at_most(void) {
+  enum { STEPS = 20, MOST_WAIT_MS = 10000 };
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_options.purge_delay_ms = 1;
+  os_fake.now_ms = SAVED_MS;
+  os_fake.used_ns = UINT64_C(10000000000);
+  (void)tsl_fast_malloc(100);
+  while (naps() < STEPS) usleep(1000);
+  // The helper goes on between two looks: here the naps are looked at first, there the clock.
+  uint64_t before = naps(), before_ms = tsl_load_relaxed(&os_fake.now_ms);
+  while (naps() < before + STEPS) usleep(1000);
+  uint64_t after_ms = tsl_load_relaxed(&os_fake.now_ms), steps = naps() - before + 1;
+  CHECK_LE(after_ms - before_ms, (steps + 1) * MOST_WAIT_MS);
+  tsl_store_relaxed(&os_fake.used_ns, 0);
+  end_helper();
+}
+
+// Whoever frees last sees the helper end, or the helper sees what was freed.
+static void ends_when_nothing_is_left(void) {
+  (void)tsl_fast_malloc(100);
+  tsl_options.helper = TSL_HELPER_AUTO;
+  tsl_options.purge_delay_ms = 10;
+  tsl_options.detain_ms = 0;
+  for (int i = 0; i < 20; i++) {
+    tsl_fast_free(tsl_fast_malloc(40 * MIB));
+    CHECK(dirty_sinks_to(0));
+  }
+  CHECK(has_ended());
+}
+
 static void ends_and_starts_by_option(void) {
-  tsl_options.helper = 1;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 1;
   (void)tsl_fast_malloc(100);
   CHECK(helper_naps());
   end_helper();
-  tsl_store_relaxed(&tsl_options.helper, 1);
-  tsl_helper_ensure();
-  tsl_helper_ensure();
+  tsl_store_relaxed(&tsl_options.helper, TSL_HELPER_ALWAYS);
+  tsl_purge_call_helper(0);
+  tsl_purge_call_helper(0);
   CHECK(helper_naps());
   end_helper();
 }
 
 static void starting_keeps_errno(void) {
-  tsl_options.helper = 1;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
   errno = EDOM;
   (void)tsl_fast_malloc(100);
   CHECK_EQ(errno, EDOM);
@@ -94,24 +237,61 @@ static void starting_keeps_errno(void) {
 }
 
 static void failing_to_start_keeps_errno(void) {
-  struct rlimit limit = {MIB, MIB};
-  tsl_options.helper = 1;
-  CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  (void)tsl_fast_malloc(100);
+  is_refusing = true;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
   errno = EDOM;
-  tsl_helper_ensure();
+  tsl_purge_call_helper(0);
   CHECK_EQ(errno, EDOM);
-  usleep(20000);
-  CHECK_EQ(naps(), 0);
+  CHECK_EQ(attempts, 1);
 }
 
-static void a_child_starts_its_own(void) {
-  tsl_options.helper = 1;
+static void tries_again_a_minute_after_a_refusal(void) {
+  is_refusing = true;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 1;
+  for (int i = 0; i < 100; i++) {
+    os_fake.now_ms += 599;
+    tsl_purge_call_helper(0);
+    (void)tsl_fast_malloc(40000);
+  }
+  CHECK_EQ(attempts, 1);
+  is_refusing = false;
+  os_fake.now_ms += 2000;
+  tsl_purge_call_helper(0);
+  CHECK_EQ(attempts, 2);
+  CHECK(helper_naps());
+  end_helper();
+}
+
+// What the C library allocates for the thread must not outlive the program's epoch.
+static void is_made_in_the_default_epoch(void) {
+  tslab_scope scope;
+  tslab_epoch epoch = tslab_epoch_open("entered", NULL);
+  CHECK_EQ(tslab_scope_enter(&scope, epoch), 0);
+  CHECK(tsl_heap_current->epoch != 0);
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_purge_call_helper(0);
+  CHECK_EQ(attempts, 1);
+  CHECK_EQ(epoch_of_attempt, 0);
+  CHECK(tsl_heap_current->epoch != 0);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  end_helper();
+}
+
+// Creating a thread allocates: not where lists are half changed, and not under a lock.
+static void is_not_made_in_the_middle(void) {
   (void)tsl_fast_malloc(100);
-  CHECK(helper_naps());
-  tsl_helper_after_fork();
-  tsl_helper_ensure();
-  CHECK(helper_naps());
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_purge_call_helper(0);
+  tsl_change_end(change);
+  tsl_busy_begin();
+  tsl_purge_call_helper(0);
+  tsl_busy_end();
+  CHECK_EQ(attempts, 0);
+  tsl_purge_call_helper(0);
+  CHECK_EQ(attempts, 1);
   end_helper();
 }
 
@@ -119,9 +299,18 @@ int main(void) {
   RUN(none_unless_asked_for);
   RUN(gives_back_while_the_program_idles);
   RUN(purges_at_once_when_told);
+  RUN(follows_a_request);
+  RUN(uses_a_hundredth_of_a_processor);
+  RUN(uses_a_tenth_near_the_soft_limit);
+  RUN(less_is_enough_near_the_soft_limit);
+  RUN_UNLESS_SECURE(what_is_free_of_all_labels_counts);
+  RUN(waits_ten_seconds_at_most);
+  RUN(ends_when_nothing_is_left);
   RUN(ends_and_starts_by_option);
   RUN(starting_keeps_errno);
-  if (ADDRESSES_CAN_BE_LIMITED) RUN(failing_to_start_keeps_errno);
-  RUN(a_child_starts_its_own);
+  RUN(tries_again_a_minute_after_a_refusal);
+  RUN(is_made_in_the_default_epoch);
+  RUN(is_not_made_in_the_middle);
+  RUN(failing_to_start_keeps_errno);
   return test_status();
 }

@@ -1,23 +1,23 @@
-#include "epoch/home_units.h"
+#include "heap/home_units.h"
 
 #include "base/options.h"
-#include "epoch/pool.h"
 #include "memory/growth.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
 #include "os_fake.h"
 #include "state.h"
+#include "upkeep/pool.h"
 
 enum { KEPT = 4 };
 
-static struct tsl_heap *home;
+static struct tsl_home *home;
 
 static void open_home(void) {
   os_fake.limit_bytes = (size_t)1 << 26;
   tsl_options.cache_units = KEPT;
   CHECK(tsl_region_init());
-  home = tsl_heap_take();
-  tsl_heap_current = home;
+  home = tsl_home_take();
+  tsl_heap_current = &home->heap;
 }
 
 // A home keeps as many as the option allows; further ones are everybody's.
@@ -62,9 +62,9 @@ static void what_is_trimmed_is_everybodys(void) {
 static void threads_without_a_heap_keep_nothing(void) {
   open_home();
   tsl_unit unit = tsl_home_units_take(home, 1);
-  tsl_heap_current = &tsl_heap_empty;
+  tsl_heap_current = &tsl_home_empty.heap;
   CHECK(tsl_home_units_give(unit, 1));
-  tsl_home_units_trim(&tsl_heap_empty, 0);
+  tsl_home_units_trim(&tsl_home_empty, 0);
   CHECK_EQ(tsl_unit_cache_units(), 1);
 }
 

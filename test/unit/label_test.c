@@ -1,4 +1,4 @@
-#include "epoch/label.h"
+#include "state/label.h"
 
 #include "base/atomic.h"
 #include "threads.h"

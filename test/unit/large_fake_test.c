@@ -2,7 +2,6 @@
 
 #include "base/options.h"
 #include "capture.h"
-#include "epoch/heap.h"
 #include "memory/detention.h"
 #include "memory/growth.h"
 #include "memory/mirror.h"
@@ -10,6 +9,7 @@
 #include "memory/units.h"
 #include "os_fake.h"
 #include "state.h"
+#include "state/heap.h"
 
 enum {
   ENTRY = 1 << TSL_CODE_BITS | TSL_CODE_LARGE,

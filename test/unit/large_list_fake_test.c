@@ -1,9 +1,9 @@
 #include "epoch/large_list.h"
 
-#include "epoch/epoch.h"
 #include "epochs.h"
 #include "memory/record.h"
 #include "os_fake.h"
+#include "state/epoch.h"
 #include "threads.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20, BYTES = 100 * KIB, HELD = 128 * KIB, BLOCKS = 60 };

@@ -1,21 +1,21 @@
-#include "observe/leaks.h"
-
 #include <string.h>
 
 #include "capture.h"
-#include "epoch/pool.h"
+#include "epoch/open.h"
 #include "epoch/scope.h"
 #include "epochs.h"
 #include "memory/growth.h"
+#include "observe/leaks.h"
 #include "os_fake.h"
 #include "takes.h"
+#include "upkeep/pool.h"
 
 static void open_home(void) {
   os_fake.limit_bytes = (size_t)1 << 28;
   CHECK(tsl_region_init());
   tsl_epoch_init();
   tsl_scope_init();
-  tsl_heap_current = tsl_heap_take();
+  tsl_heap_current = &tsl_home_take()->heap;
 }
 
 static const char *look(size_t expected) {
@@ -49,6 +49,22 @@ static void closed_epochs_with_objects_are_leaks(void) {
   CHECK(strchr(said, '\n') == said + strlen(said) - 1);
 }
 
+// While one that shares is open, what lives there may be its own.
+static void objects_that_outlived_all_that_shared_are_leaks(void) {
+  open_home();
+  tslab_epoch leaking = EPOCHS_OPEN(.place = TSLAB_PLACE_SHARED);
+  tslab_epoch other = EPOCHS_OPEN(.place = TSLAB_PLACE_SHARED);
+  for (unsigned i = 0; i < 3; i++) epochs_alloc(leaking, 100);
+  epochs_close(leaking, 0);
+  CHECK_EQ(strlen(look(0)), 0);
+  epochs_close(other, 0);
+  char wanted[128];
+  snprintf(wanted, sizeof wanted,
+           "leak: \"test\": 3 objects, %zu bytes outlived epochs that shared their label's memory",
+           3 * takes(100));
+  CHECK(strstr(look(1), wanted) != NULL);
+}
+
 static void without_leaks_nothing_is_said(void) {
   open_home();
   epochs_alloc(epochs_open(), 100);
@@ -57,6 +73,7 @@ static void without_leaks_nothing_is_said(void) {
 
 int main(void) {
   RUN(closed_epochs_with_objects_are_leaks);
+  RUN(objects_that_outlived_all_that_shared_are_leaks);
   RUN(without_leaks_nothing_is_said);
   return test_status();
 }

@@ -1,7 +1,9 @@
-#include "epoch/mend.h"
+#include "state/mend.h"
 
 #include "alloc/malloc.h"
+#include "heap/valid.h"
 #include "homes.h"
+#include "state/bin.h"
 
 enum { COUNT = 5 };
 
@@ -83,6 +85,7 @@ static void the_next_look_comes(void) {
   uint64_t before = allocations(64);
   tsl_heap_mend(mine);
   CHECK_EQ(mine->bins[tsl_sizeclass_of(64)].until, 0);
+  CHECK(tsl_heap_valid(mine));
   CHECK_EQ(allocations(64), before);
   CHECK(tsl_fast_malloc(64) != NULL);
   CHECK_EQ(allocations(64), before + 1);

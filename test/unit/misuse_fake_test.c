@@ -1,9 +1,6 @@
-#include "epoch/misuse.h"
+#include "state/misuse.h"
 
 #include "blocks.h"
-#include "epoch/epoch.h"
-#include "epoch/label.h"
-#include "epoch/pool.h"
 
 static struct tsl_heap *heap, *other;
 
@@ -30,7 +27,7 @@ static void labels_are_named(void) {
   tslab_epoch id;
   tslab_epoch_options options = {.first_cell_bytes = 4096};
   CHECK_EQ(tsl_epoch_open(tsl_label_intern("request", 7), &options, &id), 0);
-  tsl_heap_current = tsl_heap_take_part(heap, tsl_epoch_slot(id));
+  tsl_heap_current = &tsl_part_take(heap->home, tsl_epoch_slot(id))->heap;
   void *block = alloc(50);
   char rest[96];
   snprintf(rest, sizeof rest, "; 64 bytes, epoch %llu \"request\"; called", (unsigned long long)id);

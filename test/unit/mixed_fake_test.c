@@ -1,44 +1,14 @@
-#include "epoch/mixed.h"
+#include "heap/mixed.h"
 
-#include "alloc/realloc.h"
-#include "base/options.h"
-#include "blocks.h"
-#include "capture.h"
+#include "cut.h"
 #include "epoch/inspect.h"
-#include "state.h"
+#include "heap/cells.h"
+#include "heap/store.h"
 #include "takes.h"
+#include "upkeep/collect.h"
+#include "upkeep/refill.h"
 
 enum { KIB = 1 << 10, LIMIT_64K = 64 * KIB };
-
-static struct tsl_heap *home, *other, *heap;
-static uint32_t slot;
-
-// Two threads' home heaps, and the first one's part of an epoch, which is current.
-static void open_with(tslab_epoch_options options) {
-  tslab_epoch id;
-  blocks_open((size_t)1 << 28, &home, &other);
-  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
-  slot = tsl_epoch_slot(id);
-  heap = tsl_heap_take_part(home, slot);
-  CHECK(heap != NULL);
-  tsl_heap_current = heap;
-}
-
-static void open_part(void) { open_with((tslab_epoch_options){0}); }
-
-static unsigned class_at(const void *block) { return tsl_entry_code(tsl_map_lookup(block)) / 2; }
-static bool in_cell(const void *block) { return tsl_is_cell(class_at(block)); }
-static tsl_cell_number cell_of(const void *block) { return tsl_cell_of(block, class_at(block)); }
-static size_t held_bytes(void) { return tsl_epoch_at(slot)->held_bytes; }
-
-// Bytes of the newest cell.
-static size_t newest_bytes(void) { return heap->cell_end - heap->cell_start; }
-
-// Fills the newest cell to its end with live blocks of 64 bytes; opens the first cell.
-static void fill_newest(void) {
-  if (heap->cell_end == 0) alloc_many(64, 1);
-  while (heap->cell_end - heap->cell_next >= 64) alloc_many(64, 1);
-}
 
 static void sizes_lie_back_to_back(void) {
   static const size_t sizes[] = {1, 17, 64, 500, 16, 1024, 100};
@@ -49,7 +19,7 @@ static void sizes_lie_back_to_back(void) {
     void *block = alloc(sizes[i]);
     CHECK_EQ((uintptr_t)block, next);
     CHECK_EQ(class_at(block), TSL_CELL_4K);
-    CHECK_EQ(tsl_mixed_class(block), class);
+    CHECK_EQ(tsl_cells_block_class(block), class);
     CHECK_EQ(tsl_usable(block), tsl_sizeclasses[class].bytes);
     CHECK_EQ(tsl_inspect_slot_of(block), slot);
     next += tsl_sizeclasses[class].bytes;
@@ -87,7 +57,7 @@ static void threads_hint_keeps_cells_small(void) {
     tslab_epoch id;
     tslab_epoch_options options = {.threads = hints[i].threads};
     CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
-    heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
+    heap = &tsl_part_take(home->home, tsl_epoch_slot(id))->heap;
     tsl_heap_current = heap;
     alloc(64);
     CHECK_EQ(newest_bytes(), 4096);
@@ -103,7 +73,7 @@ static void check_first_cell(size_t wanted, unsigned threads, size_t first, size
   tslab_epoch id;
   tslab_epoch_options options = {.first_cell_bytes = wanted, .threads = threads};
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
-  heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
+  heap = &tsl_part_take(home->home, tsl_epoch_slot(id))->heap;
   tsl_heap_current = heap;
   alloc(64);
   CHECK_EQ(newest_bytes(), first);
@@ -149,7 +119,7 @@ static void large_blocks_get_large_cells(void) {
   tslab_epoch_options options = {.threads = 99};
   tslab_epoch id;
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
-  heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
+  heap = &tsl_part_take(home->home, tsl_epoch_slot(id))->heap;
   tsl_heap_current = heap;
   CHECK_EQ(class_at(alloc(1024)), TSL_CELL_4K);
   fill_newest();
@@ -182,7 +152,7 @@ static void empty_newest_cell_starts_again(void) {
   open_part();
   uintptr_t first = (uintptr_t)alloc(1000);
   tsl_fast_free((void *)first);
-  for (int i = 0; i < 1000; i++) {
+  for (int i = 0; i < 250; i++) {
     void *one = alloc(1000), *two = alloc(64);
     CHECK_EQ(cell_of(one), cell_of((void *)first));
     tsl_fast_free(one);
@@ -213,48 +183,8 @@ static void restart_forgets(void) {
   CHECK(alloc(64) == first);
   CHECK_EQ(heap->cell_blocks, 1);
   CHECK_EQ(heap->cell_freed, 0);
-  CHECK_EQ(tsl_mixed_class(first), takes_class(64));
-  CHECK_EQ(tsl_mixed_class((char *)first + 48), TSL_BINS);
-  state_check();
-}
-
-// One block that another thread freed keeps the newest cell from starting again: it is full.
-static void remote_free_in_the_newest_cell(void) {
-  open_part();
-  void *first = alloc(64);
-  free_as(other, first);
-  CHECK_EQ(tsl_mixed_class(first), TSL_BINS);
-  state_check();
-  fill_newest();
-  free_many();
-  state_check();
-  CHECK(cell_of(alloc(64)) != cell_of(first));
-  CHECK_EQ(heap->cell_count, 2);
-  CHECK_EQ(tsl_cell_out(cell_of(first)), 0);
-  state_check();
-}
-
-// Full cells go back with their last block.
-static void dead_cells_are_given_back(void) {
-  open_part();
-  fill_newest();
-  alloc_many(64, 1);
-  fill_newest();
-  unsigned of_first = 4096 / 64;
-  alloc(64);
-  CHECK_EQ(heap->cell_count, 3);
-  tsl_cell_number first = cell_of(blocks[0]);
-  for (unsigned i = 0; i < of_first; i++) {
-    CHECK_EQ(tsl_cell_at(first)->epoch, slot);
-    tsl_fast_free(blocks[i]);
-  }
-  CHECK_EQ(tsl_cell_at(first)->epoch, 0);
-  CHECK_EQ(heap->cell_count, 2);
-  CHECK_EQ(held_bytes(), 2 * LIMIT_64K);
-  CHECK_EQ(heap->cell_pages, 32);
-  state_check();
-  for (unsigned i = of_first; i < block_count; i++) tsl_fast_free(blocks[i]);
-  CHECK_EQ(heap->cell_count, 1);
+  CHECK_EQ(tsl_cells_block_class(first), takes_class(64));
+  CHECK_EQ(tsl_cells_block_class((char *)first + 48), TSL_BINS);
   state_check();
 }
 
@@ -322,12 +252,66 @@ static void young_epochs_keep_cells(void) {
     alloc_many(64, 1);
     fill_newest();
   }
-  for (unsigned i = 0; i < block_count; i++) {
-    if (i % 64 != 0) tsl_fast_free(blocks[i]);
-  }
+  for (unsigned i = 0; i < 511; i++) tsl_fast_free(blocks[i]);
   CHECK(in_cell(alloc(64)));
   CHECK(heap->mixed);
   state_check();
+}
+
+// Allocates and frees so many batches of a quarter of a cell; a block of each lives on when wanted.
+static void live_by_batches(unsigned batches, unsigned kept) {
+  for (unsigned i = 0; i < batches; i++) {
+    unsigned before = block_count;
+    alloc_many(64, 16);
+    while (block_count > before + kept) tsl_fast_free(blocks[--block_count]);
+  }
+}
+
+// Where a hard limit is near, a smaller cell will do; no smaller one than fits.
+static void a_limit_makes_cells_smaller(void) {
+  open_with((tslab_epoch_options){.hard_limit_bytes = 4096 + 16384});
+  alloc(64);
+  fill_newest();
+  alloc(64);
+  CHECK_EQ(newest_bytes(), 16384);
+}
+
+static void a_limit_leaves_cells_that_hold_the_block(void) {
+  open_with((tslab_epoch_options){.hard_limit_bytes = 4096 + 16384});
+  alloc(64);
+  alloc(TSL_CELL_BLOCK_LIMIT);
+  CHECK_EQ(newest_bytes(), 16384);
+}
+
+static void who_frees_most_goes_on_in_slabs(void) {
+  open_part();
+  live_by_batches(31, 0);
+  CHECK(heap->mixed);
+  live_by_batches(6, 0);
+  CHECK(!heap->mixed && !in_cell(alloc(64)));
+  state_check();
+}
+
+static void who_keeps_a_third_stays_in_cells(void) {
+  open_part();
+  live_by_batches(100, 5);
+  CHECK(heap->mixed && in_cell(alloc(64)));
+  free_many();
+  state_check();
+}
+
+// Slabs of many parts at a time are more memory than they are worth.
+static void a_ninth_part_of_a_thread_stays_in_cells(void) {
+  open_part();
+  tslab_epoch id;
+  for (unsigned i = 0; i < TSL_MOST_STORES; i++) {
+    tsl_store_open(blocks_open_part(home, 0, &id));
+    if (i == 0) CHECK_EQ(home->home->stores, 1);
+  }
+  CHECK_EQ(home->home->stores, TSL_MOST_STORES);
+  struct tsl_heap *ninth = blocks_open_part(home, 0, &id);
+  live_by_batches(100, 0);
+  CHECK(ninth->mixed && in_cell(alloc(64)));
 }
 
 static void large_epochs_go_on_in_slabs(void) {
@@ -359,26 +343,6 @@ static void a_mib_is_the_end_of_cells(void) {
   state_check();
 }
 
-// Blocks that have a cell each stand behind the cell that is being cut.
-static void a_block_alone_leaves_the_newest_cell(void) {
-  open_part();
-  void *alone[3];
-  alloc_many(64, 1);
-  tsl_cell_number newest = heap->cells;
-  for (unsigned i = 0; i < 3; i++) {
-    alone[i] = tsl_mixed_alone(heap, takes_class(64));
-    CHECK(alone[i] != NULL);
-    CHECK_EQ(heap->cells, newest);
-    CHECK_EQ(tsl_cell_at(newest)->older, cell_of(alone[i]));
-    state_check();
-  }
-  CHECK_EQ(heap->cells_oldest, cell_of(alone[0]));
-  tsl_fast_free(alone[1]);
-  state_check();
-  CHECK_EQ(heap->cell_count, 3);
-  CHECK_EQ(tsl_cell_at(cell_of(alone[2]))->older, cell_of(alone[0]));
-}
-
 // Every alignment up to a page, for blocks of which none is a multiple of it by itself.
 static void aligned_cuts(void) {
   static const size_t sizes[] = {16, 48, 100, 1000, 4096, 8192};
@@ -392,7 +356,7 @@ static void aligned_cuts(void) {
       CHECK(block != NULL);
       CHECK_EQ((uintptr_t)block % alignment, 0);
       CHECK(in_cell(block));
-      CHECK_EQ(tsl_mixed_class(block), class);
+      CHECK_EQ(tsl_cells_block_class(block), class);
       memset(block, 0xa5, sizes[i]);
       void *next = alloc(16);
       CHECK((char *)next >= (char *)block + tsl_sizeclasses[class].bytes ||
@@ -438,152 +402,6 @@ static void aligned_cut_after_an_empty_cell(void) {
   state_check();
 }
 
-static bool is_reported(struct tsl_heap *freer, void *block, const char *what) {
-  static struct tsl_cells before;
-  static uint8_t granules_before[TSL_GRANULES_BYTES];
-  struct tsl_cells *cells = tsl_cells_at(tsl_unit_of(block));
-  uint64_t freed = heap->cell_freed;
-  tsl_options.on_error = TSL_ON_ERROR_REPORT;
-  const uint8_t *granules = tsl_granule_at(tsl_unit_address(tsl_unit_of(block)));
-  memcpy(&before, cells, sizeof before);
-  memcpy(granules_before, granules, sizeof granules_before);
-  capture_start();
-  free_as(freer, block);
-  const char *said = capture_end();
-  // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is not written either
-  bool same = memcmp(&before, cells, sizeof before) == 0 && heap->cell_freed == freed;
-  same = same && memcmp(granules_before, granules, sizeof granules_before) == 0;
-  return same && capture_lines(said) == 1 && strstr(said, what) != NULL;
-}
-
-// In the newest cell and in an older one, by the owner and by others.
-static void misuse_is_reported_and_changes_nothing(void) {
-  open_part();
-  fill_newest();
-  alloc_many(512, 10);
-  struct tsl_heap *freers[] = {heap, home, other, &tsl_heap_empty};
-  for (unsigned i = 0; i < 4; i++) {
-    check_context_set("freer %u", i);
-    for (unsigned newest = 0; newest <= 1; newest++) {
-      char *block = blocks[newest ? block_count - 1 - i : i];
-      CHECK(is_reported(freers[i], block + 16, "not the beginning of a block"));
-      CHECK(is_reported(freers[i], block + 1, "not the beginning of a block"));
-      CHECK(is_reported(freers[i], block + 8, "not the beginning of a block"));
-      free_as(freers[i], block);
-      CHECK(is_reported(freers[i], block, "is free already"));
-      CHECK(is_reported(freers[(i + 1) % 4], block, "is free already"));
-      CHECK(is_reported(freers[i], block + 24, "not the beginning of a block"));
-    }
-    CHECK(is_reported(freers[i], (void *)heap->cell_next, "not the beginning of a block"));
-    CHECK(is_reported(freers[i], (void *)(heap->cell_end - 16), "not the beginning of a block"));
-  }
-  state_check();
-}
-
-// The page between two cells, which is nobody's.
-static void hot_cells_have_no_blocks(void) {
-  open_part();
-  void *block = alloc(64);
-  CHECK(is_reported(heap, (char *)block + 4096, "not the beginning of a block"));
-  CHECK(is_reported(other, (char *)block + 4096, "not the beginning of a block"));
-  CHECK_EQ(tsl_mixed_class((char *)block + 4096), TSL_BINS);
-  state_check();
-}
-
-// C1: who frees in which count.
-static void frees_by_other_threads(void) {
-  open_part();
-  fill_newest();
-  alloc(64);
-  const struct tsl_cell *cell = tsl_cell_at(cell_of(blocks[0]));
-  uint32_t *remote = tsl_cell_remote(cell_of(blocks[0]));
-  tsl_fast_free(blocks[0]);
-  CHECK_EQ(cell->freed, 1);
-  free_as(other, blocks[1]);
-  free_as(home, blocks[2]);  // the thread itself, outside of the epoch
-  free_as(&tsl_heap_empty, blocks[3]);
-  CHECK_EQ(cell->freed, 1);
-  CHECK_EQ(*remote, TSL_CELL_BIAS + 3);
-  CHECK_EQ(tsl_cell_out(cell_of(blocks[0])), 64 - 4);
-  for (unsigned i = 0; i < 64; i++) CHECK_EQ(tsl_mixed_class(blocks[i]) == TSL_BINS, i < 4);
-  state_check();
-  for (unsigned i = 4; i < 64; i++) free_as(other, blocks[i]);
-  CHECK_EQ(tsl_cell_out(cell_of(blocks[0])), 0);
-  CHECK_EQ(cell->epoch, slot);  // until the thread looks at it
-  state_check();
-}
-
-static void cells_of_two_epochs(void) {
-  open_part();
-  tslab_epoch id;
-  tslab_epoch_options options = {0};
-  struct tsl_heap *first = heap;
-  void *one = alloc(64);
-  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
-  heap = tsl_heap_take_part(home, tsl_epoch_slot(id));
-  CHECK(heap != first);
-  tsl_heap_current = heap;
-  void *two = alloc(64);
-  CHECK(cell_of(one) != cell_of(two));
-  CHECK_EQ(tsl_inspect_slot_of(one), slot);
-  CHECK_EQ(tsl_inspect_slot_of(two), tsl_epoch_slot(id));
-  tsl_fast_free(one);  // of the thread's other epoch
-  CHECK_EQ(first->cell_freed, 0);
-  CHECK_EQ(*tsl_cell_remote(cell_of(one)), TSL_CELL_BIAS + 1);
-  state_check();
-}
-
-static void epochs_of_blocks(void) {
-  open_part();
-  void *cut = alloc(64), *large = tsl_malloc_large(100 * KIB, 1, NULL);
-  void *in_slab = alloc(TSL_SMALL_LIMIT);
-  CHECK(large != NULL);
-  tsl_heap_current = home;
-  void *outside = alloc(64), *large_outside = tsl_malloc_large(100 * KIB, 1, NULL);
-  tsl_heap_current = heap;
-  CHECK_EQ(tsl_inspect_slot_of(cut), slot);
-  CHECK_EQ(tsl_inspect_slot_of(large), slot);
-  CHECK_EQ(tsl_inspect_slot_of(in_slab), slot);
-  CHECK_EQ(tsl_inspect_slot_of(outside), 0);
-  CHECK_EQ(tsl_inspect_slot_of(large_outside), 0);
-  CHECK_EQ(tsl_inspect_slot_of(NULL), 0);
-  CHECK_EQ(tsl_inspect_slot_of(&slot), 0);
-  state_check();
-}
-
-// No cell and no slab above the hard limit; what is in cells goes on.
-static void limits_refuse(void) {
-  open_with((tslab_epoch_options){.hard_limit_bytes = 4096 + LIMIT_64K});
-  alloc(64);
-  fill_newest();
-  alloc(64);
-  fill_newest();
-  CHECK_EQ(held_bytes(), 4096 + LIMIT_64K);
-  CHECK_REFUSED(tsl_fast_malloc(64), ENOMEM);
-  CHECK_REFUSED(tsl_fast_malloc(TSL_SMALL_LIMIT), ENOMEM);
-  CHECK(heap->refused);
-  CHECK(heap->mixed);
-  CHECK(tsl_mixed_aligned(heap, takes_class(64), 64) == NULL);
-  CHECK_EQ(held_bytes(), 4096 + LIMIT_64K);
-  CHECK_EQ(heap->cell_count, 2);
-  CHECK_EQ(heap->slab_count, 0);
-  state_check();
-}
-
-static void no_memory_for_a_cell(void) {
-  open_part();
-  os_fake_fail_all(OS_FAKE_COMMIT);
-  CHECK(tsl_mixed_refill(heap, 0) == NULL);
-  CHECK(tsl_mixed_aligned(heap, 0, 64) == NULL);
-  CHECK_REFUSED(tsl_fast_malloc(64), ENOMEM);
-  CHECK_EQ(held_bytes(), 0);
-  CHECK(!heap->refused);
-  CHECK_EQ(home->inside, 0);
-  os_fake_recover();
-  CHECK(in_cell(alloc(64)));
-  state_check();
-}
-
 // Home heaps have no cells of their own.
 static void home_heaps_are_not_mixed(void) {
   open_part();
@@ -621,7 +439,7 @@ static struct live {
 } live[3000];
 
 static void random_free(uint64_t *seed, struct live *at) {
-  struct tsl_heap *freers[] = {heap, heap, heap, home, other, &tsl_heap_empty};
+  struct tsl_heap *freers[] = {heap, heap, heap, home, other, &tsl_home_empty.heap};
   for (size_t i = 0; i < at->bytes; i += 37) CHECK_EQ(at->address[i], at->value);
   free_as(freers[test_random_below(seed, 6)], at->address);
   at->address = NULL;
@@ -657,7 +475,7 @@ static void random_operations(void) {
   for (struct live *at = live; at < live + sizeof live / sizeof *live; at++) {
     if (at->address != NULL) random_free(&seed, at);
   }
-  tsl_heap_collect(heap);
+  tsl_home_collect(heap->home);
   state_check();
 }
 
@@ -672,25 +490,20 @@ int main(void) {
   RUN_UNLESS_SECURE(empty_newest_cell_starts_again);
   RUN_UNLESS_SECURE(large_block_after_an_empty_cell);
   RUN_UNLESS_SECURE(restart_forgets);
-  RUN_UNLESS_SECURE(remote_free_in_the_newest_cell);
-  RUN_UNLESS_SECURE(dead_cells_are_given_back);
   RUN_UNLESS_SECURE(dead_oldest_cells_are_given_back);
   RUN_UNLESS_SECURE(half_dead_cells_go_on);
   RUN_UNLESS_SECURE(more_than_half_dead_go_on_in_slabs);
   RUN_UNLESS_SECURE(young_epochs_keep_cells);
+  RUN_UNLESS_SECURE(a_limit_makes_cells_smaller);
+  RUN_UNLESS_SECURE(a_limit_leaves_cells_that_hold_the_block);
+  RUN_UNLESS_SECURE(who_frees_most_goes_on_in_slabs);
+  RUN_UNLESS_SECURE(who_keeps_a_third_stays_in_cells);
+  RUN_UNLESS_SECURE(a_ninth_part_of_a_thread_stays_in_cells);
   RUN_UNLESS_SECURE(large_epochs_go_on_in_slabs);
   RUN_UNLESS_SECURE(a_mib_is_the_end_of_cells);
-  RUN_UNLESS_SECURE(a_block_alone_leaves_the_newest_cell);
   RUN_UNLESS_SECURE(aligned_cuts);
   RUN_UNLESS_SECURE(aligned_cut_opens_a_cell);
   RUN_UNLESS_SECURE(aligned_cut_after_an_empty_cell);
-  RUN_UNLESS_SECURE(misuse_is_reported_and_changes_nothing);
-  RUN_UNLESS_SECURE(hot_cells_have_no_blocks);
-  RUN_UNLESS_SECURE(frees_by_other_threads);
-  RUN_UNLESS_SECURE(cells_of_two_epochs);
-  RUN(epochs_of_blocks);
-  RUN_UNLESS_SECURE(limits_refuse);
-  RUN_UNLESS_SECURE(no_memory_for_a_cell);
   RUN(home_heaps_are_not_mixed);
   RUN_UNLESS_SECURE(retired_cells_keep_their_counts);
   RUN_UNLESS_SECURE(random_operations);

@@ -1,5 +1,5 @@
 // What only the secure build does; other builds leave this file out.
-#include "epoch/neighbours.h"
+#include "state/neighbours.h"
 
 #include "secured.h"
 

@@ -231,6 +231,7 @@ static void recover(void) {
 static struct os_fake_failure failure;
 
 static void scenario_with_failure(void) {
+  tsl_options.helper = TSL_HELPER_NEVER;  // the calls are counted
   tsl_options.purge_delay_ms = 1;
   os_fake.has_no_places = is_reserved;
   os_fake.failures[OS_FAKE_FALLIBLE] = failure;
@@ -244,6 +245,7 @@ static uint64_t *call_count;  // shared with the child that counts
 static uint64_t *kind_count;
 
 static void count_calls(void) {
+  tsl_options.helper = TSL_HELPER_NEVER;  // the calls are counted
   tsl_options.purge_delay_ms = 1;
   refusals_end = true;
   scenario();

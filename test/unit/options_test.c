@@ -48,12 +48,33 @@ static void every_option_has_a_variable(void) {
   CHECK_EQ(asked, 1);
 }
 
+// Option `helper` was a truth value once.
+static void words_of_before(void) {
+  static const char *const off[] = {"helper:false", "helper:0"};
+  static const char *const on[] = {"helper:true", "helper:1"};
+  for (int i = 0; i < 2; i++) {
+    CHECK_EQ(strlen(apply(on[i])), 0);
+    CHECK_EQ(tsl_option(helper), TSL_HELPER_ALWAYS);
+    check_value("helper", "always");
+    CHECK_EQ(strlen(apply(off[i])), 0);
+    CHECK_EQ(tsl_option(helper), TSL_HELPER_NEVER);
+  }
+  CHECK(strstr(apply("helper:2"), "never, auto, always") != NULL);
+  CHECK(strstr(apply("thp:true"), "never, auto, always") != NULL);
+}
+
 static void words_and_numbers(void) {
   CHECK_EQ(strlen(apply("on_error:ignore,verbose:true,purge_delay_ms:0,thp:always")), 0);
   CHECK_EQ(tsl_option(on_error), TSL_ON_ERROR_IGNORE);
   CHECK_EQ(tsl_option(verbose), 1);
   CHECK_EQ(tsl_option(purge_delay_ms), 0);
   CHECK_EQ(tsl_option(thp), TSL_THP_ALWAYS);
+  CHECK_EQ(strlen(apply("helper:never")), 0);
+  CHECK_EQ(tsl_option(helper), TSL_HELPER_NEVER);
+  CHECK_EQ(strlen(apply("helper:auto")), 0);
+  CHECK_EQ(tsl_option(helper), TSL_HELPER_AUTO);
+  CHECK_EQ(strlen(apply("helper:always")), 0);
+  CHECK_EQ(tsl_option(helper), TSL_HELPER_ALWAYS);
   CHECK_EQ(strlen(apply("verbose:0,on_error:report,thp:auto")), 0);
   CHECK_EQ(tsl_option(verbose), 0);
   CHECK_EQ(tsl_option(on_error), TSL_ON_ERROR_REPORT);
@@ -77,6 +98,22 @@ static void sizes_take_suffixes(void) {
     CHECK_EQ(strlen(apply(cases[i].text)), 0);
     CHECK_EQ(tsl_option(reserve), cases[i].value);
   }
+}
+
+static void limits_are_sizes_or_of_the_cgroup(void) {
+  CHECK_EQ(strlen(apply("soft_limit:256M")), 0);
+  CHECK_EQ(tsl_option(soft_limit), 256 << 20);
+  check_value("soft_limit", "268435456");
+  CHECK_EQ(strlen(apply("soft_limit:cgroup")), 0);
+  CHECK_EQ(tsl_option(soft_limit), TSL_SOFT_LIMIT_CGROUP);
+  check_value("soft_limit", "cgroup");
+  CHECK_EQ(strlen(apply("soft_limit:65536G")), 0);
+  CHECK_EQ(tsl_option(soft_limit), TSL_SOFT_LIMIT_CGROUP - 1);
+  CHECK_EQ(strlen(apply("soft_limit:0")), 0);
+  CHECK_EQ(tsl_option(soft_limit), 0);
+  const char *said = apply("soft_limit:cgroups");
+  CHECK(strstr(said, "`soft_limit` cannot be `cgroups`; it takes cgroup, 0 to 70368744177664") !=
+        NULL);
 }
 
 static void wrong_values_change_nothing(void) {
@@ -107,6 +144,11 @@ static void wrong_values_change_nothing(void) {
                                       "on_error:1",
                                       "on_error:abor",
                                       "on_error:aborts",
+                                      "soft_limit:",
+                                      "soft_limit:-1",
+                                      "soft_limit:256 M",
+                                      "soft_limit:Cgroup",
+                                      "soft_limit:70368744177665",
                                       "thp:on"};
   struct tsl_options before = tsl_options;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -213,8 +255,10 @@ static void values_survive_a_round(void) {
 int main(void) {
   RUN(defaults);
   RUN(every_option_has_a_variable);
+  RUN(words_of_before);
   RUN(words_and_numbers);
   RUN(sizes_take_suffixes);
+  RUN(limits_are_sizes_or_of_the_cgroup);
   RUN(wrong_values_change_nothing);
   RUN(a_wrong_value_is_explained);
   RUN(a_wrong_value_stops_nothing);

@@ -1,11 +1,9 @@
 #include "epoch/orphans.h"
 
-#include "base/lock.h"
 #include "blocks.h"
-#include "epoch/remains.h"
-#include "memory/growth.h"
-#include "memory/purge.h"
+#include "heap/remote.h"
 #include "state.h"
+#include "upkeep/collect.h"
 
 static struct tsl_heap *heap, *other;
 
@@ -14,18 +12,19 @@ static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
 // As if the thread of `heap` had forked.
 static void adopt_orphans(void) {
   tsl_heap_current = heap;
-  tsl_orphans_after_fork(heap);
+  tsl_orphans_after_fork(heap->home);
   tsl_orphans_adopt();
 }
 
 static void what_has_no_thread_is_pooled(void) {
   open_heaps();
-  struct tsl_heap *inside = tsl_heap_take(), *pooled = tsl_heap_take();
+  struct tsl_heap *inside = &tsl_home_take()->heap, *pooled = &tsl_home_take()->heap;
   tsl_region_add_heap();  // as if its thread had come no further
-  inside->inside = 1;
-  tsl_heap_pool(pooled);
+  inside->home->changing = 1;
+  tsl_home_pool(pooled->home);
   adopt_orphans();
-  struct tsl_heap *first = tsl_heap_take(), *second = tsl_heap_take(), *third = tsl_heap_take();
+  struct tsl_heap *first = &tsl_home_take()->heap, *second = &tsl_home_take()->heap,
+                  *third = &tsl_home_take()->heap;
   CHECK(first != second && (first == other || first == pooled));
   CHECK(second == other || second == pooled);
   CHECK_EQ(third->number, 6);
@@ -38,7 +37,7 @@ static void torn_heaps_are_mended(void) {
   tsl_heap_current = other;
   alloc_many(64, 3000);
   for (unsigned i = 0; i < 3000; i += 2) tsl_fast_free(blocks[i]);
-  tsl_heap_collect(other);
+  tsl_home_collect(other->home);
   void *next = alloc(64);
   struct tsl_place place = tsl_slab_place(class, next);
   struct tsl_slab *listed = other->store->stocks[class].slabs;
@@ -48,7 +47,7 @@ static void torn_heaps_are_mended(void) {
   listed->out++;
   CHECK(!tsl_heap_valid(other));
   adopt_orphans();
-  CHECK(tsl_heap_take() == other);
+  CHECK(&tsl_home_take()->heap == other);
   CHECK(tsl_heap_valid(other));
   for (int i = 0; i < 4000; i++) {
     void *block = tsl_fast_malloc(64);
@@ -66,10 +65,24 @@ static void torn_stocks_are_given_up(void) {
   CHECK(other->store->stocks[tsl_sizeclass_of(128)].run > 1);
   other->store->stocks[tsl_sizeclass_of(128)].next += 128;
   adopt_orphans();
-  CHECK(tsl_heap_take() == other);
+  CHECK(&tsl_home_take()->heap == other);
   alloc_many(128, 500);
   for (unsigned i = 0; i < block_count; i++) *(unsigned *)blocks[i] = i;
   for (unsigned i = 0; i < block_count; i++) CHECK_EQ(*(unsigned *)blocks[i], i);
+}
+
+// What it had freed of others is sent; it may have begun to gather more.
+static void what_a_lost_thread_freed_is_sent(void) {
+  open_heaps();
+  tsl_heap_current = heap;
+  alloc_many(64, 8);
+  struct tsl_place place = tsl_slab_place(tsl_sizeclass_of(64), blocks[0]);
+  for (unsigned i = 0; i < 8; i++) free_as(other, blocks[i]);
+  CHECK_EQ(tsl_bit_count(place.slab->remote[place.index / 64]), 1);
+  other->home->own->gathers[0].round++;
+  adopt_orphans();
+  CHECK_EQ(tsl_bit_count(place.slab->remote[place.index / 64]), 8);
+  CHECK(tsl_remote_valid(other->home));
 }
 
 // As if another thread had come half way in looking at all blocks of a part, in which nobody is.
@@ -90,24 +103,24 @@ static void parts_that_were_laid_down_are_mended(void) {
   CHECK_EQ(part->torn, TSL_HEAP_WHOLE);
   CHECK(tsl_heap_valid(part));
   CHECK(stock->slabs == slab);
-  CHECK_EQ(part->home->number, heap->number);
+  CHECK_EQ(part->home->heap.number, heap->number);
 }
 
 // A signal handler forked in the middle of a change: its thread's next refill adopts them.
 static void who_was_interrupted_adopts_later(void) {
   open_heaps();
-  heap->inside = 1;
+  heap->home->changing = 1;
   adopt_orphans();
   CHECK(tsl_orphans_wait);
-  CHECK_EQ(other->hold, TSL_HEAP_OWNED);
-  heap->inside = 0;
+  CHECK_EQ(other->home->hold, TSL_HOME_OWNED);
+  heap->home->changing = 0;
   tsl_locks_held = 1;
   tsl_orphans_adopt();
   CHECK(tsl_orphans_wait);
   tsl_locks_held = 0;
   for (int i = 0; i < 100 && tsl_orphans_wait; i++) alloc_many(30000, 4);
   CHECK(!tsl_orphans_wait);
-  CHECK(tsl_heap_take() == other);
+  CHECK(&tsl_home_take()->heap == other);
 }
 
 // The thread's own heap is not touched: it may be between two stores of a fast path.
@@ -125,7 +138,7 @@ static void what_ends_goes_by_the_remote_way(void) {
   CHECK_EQ(tsl_epoch_end(id, TSL_EPOCH_RELEASED), 0);
   tsl_store_relaxed(&tsl_epoch_at(tsl_epoch_slot(id))->heaps, TSL_EPOCH_ENDED);
   adopt_orphans();
-  CHECK_EQ(part->sealing, TSL_HEAP_IS_SEALED);
+  CHECK_EQ(tsl_part_of(part)->sealing, TSL_PART_SEALED);
   CHECK(memcmp(before, heap->bins, sizeof before) == 0);
   CHECK(tsl_heap_current == heap);
 }
@@ -135,6 +148,7 @@ int main(void) {
   RUN_UNLESS_SECURE(torn_heaps_are_mended);
   RUN_UNLESS_SECURE(torn_stocks_are_given_up);
   RUN_UNLESS_SECURE(parts_that_were_laid_down_are_mended);
+  RUN_UNLESS_SECURE(what_a_lost_thread_freed_is_sent);
   RUN(who_was_interrupted_adopts_later);
   RUN(what_ends_goes_by_the_remote_way);
   return test_status();

@@ -175,6 +175,13 @@ static char *arena_open(size_t bytes, size_t alignment, bool is_plan) {
   return arena;
 }
 
+// What is freed is free at once, and nobody else gives it back, in tests that do not ask for the
+// contrary.
+static void options_calm(void) {
+  tsl_options.detain_ms = 0;
+  if (tsl_options.helper == TSL_HELPER_AUTO) tsl_options.helper = TSL_HELPER_NEVER;
+}
+
 static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
 
 static uintptr_t place_locked(size_t *bytes, unsigned attempt) {
@@ -182,7 +189,7 @@ static uintptr_t place_locked(size_t *bytes, unsigned attempt) {
   *bytes = tsl_round_down(*bytes, 65536);
   if (os_fake.has_no_places || attempt >= OS_FAKE_PLACES) return 0;
   if (refuses(OS_FAKE_PLACE) || *bytes == 0) return 0;
-  tsl_options.detain_ms = 0;
+  options_calm();
   return (uintptr_t)arena_open(*bytes, tsl_power_of_two_from(*bytes), true);
 }
 
@@ -193,9 +200,8 @@ uintptr_t tsl_os_place(size_t *bytes, unsigned attempt) {
   return place;
 }
 
-// What is freed is free at once in tests that do not ask for the contrary.
 void *tsl_os_reserve(size_t bytes, size_t alignment) {
-  tsl_options.detain_ms = 0;
+  options_calm();
   pthread_mutex_lock(&lock);
   bool refused = refuses(OS_FAKE_RESERVE) || bytes > OS_FAKE_MOST_BYTES;
   void *start = refused ? NULL : arena_open(bytes, alignment, false);
@@ -317,6 +323,10 @@ bool tsl_os_guard(void *address, size_t bytes, bool guarded) {
   return done;
 }
 
+bool tsl_os_protect(void *address, size_t bytes, bool is_protected) {
+  return tsl_os_guard(address, bytes, is_protected);
+}
+
 static enum tsl_os_moved move_refused(struct page_range target) {
   if (!os_fake.places_get_lost) return TSL_OS_NOT_MOVED;
   pages_close(target);
@@ -368,6 +378,11 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
 
 uint64_t tsl_os_now_ms(void) { return tsl_load_relaxed(&os_fake.now_ms); }
 
+uint64_t tsl_os_used_ns(void) {
+  static __thread uint64_t used_ns;
+  return used_ns += tsl_load_relaxed(&os_fake.used_ns);
+}
+
 // Time passes for the sleeper as it asked; the others are kept waiting for a moment only.
 void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) {
   if (tsl_load_relaxed(word) != 0) return;
@@ -395,8 +410,8 @@ const char *tsl_os_environment(const char *name) {
 }
 
 // So that unit tests take the path of systems without it.
-bool tsl_os_barrier_init(void) { return false; }
-void tsl_os_barrier(void) { expect(false, "barrier: the system has none"); }
+bool tsl_os_barrier_init(void) { return os_fake.has_barrier; }
+void tsl_os_barrier(void) { expect(os_fake.has_barrier, "barrier: the system has none"); }
 
 bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
   pthread_mutex_lock(&lock);
@@ -416,7 +431,19 @@ void tsl_os_discard(void *address, size_t bytes) {
 
 uint32_t tsl_os_process(void) { return 4711; }
 uint64_t tsl_os_process_start(void) { return 1000; }
+
+size_t tsl_os_read_file(const char *path, char *text, size_t bytes) {
+  const struct os_fake_file *file = os_fake.files;
+  while (file != NULL && file->path != NULL && strcmp(file->path, path) != 0) file++;
+  const char *found = file != NULL && file->path != NULL ? file->text : "";
+  size_t length = strlen(found) < bytes ? strlen(found) : bytes;
+  memcpy(text, found, length);
+  text[length] = '\0';
+  return length;
+}
 uint32_t tsl_os_thread(void) { return 4712; }
+void tsl_os_name_thread(const char *name) { (void)name; }
+uint32_t tsl_os_threads(void) { return tsl_load_relaxed(&os_fake.threads); }
 
 // Touching what has no memory yet stops the program.
 static void *share_locked(const char *name, size_t bytes) {

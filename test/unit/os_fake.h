@@ -36,27 +36,36 @@ struct os_fake_failure {
   uint64_t from;  // this one and all that follow
 };
 
+// A file that can be read.
+struct os_fake_file {
+  const char *path, *text;
+};
+
 struct os_fake {
   struct os_fake_failure failures[OS_FAKE_FALLIBLE + 1];
   uint64_t calls[OS_FAKE_CALLS];  // so far, refused ones included
   uint64_t refused;               // calls so far
   uint64_t now_ms;
-  bool forbids_nothing;         // tsl_os_forbid has no address space
-  size_t limit_bytes;           // of a plan, and what tsl_os_reserve_limit_bytes says
-  size_t committed_bytes;       // at this time
-  size_t most_committed_bytes;  // more is refused
-  size_t purged_bytes;          // so far
-  bool has_no_places;           // for a plan
-  bool places_get_lost;         // a refused move takes the target away
-  bool huge_wanted;             // by the last advice
-  int use_advised;              // by the last advice
-  size_t use_bytes;             // advised on so far
-  char *borrowed;               // the one borrowing, NULL while there is none
-  size_t borrowed_bytes;        // of it
-  char *shared;                 // the one file, NULL while there is none
-  size_t shared_bytes;          // of it
-  char shared_name[64];         // empty once the name has gone
-  uint32_t fork_mark;           // 0: as in the child of a fork
+  bool has_barrier;                  // tsl_os_barrier may be called, and does nothing
+  uint64_t used_ns;                  // more for a thread, at each question
+  uint32_t threads;                  // of the process; 0: not known
+  bool forbids_nothing;              // tsl_os_forbid has no address space
+  size_t limit_bytes;                // of a plan, and what tsl_os_reserve_limit_bytes says
+  size_t committed_bytes;            // at this time
+  size_t most_committed_bytes;       // more is refused
+  size_t purged_bytes;               // so far
+  bool has_no_places;                // for a plan
+  bool places_get_lost;              // a refused move takes the target away
+  bool huge_wanted;                  // by the last advice
+  int use_advised;                   // by the last advice
+  size_t use_bytes;                  // advised on so far
+  char *borrowed;                    // the one borrowing, NULL while there is none
+  size_t borrowed_bytes;             // of it
+  char *shared;                      // the one file, NULL while there is none
+  size_t shared_bytes;               // of it
+  char shared_name[64];              // empty once the name has gone
+  uint32_t fork_mark;                // 0: as in the child of a fork
+  const struct os_fake_file *files;  // the last one has no path; NULL: there is none
 };
 
 enum { OS_FAKE_PLACES = 3 };

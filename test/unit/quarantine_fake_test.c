@@ -1,4 +1,4 @@
-#include "epoch/quarantine.h"
+#include "state/quarantine.h"
 
 #include "alloc/malloc.h"
 #include "homes.h"

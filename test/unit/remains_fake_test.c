@@ -1,9 +1,8 @@
-#include "epoch/remains.h"
+#include "upkeep/remains.h"
 
-#include "base/options.h"
 #include "blocks.h"
-#include "epoch/seal.h"
 #include "state.h"
+#include "upkeep/collect.h"
 
 enum { DELAY_MS = 100, KIB = 1 << 10, CELL_BYTES = 64 * KIB };
 
@@ -27,8 +26,8 @@ static void close_epoch(void) {
   struct tsl_survivors survivors = {0};
   tsl_heap_current = home;
   CHECK_EQ(tsl_epoch_end(id, TSL_EPOCH_CLOSED), 0);
-  CHECK(tsl_heap_claim_seal(heap));
-  tsl_heap_seal(heap, &survivors);
+  CHECK(tsl_part_claim_seal(tsl_part_of(heap)));
+  tsl_part_seal(tsl_part_of(heap), &survivors);
 }
 
 static void steps(unsigned ms) {
@@ -61,8 +60,8 @@ static void end_rest(void) {
   }
   state_check();
   CHECK_EQ(tsl_epoch_at(slot)->held_bytes, 0);
-  tsl_heap_collect(home);
-  tsl_heap_collect(other);
+  tsl_home_collect(home->home);
+  act_as(other, tsl_home_collect);
   CHECK_EQ(state_owned_units(), 0);
 }
 
@@ -175,6 +174,33 @@ static void thinned_out_later(size_t first_cell_bytes) {
 static void cells_thinned_out_later(void) { thinned_out_later(CELL_BYTES); }
 static void slabs_thinned_out_later(void) { thinned_out_later(TSLAB_NO_CELLS); }
 
+static void free_from(unsigned first, unsigned end) {
+  for (unsigned i = first; i < end; i++) {
+    free_as(other, blocks[i]);
+    blocks[i] = NULL;
+  }
+}
+
+// Half of what was left at the last time, not of what the seal left.
+static void a_slab_gives_pages_back_again_when_half_is_gone(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 128);
+  free_from(60, 128);
+  close_epoch();
+  free_from(32, 60);
+  steps(2 * DELAY_MS);
+  size_t before = os_fake.purged_bytes;
+  CHECK_EQ(before, TSL_UNIT_BYTES / 4 * 3);
+  free_from(17, 32);
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, before);
+  free_from(16, 17);
+  steps(2 * DELAY_MS);
+  CHECK_GE(os_fake.purged_bytes, before + TSL_UNIT_BYTES / 8);
+  check_kept(512);
+  end_rest();
+}
+
 static void refused_purges_lose_nothing(void) {
   fill_three_cells();
   close_epoch();
@@ -209,6 +235,9 @@ static void close_many(void) {
     }
     close_epoch();
   }
+  os_fake.now_ms++;
+  tsl_remains_step();  // forgets what was taken
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
 }
 
 // However long the last step is ago: a piece that is begun is finished.
@@ -231,6 +260,19 @@ static void steps_are_paced(void) {
   for (unsigned i = 0; i < 10000; i++) tsl_remains_step();
   CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 32 + RUNS - 1);
   steps(100);
+  CHECK_EQ(os_fake.purged_bytes, MANY * DEAD_BYTES);
+}
+
+// What is given back can be taken instead of more.
+static void who_takes_memory_gives_more_back(void) {
+  close_many();
+  os_fake.now_ms += 2 * DELAY_MS;
+  tsl_remains_take(10);
+  tsl_remains_step();
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 32 + 10 * 4);
+  os_fake.now_ms++;
+  tsl_remains_take(1000000);
+  tsl_remains_step();
   CHECK_EQ(os_fake.purged_bytes, MANY * DEAD_BYTES);
 }
 
@@ -300,10 +342,12 @@ int main(void) {
   RUN_UNLESS_SECURE(goes_back_once);
   RUN_UNLESS_SECURE(cells_thinned_out_later);
   RUN_UNLESS_SECURE(slabs_thinned_out_later);
+  RUN_UNLESS_SECURE(a_slab_gives_pages_back_again_when_half_is_gone);
   RUN_UNLESS_SECURE(refused_purges_lose_nothing);
   RUN_UNLESS_SECURE(open_epochs_keep_their_pages);
   RUN_UNLESS_SECURE(a_late_step_is_bounded);
   RUN_UNLESS_SECURE(steps_are_paced);
+  RUN_UNLESS_SECURE(who_takes_memory_gives_more_back);
   RUN_UNLESS_SECURE(cells_of_a_unit_are_told_apart);
   RUN_UNLESS_SECURE(slabs_of_several_units_are_one);
   RUN_UNLESS_SECURE(seen_by_a_thread_in_a_steady_state);

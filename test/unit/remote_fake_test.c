@@ -1,6 +1,7 @@
-#include "epoch/remote.h"
+#include "heap/remote.h"
 
 #include "blocks.h"
+#include "heap/rest.h"
 #include "state.h"
 
 enum { CLASS_BYTES = 64, CLASS = TSL_CLASS_OF_64, WORD = 64 };
@@ -27,21 +28,21 @@ static void a_first_block_does_not_wait(void) {
   open_blocks(2);
   free_from(5, 1);
   CHECK_EQ(*word_of(5), UINT64_C(1) << 5);
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 0);
   free_from(WORD + 7, 1);
   CHECK_EQ(*word_of(WORD + 7), UINT64_C(1) << 7);
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 0);
 }
 
 static void those_of_its_word_wait_for_another_word(void) {
   open_blocks(2);
   free_from(0, WORD);
   CHECK_EQ(*word_of(0), 1);
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), WORD - 1);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), WORD - 1);
   free_from(WORD, 1);
   CHECK(*word_of(0) == ~UINT64_C(0));
   CHECK_EQ(*word_of(WORD), 1);
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 0);
   state_check();
 }
 
@@ -62,27 +63,39 @@ static void classes_gather_apart(void) {
     free_from(i, 1);
     free_as(freer, others[i]);
   }
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 2);
-  CHECK_EQ(tsl_remote_waiting(freer, TSL_CLASS_OF_128), 2);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 2);
+  CHECK_EQ(tsl_remote_waiting(freer->home, TSL_CLASS_OF_128), 2);
 }
+
+static void home_rest(struct tsl_home *home) { tsl_heap_rest(&home->heap); }
 
 // The thread's next look, its trim, and its end.
 static void whatever_ends_the_wait_sends_all(void) {
   open_blocks(3);
   free_from(0, 3);
-  tsl_remote_send(freer, CLASS);
+  tsl_remote_send(freer->home, CLASS);
   CHECK_EQ(*word_of(0), 7);
   free_from(WORD, 3);
-  for (unsigned looks = 0; looks < TSL_BINS; looks++) tsl_heap_rest(freer);
+  for (unsigned looks = 0; looks < TSL_BINS; looks++) act_as(freer, home_rest);
   CHECK_EQ(*word_of(WORD), 7);
   free_from(2 * WORD, 3);
-  tsl_heap_rest_all(freer);
+  act_as(freer, tsl_home_rest_all);
   CHECK_EQ(*word_of(2 * WORD), 7);
   free_from(3, 3);
-  tsl_heap_pool(freer);
+  tsl_home_pool(freer->home);
   CHECK_EQ(*word_of(0), 0x3f);
   for (unsigned class = 0; class < TSL_GATHERS; class ++)
-    CHECK_EQ(tsl_remote_waiting(freer, class), 0);
+    CHECK_EQ(tsl_remote_waiting(freer->home, class), 0);
+}
+
+// A fork took its thread when it had begun to gather another word.
+static void what_a_lost_thread_gathered_is_forgotten(void) {
+  open_blocks(2);
+  for (unsigned class = 0; class < TSL_GATHERS; class += 1)
+    freer->home->own->gathers[class] = (struct tsl_gather){.start = 1, .owner = 1, .round = 1};
+  CHECK(!tsl_remote_valid(freer->home));
+  tsl_remote_forget(freer->home);
+  CHECK(tsl_remote_valid(freer->home));
 }
 
 // What was sent from a word may be allocated, and freed, again.
@@ -90,7 +103,7 @@ static void a_word_is_gathered_more_than_once(void) {
   open_blocks(1);
   for (unsigned round = 0; round < 5; round++) {
     free_from(0, WORD);
-    tsl_remote_send_all(freer);
+    tsl_remote_send_all(freer->home);
     CHECK(*word_of(0) == ~UINT64_C(0));
     tsl_heap_look_at_ready(owner, UINT32_MAX);
     CHECK_EQ(*word_of(0), 0);
@@ -112,35 +125,16 @@ static void a_block_that_waits_is_not_freed_again(void) {
   open_blocks(2);
   free_from(0, 4);
   said(blocks[2], "free already");
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 3);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 3);
   said(blocks[0], "free already");
-  tsl_remote_send_all(freer);
+  tsl_remote_send_all(freer->home);
   CHECK_EQ(*word_of(0), 0xf);
-}
-
-static uint32_t entry_of(const void *block) { return tsl_map_lookup(block); }
-
-// Sent or waiting, the owner's free of it is found, until the owner has collected from the slab.
-static void a_block_that_others_freed_is_not_freed_by_its_owner(void) {
-  open_blocks(3);
-  CHECK_EQ(entry_of(blocks[0]) & TSL_CODE_VISITED, 0);
-  free_from(0, WORD + 4);
-  CHECK_EQ(entry_of(blocks[0]) & TSL_CODE_VISITED, TSL_CODE_VISITED);
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 3);
-  for (unsigned i = 0; i < WORD + 4; i++) CHECK(blocks_is_reported(blocks[i], "is free already"));
-  for (unsigned i = WORD + 4; i < 2 * WORD; i++) tsl_fast_free(blocks[i]);
-  CHECK(blocks_is_reported((char *)blocks[2 * WORD] + 16, "not the beginning"));
-  tsl_remote_send_all(freer);
-  CHECK(blocks_is_reported(blocks[WORD + 1], "is free already"));
-  tsl_heap_look_at_ready(owner, UINT32_MAX);
-  CHECK_EQ(entry_of(blocks[0]) & TSL_CODE_VISITED, 0);
-  state_check();
 }
 
 // The second one of two others is found when its free arrives at the slab.
 static void a_block_that_two_others_free_arrives_once(void) {
   open_blocks(2);
-  struct tsl_heap *third = tsl_heap_take();
+  struct tsl_heap *third = &tsl_home_take()->heap;
   free_from(0, 4);
   tsl_heap_current = third;
   tsl_fast_free(blocks[3]);
@@ -153,7 +147,7 @@ static void what_is_no_block_is_refused(void) {
   open_blocks(1);
   free_from(0, 2);
   said((char *)blocks[3] + 16, "not the beginning");
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 1);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 1);
   // Behind the last block of a slab there may be room for none.
   void *block = alloc(48);
   struct tsl_place place = tsl_slab_place(TSL_CLASS_OF_48, block);
@@ -169,19 +163,19 @@ static void blocks_of_epochs_do_not_wait(void) {
   tslab_epoch id;
   tslab_epoch_options options = {.first_cell_bytes = TSLAB_NO_CELLS};
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
-  tsl_heap_current = tsl_heap_take_part(owner, tsl_epoch_slot(id));
+  tsl_heap_current = &tsl_part_take(owner->home, tsl_epoch_slot(id))->heap;
   block_count = 0;
   alloc_many(CLASS_BYTES, 4);
   free_from(0, 4);
   CHECK_EQ(*word_of(0), 0xf);
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 0);
 }
 
 // There a free is looked at in the quarantine of its own thread, or at once.
 static void nothing_waits_in_the_secure_build(void) {
   open_blocks(2);
   for (unsigned i = 0; i < WORD; i++) free_as(freer, blocks[i]);
-  CHECK_EQ(tsl_remote_waiting(freer, CLASS), 0);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 0);
   tsl_heap_look_at_ready(owner, UINT32_MAX);
   state_check();
 }
@@ -196,9 +190,9 @@ int main(void) {
   RUN(owners_get_them_all_back);
   RUN(classes_gather_apart);
   RUN(whatever_ends_the_wait_sends_all);
+  RUN(what_a_lost_thread_gathered_is_forgotten);
   RUN(a_word_is_gathered_more_than_once);
   RUN(a_block_that_waits_is_not_freed_again);
-  RUN(a_block_that_others_freed_is_not_freed_by_its_owner);
   RUN(a_block_that_two_others_free_arrives_once);
   RUN(what_is_no_block_is_refused);
   RUN(blocks_of_epochs_do_not_wait);

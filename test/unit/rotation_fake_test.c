@@ -210,7 +210,7 @@ static void threads_share_a_rotation(void) {
   threads_run(ask_often, NULL);
   CHECK_LE(turns, THREADS * (THREADS * REQUESTS / 1000));
   CHECK_GE(turns, THREADS * REQUESTS / 1000);
-  CHECK_LE(tsl_region.last_epoch, 3 + THREADS * TSL_HEAP_SLOTS);
+  CHECK_LE(tsl_region.last_epoch, 3 + THREADS * TSL_HOME_SLOTS);
   tslab_rotation_end(&shared);
   epochs_check_all_free();
 }

@@ -1,7 +1,10 @@
-#include "epoch/rows.h"
+#include "tell/rows.h"
 
+#include <stdbool.h>
 #include <string.h>
 
+#include "memory/region.h"
+#include "state/epoch.h"
 #include "test.h"
 
 static const struct tsl_mirror_layout *layout = &tsl_rows_layout;
@@ -56,11 +59,37 @@ static void rows_keep_their_alignment(void) {
     CHECK(layout->tables[i].row_bytes % 8 == 0 || i == TSL_ROWS_classes || i == TSL_ROWS_control);
 }
 
+static bool counts(unsigned table, const char *name) {
+  for (unsigned i = 0; i < layout->field_count; i++) {
+    const struct tslab_stats_field *field = &layout->fields[i];
+    if (field->table == table && strcmp(field->name, name) == 0)
+      return field->kind == TSLAB_STATS_COUNTER;
+  }
+  return false;
+}
+
+static void slow_paths_are_counted(void) {
+#define COUNT(cause, who, table, field, meaning) CHECK(counts(TSL_ROWS_##table, #field));
+#define LESS(cause, who, table, field, less, meaning) \
+  COUNT(cause, who, table, field, meaning) CHECK(counts(TSL_ROWS_##table, #less));
+  TSL_SLOW_PATHS(COUNT, LESS)
+}
+
+static void numbers_are_those_of_the_allocator(void) {
+  CHECK_EQ(TSL_NUMBER_unit_bytes, TSL_UNIT_BYTES);
+  CHECK_EQ(TSL_NUMBER_other_label, TSL_LABEL_OTHER);
+  CHECK_EQ(TSL_EPOCHS_OPEN, TSL_EPOCH_OPEN);
+  CHECK_EQ(TSL_EPOCHS_CLOSED, TSL_EPOCH_CLOSED);
+  CHECK_EQ(TSL_EPOCHS_RELEASED, TSL_EPOCH_RELEASED);
+}
+
 int main(void) {
   RUN(tables_are_in_the_order_of_their_numbers);
   RUN(names_are_whole_and_different);
   RUN(fields_lie_in_their_rows);
   RUN(fields_do_not_overlap);
   RUN(rows_keep_their_alignment);
+  RUN(slow_paths_are_counted);
+  RUN(numbers_are_those_of_the_allocator);
   return test_status();
 }

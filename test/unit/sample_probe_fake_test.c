@@ -13,11 +13,13 @@
 static void listen_sampled(const void *block, size_t bytes, uint64_t weight);
 static void listen_ended(uintptr_t block);
 
-#include "epoch/sample.c"  // NOLINT(bugprone-suspicious-include): the test is about its inside
+#include "tell/sample.c"  // NOLINT(bugprone-suspicious-include): the test is about its inside
 
 #include "alloc/malloc.h"
 #include "epochs.h"
 #include "homes.h"
+#include "upkeep/reports.h"
+#include "upkeep/tick.h"
 
 enum { LISTENED_MEAN = 16384, RATE = 1000, FASTER = 10, SECONDS = 5 };
 
@@ -43,8 +45,8 @@ static void open_home(void) {
   tsl_options.sample_bytes = LISTENED_MEAN;
   homes_open((size_t)1 << 30, &mine, &other);
   os_fake.now_ms++;
-  tsl_report_tick(mine);
-  tsl_heap_follow_samples(mine);
+  tsl_report_tick(mine->home);
+  tsl_home_follow_samples(mine->home);
 }
 
 static void a_probe_names_its_block(void) {

@@ -29,7 +29,7 @@ static void *enter_once(void *epoch) {
 }
 
 static uint32_t *remembered(tslab_epoch epoch) {
-  return &tsl_heap_current->home->store->parts[tsl_epoch_slot(epoch) % TSL_HEAP_PARTS];
+  return &tsl_heap_current->home->own->parts[tsl_epoch_slot(epoch) % TSL_HOME_PARTS];
 }
 
 // A thread whose heap is not the first of an epoch's finds it again without looking at the others;
@@ -94,7 +94,45 @@ static void scopes_nest_to_any_depth(void) {
   CHECK_EQ(epochs_stats(epochs[1]).scopes + epochs_stats(epochs[2]).scopes, 0);
 }
 
+static void visits_go_to_the_threads_own_heap(void) {
+  tslab_epoch epochs[] = {EPOCHS_OPEN(.place = TSLAB_PLACE_SHARED), epochs_open()};
+  for (unsigned i = 0; i < 2; i++) {
+    tslab_scope scope;
+    epochs_enter(&scope, epochs[i]);
+    struct tsl_heap *part = tsl_heap_current;
+    void *inside = epochs_alloc(epochs[i], BYTES);
+    epochs_leave(&scope);
+    void *outside = epochs_alloc(epochs[i], BYTES);
+    CHECK_EQ(tslab_epoch_of(outside), epochs_stats(epochs[i]).place);
+    CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
+    CHECK_EQ(part->depth, 0);
+    epochs_free(inside, BYTES);
+    epochs_free(outside, BYTES);
+    CHECK_EQ(part->depth, 0);
+    epochs_close(epochs[i], 0);
+    CHECK(epochs_is_over(epochs[i]));
+  }
+}
+
+// A heap in which nobody is may have been sealed by another thread, and the epoch's record may be
+// that of a later one.
+static void sealed_heaps_are_not_visited(void) {
+  tslab_epoch ended = epochs_open();
+  void *block = epochs_alloc(ended, BYTES);
+  struct tsl_heap *part = tsl_scope_heap(tsl_epoch_slot(ended));
+  CHECK(part != NULL);
+  epochs_close(ended, 1);
+  CHECK(!tsl_scope_visit_begin(part, ended));
+  CHECK_EQ(part->depth, 0);
+  CHECK(tslab_epoch_malloc(ended, BYTES) == NULL);
+  CHECK_EQ(errno, ECANCELED);
+  epochs_free(block, BYTES);
+  CHECK(epochs_is_over(ended));
+  epochs_check_all_free();
+}
+
 static void leaving_in_the_wrong_order_is_refused(void) {
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
   tslab_epoch one = epochs_open(), two = epochs_open();
   tslab_scope outer, inner;
   epochs_enter(&outer, one);
@@ -109,6 +147,7 @@ static void leaving_in_the_wrong_order_is_refused(void) {
 }
 
 static void leaving_in_the_wrong_order_is_refused_in_one_epoch(void) {
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
   tslab_epoch epoch = epochs_open();
   tslab_scope outer, inner;
   epochs_enter(&outer, epoch);
@@ -123,6 +162,7 @@ static void leaving_in_the_wrong_order_is_refused_in_one_epoch(void) {
 }
 
 static void scopes_are_left_once(void) {
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
   tslab_scope never = {0}, scope;
   CHECK_EQ(tslab_scope_leave(&never), EPERM);
   epochs_enter(&scope, epochs_open());
@@ -133,6 +173,7 @@ static void scopes_are_left_once(void) {
 }
 
 static void the_default_scope_is_a_way_out(void) {
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
   tslab_epoch epoch = epochs_open();
   tslab_scope scope, out;
   epochs_enter(&scope, epoch);
@@ -188,6 +229,7 @@ static void ids_of_an_earlier_epoch_of_the_slot_are_refused(void) {
   CHECK_EQ(tsl_epoch_slot(later), tsl_epoch_slot(earlier));
   void *block = epochs_alloc(later, BYTES);
   check_refused(earlier, ESTALE);
+  CHECK(tsl_scope_find(later) != NULL && tsl_scope_find(earlier) == NULL);
   CHECK_EQ(epochs_stats(later).scopes, 0);
   CHECK_REFUSED(tslab_epoch_malloc(earlier, 1), ESTALE);
   epochs_close(later, 1);
@@ -258,7 +300,7 @@ static void threads_stay_in_one_epoch(void) {
 }
 
 static bool is_sealed(const void *heap) {
-  return tsl_load_relaxed(&((const struct tsl_heap *)heap)->sealing) != 0;
+  return tsl_load_relaxed(&((const struct tsl_part *)heap)->sealing) != 0;
 }
 
 static void leaving_seals_what_was_closed_meanwhile(void) {
@@ -465,13 +507,28 @@ static void *stay_until_closed(void *number) {
   return NULL;
 }
 
-static void race_with_the_end(int race) {
+// The thread is in no scope: it visits its heap until the epoch is closed under it, and frees after
+// that, too.
+static void *visit_until_closed(void *unused) {
+  void *kept[BLOCKS] = {NULL};
+  pthread_barrier_wait(&meeting);
+  for (unsigned i = 0;; i = (i + 1) % BLOCKS) {
+    tslab_free(kept[i]);
+    kept[i] = tslab_epoch_malloc(shared, BYTES);
+    if (kept[i] == NULL) break;
+  }
+  CHECK(errno == ECANCELED || errno == ESTALE);
+  for (unsigned i = 0; i < BLOCKS; i++) tslab_free(kept[i]);
+  return unused;
+}
+
+static void race_with_the_end(int race, void *(*work)(void *)) {
   pthread_t threads[THREADS];
   shared = epochs_open();
   taken = 0;
   for (int i = 0; i < THREADS; i++) {
     void *ends_inside = i < race % THREADS ? &results : NULL;
-    CHECK_EQ(pthread_create(&threads[i], NULL, stay_until_closed, ends_inside), 0);
+    CHECK_EQ(pthread_create(&threads[i], NULL, work, ends_inside), 0);
   }
   pthread_barrier_wait(&meeting);
   for (volatile int wait = 0; wait < race * 20; wait = wait + 1) continue;
@@ -483,7 +540,15 @@ static void race_with_the_end(int race) {
 
 static void closing_races_with_entering(void) {
   CHECK_EQ(pthread_barrier_init(&meeting, NULL, THREADS + 1), 0);
-  for (int race = 0; race < RACES; race++) race_with_the_end(race);
+  for (int race = 0; race < RACES; race++) race_with_the_end(race, stay_until_closed);
+  // Each thread has a home heap, may look at a pooled one, and each of these has one part.
+  CHECK_LE(tsl_region.last_heap, 4 * (THREADS + 1));
+  epochs_check_all_free();
+}
+
+static void closing_races_with_visits(void) {
+  CHECK_EQ(pthread_barrier_init(&meeting, NULL, THREADS + 1), 0);
+  for (int race = 0; race < RACES; race++) race_with_the_end(race, visit_until_closed);
   // Each thread has a home heap, may look at a pooled one, and each of these has one part.
   CHECK_LE(tsl_region.last_heap, 4 * (THREADS + 1));
   epochs_check_all_free();
@@ -520,6 +585,8 @@ int main(void) {
   RUN(found_heaps_are_remembered);
   RUN(plain_allocations_land_in_the_epoch);
   RUN(scopes_nest_to_any_depth);
+  RUN(visits_go_to_the_threads_own_heap);
+  RUN(sealed_heaps_are_not_visited);
   RUN(leaving_in_the_wrong_order_is_refused);
   RUN(leaving_in_the_wrong_order_is_refused_in_one_epoch);
   RUN(scopes_are_left_once);
@@ -538,6 +605,7 @@ int main(void) {
   RUN(no_memory_for_a_heap);
   RUN(nobody_enters_after_the_threads_destructors);
   RUN(closing_races_with_entering);
+  RUN(closing_races_with_visits);
   RUN(releasing_races_with_leaving);
   return test_status();
 }

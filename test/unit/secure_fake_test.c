@@ -7,7 +7,7 @@
 
 static void free_first(void) { tsl_fast_free(blocks[0]); }
 static void free_inside(void) { tsl_fast_free((char *)blocks[1] + 16); }
-static void free_as_smaller(void) { tsl_fast_free_sized(blocks[2], 16); }
+static void free_as_smaller(void) { tslab_free_sized(blocks[2], 16); }
 static void free_as_larger(void) { tsl_fast_free_sized(blocks[3], 500); }
 
 static void every_double_free_is_reported(void) {

@@ -1,12 +1,12 @@
 // secured: blocks of the secure build, and what it says of mistakes that are made with them.
 #pragma once
 
-#include "alloc/entry.h"
 #include "alloc/malloc.h"
+#include "alloc/standard.h"
 #include "base/options.h"
 #include "capture.h"
-#include "epoch/pool.h"
 #include "test.h"
+#include "upkeep/pool.h"
 
 enum { BLOCKS = 200, BYTES = 95, TAKES = 96 };
 
@@ -31,7 +31,7 @@ static inline bool reports(void (*call)(void), const char *text) {
 
 static inline void free_as_other(void *block) {
   struct tsl_heap *mine = tsl_heap_current;
-  tsl_heap_current = tsl_heap_take();
+  tsl_heap_current = &tsl_home_take()->heap;
   tsl_fast_free(block);
   tsl_heap_current = mine;
 }

@@ -1,6 +1,7 @@
 #include "memory/segment.h"
 
 #include "state.h"
+#include "threads.h"
 #include "units.h"
 
 static void neighbours_meet(void) {
@@ -83,11 +84,32 @@ static void broken_segments_are_found(void) {
   CHECK(!tsl_segment_valid(segment));
 }
 
+// A thread took a unit, and had not counted that when a fork took it.
+static void *take_a_unit_in_part(void *segment) {
+  struct tsl_segment *taken = segment;
+  tsl_lock_acquire(&taken->lock);
+  unsigned word = tsl_region.first_unit % SEGMENT / 64;
+  CHECK(taken->free[word] != 0);
+  taken->free[word] &= taken->free[word] - 1;
+  return NULL;
+}
+
+static void torn_segments_are_mended(void) {
+  open_region(SMALL);
+  struct tsl_segment *segment = tsl_segment_at(first_segment());
+  threads_run_one(take_a_unit_in_part, segment);
+  CHECK(!tsl_segment_valid(segment));
+  tsl_segments_after_fork();
+  CHECK(tsl_segment_valid(segment));
+  CHECK_EQ(segment->lock.holder, 0);
+}
+
 int main(void) {
   RUN(neighbours_meet);
   RUN(best_fit);
   RUN(runs_cross_words);
   RUN(least_dirty_since_asked);
   RUN(broken_segments_are_found);
+  RUN(torn_segments_are_mended);
   return test_status();
 }

@@ -1,13 +1,16 @@
+#include "base/options.h"
+
 // Sites of samples: how often the unwinder is asked for stacks that frame pointers do not tell.
 #include <string.h>
 
-#include "base/options.h"
-#include "epoch/report.h"
-#include "epoch/rows.h"
-#include "epoch/sample.h"
 #include "epochs.h"
 #include "homes.h"
 #include "os/callers.h"
+#include "tell/rows.h"
+#include "tell/sample.h"
+#include "tell/sites.h"
+#include "upkeep/reports.h"
+#include "upkeep/tick.h"
 
 enum {
   MEAN = 4096,
@@ -51,8 +54,8 @@ static void open_home(void) {
   tsl_options.sample_bytes = MEAN;
   homes_open((size_t)1 << 30, &mine, &other);
   os_fake.now_ms++;
-  tsl_report_tick(mine);
-  tsl_heap_follow_samples(mine);
+  tsl_report_tick(mine->home);
+  tsl_home_follow_samples(mine->home);
   CHECK_EQ(tsl_sample_mean, MEAN);
 }
 
@@ -88,6 +91,19 @@ static void what_was_unwound_once_is_recalled(void) {
   if (MISLEADS) CHECK_EQ(unwound + recalled, TIMES);
   CHECK_GE(unwound, MISLEADS ? 2 : 1);
   CHECK_GE(MISLEADS ? MOST_UNWOUND : 1, unwound);
+}
+
+// Such a sample has the callers that frame pointers tell.
+static void what_the_unwinder_allocates_is_not_unwound(void) {
+  uintptr_t frames[TSL_SITE_FRAMES];
+  open_home();
+  struct tsl_home *home = tsl_heap_current->home;
+  home->unwinding = true;
+  uint32_t row = tsl_site_of(home, 0, 0);
+  CHECK_EQ(unwound, 0);
+  CHECK(row != 0);
+  unsigned depth = tsl_callers_walk(__builtin_frame_address(0), frames, TSL_SITE_FRAMES);
+  CHECK_EQ(site(row)->depth, depth + 1);
 }
 
 // Frame pointers tell the same of both.
@@ -137,6 +153,7 @@ static void the_secure_build_asks_for_nothing(void) {
 
 int main(void) {
   RUN_UNLESS_SECURE(what_was_unwound_once_is_recalled);
+  RUN_UNLESS_SECURE(what_the_unwinder_allocates_is_not_unwound);
   RUN_UNLESS_SECURE(recalled_stacks_are_told_apart);
   RUN_UNLESS_SECURE(with_a_full_table_new_stacks_are_recalled);
   if (TSL_SECURE) RUN(the_secure_build_asks_for_nothing);

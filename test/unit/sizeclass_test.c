@@ -1,7 +1,7 @@
 #include "slab/sizeclass.h"
 
-#include "epoch/heap.h"
 #include "slab/secure.h"
+#include "state/heap.h"
 #include "test.h"
 
 // The class that a search from the smallest on finds.

@@ -1,11 +1,12 @@
-#include "epoch/sparse.h"
+#include "upkeep/sparse.h"
 
 #include "alloc/malloc.h"
 #include "base/options.h"
-#include "epoch/pool.h"
+#include "heap/rest.h"
 #include "memory/growth.h"
 #include "os_fake.h"
 #include "state.h"
+#include "upkeep/pool.h"
 
 enum { CLASS_BYTES = 512, SLABS = 64, BLOCKS = SLABS * 128, PAGE_BLOCKS = 8, DELAY_MS = 100 };
 
@@ -16,7 +17,7 @@ static void open_home(void) {
   tsl_options.purge_delay_ms = DELAY_MS;
   os_fake.now_ms = 1000;
   CHECK(tsl_region_init());
-  home = tsl_heap_take();
+  home = &tsl_home_take()->heap;
   tsl_heap_current = home;
   for (unsigned i = 0; i < BLOCKS; i++) {
     blocks[i] = tsl_fast_malloc(CLASS_BYTES);
@@ -29,7 +30,7 @@ static void free_but(unsigned keep) {
   for (unsigned i = 0; i < BLOCKS; i++) {
     if (i % keep != 0) tsl_fast_free(blocks[i]);
   }
-  tsl_heap_rest_all(home);
+  tsl_home_rest_all(home->home);
 }
 
 static void steps(unsigned ms) {
@@ -60,7 +61,7 @@ static void the_last_block_keeps_its_page(void) {
   open_home();
   for (unsigned i = 0; i < BLOCKS; i++)
     if (i % 128 != 127) tsl_fast_free(blocks[i]);
-  tsl_heap_rest_all(home);
+  tsl_home_rest_all(home->home);
   steps(2 * DELAY_MS);
   CHECK_EQ(os_fake.purged_bytes, SLABS * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
   for (unsigned i = 127; i < BLOCKS; i += 128) CHECK_EQ(blocks[i][0], 0x5a);
@@ -71,6 +72,15 @@ static void nothing_goes_back_before_the_delay(void) {
   free_but(128);
   steps(DELAY_MS - 2);
   CHECK_EQ(os_fake.purged_bytes, 0);
+}
+
+static void near_the_soft_limit_the_delay_is_short(void) {
+  open_home();
+  tsl_options.soft_limit = 1;
+  free_but(128);
+  steps(DELAY_MS / 2);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
+  check_kept(128);
 }
 
 static void dense_slabs_stay(void) {
@@ -94,6 +104,28 @@ static void purged_once(void) {
   free_but(128);
   steps(10 * DELAY_MS);
   CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], SLABS);
+}
+
+static void free_again_but(unsigned keep, unsigned kept) {
+  for (unsigned i = 0; i < BLOCKS; i += kept)
+    if (i % keep != 0) tsl_fast_free(blocks[i]);
+  tsl_home_rest_all(home->home);
+}
+
+// A slab thins out slowly: what dies after its first purge goes back, too, each time half is gone.
+static void purged_again_by_halves(void) {
+  open_home();
+  free_but(4 * PAGE_BLOCKS);  // each fourth page has a block
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * 12 * (size_t)OS_FAKE_LEAST_PAGE_BYTES);
+  free_again_but(128, 4 * PAGE_BLOCKS);
+  size_t first = os_fake.purged_bytes;
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes - first, SLABS * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
+  size_t calls = os_fake.calls[OS_FAKE_PURGE];
+  steps(10 * DELAY_MS);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], calls);
+  check_kept(128);
 }
 
 // What was purged is handed out again, and may be purged again.
@@ -150,7 +182,7 @@ static void tells_of_more(void) {
 static void one_slab_is_waited_for(void) {
   open_home();
   for (unsigned i = 1; i < 128; i++) tsl_fast_free(blocks[i]);
-  tsl_heap_rest_all(home);
+  tsl_home_rest_all(home->home);
   steps(10);
   for (unsigned ms = 0; ms < DELAY_MS / 2; ms++) {
     os_fake.now_ms++;
@@ -162,9 +194,11 @@ int main(void) {
   RUN_UNLESS_SECURE(dead_pages_go_back);
   RUN_UNLESS_SECURE(the_last_block_keeps_its_page);
   RUN_UNLESS_SECURE(nothing_goes_back_before_the_delay);
+  RUN_UNLESS_SECURE(near_the_soft_limit_the_delay_is_short);
   RUN_UNLESS_SECURE(dense_slabs_stay);
   RUN_UNLESS_SECURE(pages_with_blocks_stay);
   RUN_UNLESS_SECURE(purged_once);
+  RUN_UNLESS_SECURE(purged_again_by_halves);
   RUN_UNLESS_SECURE(taken_again);
   RUN_UNLESS_SECURE(refused_purges_lose_nothing);
   RUN_UNLESS_SECURE(a_late_step_is_bounded);

@@ -3,23 +3,37 @@
 #pragma once
 
 #include "base/bits.h"
-#include "epoch/epoch.h"
-#include "epoch/heap.h"
+#include "base/options.h"
+#include "heap/slabs.h"
+#include "heap/valid.h"
 #include "memory/detention.h"
+#include "memory/purge.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
+#include "state/epoch.h"
+#include "state/heap.h"
 #include "test.h"
 
+// At rest there is no helper in the middle of a step.
+static inline void state_end_helper(void) {
+  uint64_t wanted = tsl_option(helper);
+  tsl_store_relaxed(&tsl_options.helper, TSL_HELPER_NEVER);
+  while (tsl_purge_has_helper()) usleep(1000);
+  tsl_store_relaxed(&tsl_options.helper, wanted);
+}
+
 static inline void state_check_segments(void) {
-  size_t dirty = 0, open = tsl_divide_up(tsl_region.units, TSL_SEGMENT_UNITS);
+  size_t dirty = 0, free = 0, open = tsl_divide_up(tsl_region.units, TSL_SEGMENT_UNITS);
   for (size_t i = tsl_region.first_unit / TSL_SEGMENT_UNITS; i < open; i++) {
     const struct tsl_segment *segment = tsl_segment_at(i);
     CHECK(tsl_segment_valid(segment));
+    free += segment->free_units;
     CHECK_EQ(segment->lock.holder, 0);
     for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) dirty += tsl_bit_count(segment->dirty[w]);
   }
   CHECK_EQ(dirty, tsl_units_dirty());
+  CHECK_EQ(free, tsl_units_free());
 }
 
 static inline bool state_is_heap(uint32_t number) {
@@ -52,7 +66,7 @@ static inline uint32_t state_live_granules(tsl_cell_number number, size_t used, 
   return live;
 }
 
-// C1, C2: what is out of a cell is what its granules say.
+// CE1, CE2: what is out of a cell is what its granules say.
 static inline void state_check_cell(tsl_cell_number number, size_t bytes) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   const struct tsl_heap *heap = tsl_heap_at(cell->heap);
@@ -117,7 +131,7 @@ static inline size_t state_check_owner(size_t unit, struct state_found *found) {
   if (!large && !sealed) CHECK_EQ(tsl_span_at(unit)->epoch, tsl_heap_at(number)->epoch);
   if (!large && !sealed) found->slabs++;
   if (!large && code >= TSL_CODES) {
-    CHECK(tsl_heap_at(number)->home == tsl_heap_at(number));
+    CHECK(tsl_heap_is_home(tsl_heap_at(number)));
     found->cells += state_check_cells(unit, code / 2);
   }
   for (size_t i = 1; i < units; i++) CHECK_EQ(*tsl_map_entry(unit + i), large ? 0 : entry);
@@ -138,7 +152,8 @@ static inline size_t state_owned_units(void) { return state_find().units; }
 
 static inline size_t state_cached_units(void) {
   size_t cached = tsl_unit_cache_units();
-  for (uint32_t i = 1; i <= tsl_region.last_heap; i++) cached += tsl_heap_at(i)->unit_count;
+  for (uint32_t i = 1; i <= tsl_region.last_heap; i++)
+    if (tsl_heap_is_home(tsl_heap_at(i))) cached += tsl_home_at(i)->unit_count;
   return cached;
 }
 
@@ -161,27 +176,27 @@ static inline void state_check_cell_list(const struct tsl_heap *heap) {
   CHECK(heap->cell_end == 0 || tsl_cell_address(heap->cells) == heap->cell_start);
 }
 
-// Parts that belong to no epoch have nothing.
-static inline uint32_t state_check_spares(const struct tsl_heap *home, uint32_t number) {
+// PA3
+static inline uint32_t state_check_spares(const struct tsl_home *home, uint32_t number) {
   uint32_t count = 0;
-  for (; number != 0; number = tsl_heap_at(number)->spare, count++) {
+  for (; number != 0; number = tsl_part_at(number)->spare_next, count++) {
     const struct tsl_heap *part = tsl_heap_at(number);
-    CHECK(part->home == home && part != home);
+    CHECK(part->home == home && !tsl_heap_is_home(part));
     CHECK(part->cells == 0 && part->slabs == 0 && part->pending == 0 && !tsl_heap_has_store(part));
     CHECK_EQ((uint32_t)part->ready, 0);
-    CHECK_EQ(part->sealing, TSL_HEAP_IS_SEALED);
+    CHECK_EQ(tsl_part_at(number)->sealing, TSL_PART_SEALED);
     CHECK_EQ(part->depth, 0);
   }
   return count;
 }
 
-// H5: a home heap knows all its parts.
-static inline void state_check_family(const struct tsl_heap *home) {
+// HO3: a home knows all its parts.
+static inline void state_check_family(const struct tsl_home *home) {
   uint32_t count = 0, parts = 0;
-  for (uint32_t at = home->family; at != 0; at = tsl_heap_at(at)->family, count++)
+  for (uint32_t at = home->family; at != 0; at = tsl_part_at(at)->family_next, count++)
     CHECK(tsl_heap_at(at)->home == home);
   for (uint32_t i = 1; i <= tsl_region.last_heap; i++)
-    parts += i != home->number && tsl_heap_at(i)->home == home;
+    parts += i != home->heap.number && tsl_heap_at(i)->home == home;
   CHECK_EQ(count, parts);
   uint32_t spare = state_check_spares(home, home->spare);
   spare += state_check_spares(home, home->returned);
@@ -196,7 +211,7 @@ static inline void state_check_heaps(const struct state_found *found) {
     CHECK(tsl_heap_valid(heap));
     CHECK_EQ((uint32_t)(heap->ready >> 32), heap->life);
     state_check_cell_list(heap);
-    if (heap->home == heap) state_check_family(heap);
+    if (tsl_heap_is_home(heap)) state_check_family(heap->home);
     cells += heap->cell_count;
     slabs += heap->slab_count;
   }
@@ -288,13 +303,14 @@ static inline void state_check_undrained(uint32_t slot) {
   struct state_held *held = state_held();
   uint32_t pieces = held[slot].sealed + held[slot].large, heaps = 0;
   for (uint32_t i = 1; i <= tsl_region.last_heap; i++)
-    heaps += tsl_heap_at(i)->epoch == slot && tsl_heap_at(i)->sealing == 0;
+    heaps += tsl_heap_at(i)->epoch == slot && tsl_part_of(tsl_heap_at(i))->sealing == 0;
   if (tsl_epoch_state(epoch->word) == TSL_EPOCH_OPEN) heaps = 1;
   CHECK_EQ(epoch->undrained, pieces + epoch->children + heaps);
   free(held);
 }
 
 static inline void state_check(void) {
+  state_end_helper();
   state_check_segments();
   if (tsl_region.units == 0) return;
   struct state_found found = state_find();

@@ -1,5 +1,6 @@
 #include "alloc/stay.h"
 
+#include "ends.h"
 #include "epochs.h"
 
 enum { BYTES = 100 };
@@ -31,6 +32,23 @@ static void who_comes_late_is_refused(void) {
   epochs_free(block, BYTES);
 }
 
+static tslab_epoch closed;
+
+static void begin_late(void) {
+  struct tsl_stay stay;
+  CHECK(!tsl_stay_begin(&stay, closed, false));
+  CHECK_EQ(errno, ECANCELED);
+}
+
+// The home that it borrowed goes back.
+static void who_comes_late_after_its_end_is_refused(void) {
+  closed = epochs_open();
+  void *block = epochs_alloc(closed, BYTES);
+  epochs_close(closed, 1);
+  ends_with(begin_late);
+  epochs_free(block, BYTES);
+}
+
 static void beside_a_block_is_its_epoch_while_that_lasts(void) {
   tslab_epoch epoch = epochs_open();
   void *block = epochs_alloc(epoch, BYTES);
@@ -49,6 +67,7 @@ static void beside_a_block_is_its_epoch_while_that_lasts(void) {
 int main(void) {
   RUN(allocations_of_a_stay_are_the_epochs);
   RUN(who_comes_late_is_refused);
+  RUN(who_comes_late_after_its_end_is_refused);
   RUN(beside_a_block_is_its_epoch_while_that_lasts);
   return test_status();
 }

@@ -1,16 +1,17 @@
-#include "epoch/tally.h"
+#include "state/tally.h"
 
-#include "alloc/malloc.h"
 #include "base/options.h"
-#include "epoch/mixed.h"
-#include "epoch/remote.h"
-#include "epoch/report.h"
 #include "epochs.h"
+#include "heap/part.h"
+#include "heap/remote.h"
+#include "heap/rest.h"
 #include "homes.h"
+#include "state/bin.h"
 #include "takes.h"
-#include "told.h"
+#include "upkeep/reports.h"
+#include "upkeep/tick.h"
 
-enum { COUNT = 1000 };
+enum { COUNT = 1000, FEW = 500 };
 
 static struct tsl_heap *mine, *other;
 
@@ -70,7 +71,7 @@ static void rest_is_not_a_return(void) {
   open_homes();
   alloc_many(64, COUNT);
   free_last(100);
-  tsl_heap_rest_all(mine);
+  tsl_home_rest_all(mine->home);
   CHECK_EQ(tsl_heap_hot_blocks(mine, takes_class(64)), 0);
   CHECK_EQ(tsl_tally_returned(tally_of(mine, 64)), 0);
 }
@@ -80,8 +81,8 @@ static void what_a_sample_puts_back_is_not_returned(void) {
   tsl_options.sample_bytes = 16384;
   open_homes();
   os_fake.now_ms++;
-  tsl_report_tick(mine);
-  tsl_heap_follow_samples(mine);
+  tsl_report_tick(mine->home);
+  tsl_home_follow_samples(mine->home);
   alloc_many(64, COUNT);
   CHECK_GE(tally_of(mine, 64)->refills, (COUNT + 63) / 64 + 1);
   CHECK_EQ(tsl_tally_returned(tally_of(mine, 64)), 0);
@@ -93,7 +94,7 @@ static void what_others_free_is_not_returned(void) {
   alloc_many(64, COUNT);
   tsl_heap_current = other;
   free_last(COUNT);
-  tsl_remote_send_all(other);
+  tsl_remote_send_all(other->home);
   tsl_heap_current = mine;
   tsl_heap_look_at_ready(mine, UINT32_MAX);
   CHECK_GE(tally_of(mine, 64)->taken, COUNT - 100);
@@ -117,20 +118,20 @@ static void use_an_epoch(size_t first_cell_bytes, struct tsl_heap *ender) {
 static void parts_leave_what_they_counted_in_cells(void) {
   open_homes();
   use_an_epoch(0, mine);
-  CHECK_EQ(mine->store->cells.ended_objects, COUNT);
-  CHECK_EQ(mine->store->cells.ended_granules, COUNT * 3);
-  CHECK_EQ(mine->store->cells.taken, 2);
+  CHECK_EQ(mine->home->own->cells.ended_objects, COUNT);
+  CHECK_EQ(mine->home->own->cells.ended_granules, COUNT * 3);
+  CHECK_EQ(mine->home->own->cells.taken, 2);
   use_an_epoch(0, other);
-  CHECK_EQ(mine->store->cells.ended_objects, COUNT);
-  CHECK_EQ(other->store->cells.ended_objects, COUNT);
+  CHECK_EQ(mine->home->own->cells.ended_objects, COUNT);
+  CHECK_EQ(other->home->own->cells.ended_objects, COUNT);
 }
 
 static void parts_leave_what_they_counted_in_slabs(void) {
   open_homes();
-  uint32_t seen = mine->store->rest_total[takes_class(48)];
+  uint32_t seen = mine->home->heap.store->rest.totals[takes_class(48)];
   use_an_epoch(TSLAB_NO_CELLS, mine);
   CHECK_EQ(allocations(mine, 48), COUNT);
-  CHECK_EQ(mine->store->rest_total[takes_class(48)] - seen, COUNT);
+  CHECK_EQ(mine->home->heap.store->rest.totals[takes_class(48)] - seen, COUNT);
   CHECK_EQ(tally_of(mine, 48)->opened, 1);
   CHECK_EQ(tally_of(mine, 48)->refills, (COUNT + 63) / 64);
   CHECK_EQ(tsl_tally_out(tally_of(mine, 48)), 0);
@@ -144,12 +145,12 @@ static void parts_leave_what_they_counted_in_slabs(void) {
 static void without_a_home_the_parts_own_one_counts(void) {
   open_homes();
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
-  struct tsl_heap *part = tsl_heap_take_part(mine, tsl_epoch_slot(epoch));
+  struct tsl_heap *part = &tsl_part_take(mine->home, tsl_epoch_slot(epoch))->heap;
   tsl_heap_current = part;
   alloc_many(48, COUNT);
   tsl_heap_lay_down(part);
-  tsl_heap_current = &tsl_heap_empty;
-  tsl_tally_end(part);
+  tsl_heap_current = &tsl_home_empty.heap;
+  tsl_part_end_tallies(tsl_part_of(part));
   CHECK_EQ(allocations(mine, 48), COUNT);
 }
 
@@ -157,10 +158,10 @@ static void an_empty_cell_that_is_cut_anew_counts(void) {
   open_homes();
   tslab_scope scope;
   epochs_enter(&scope, epochs_open());
-  for (unsigned i = 0; i < COUNT; i++) tsl_fast_free(tsl_fast_malloc(400));
+  for (unsigned i = 0; i < FEW; i++) tsl_fast_free(tsl_fast_malloc(400));
   epochs_leave(&scope);
-  CHECK_EQ(mine->store->cells.taken, 1);
-  CHECK_GE(mine->store->cells.restarted, COUNT / 10);
+  CHECK_EQ(mine->home->own->cells.taken, 1);
+  CHECK_GE(mine->home->own->cells.restarted, FEW / 10);
 }
 
 static void heirs_tell_at_once(void) {
@@ -170,13 +171,13 @@ static void heirs_tell_at_once(void) {
   use_an_epoch(TSLAB_NO_CELLS, other);
   const struct tsl_bins_row *row = TSL_ROW(bins, other->number);
   CHECK_EQ(row->ended_objects + row->allocations[takes_class(48)], 2 * COUNT);
-  CHECK_EQ(row->ended_bytes, other->store->cells.ended_granules * 16);
+  CHECK_EQ(row->ended_bytes, other->home->own->cells.ended_granules * 16);
   CHECK_GE(row->refills[takes_class(48)], 1);
   CHECK_EQ(((struct tsl_heaps_row *)TSL_ROW(heaps, other->number))->state, 1);
   tsl_report_heap(mine);
   row = TSL_ROW(bins, mine->number);
-  CHECK_EQ(row->cells_taken, mine->store->cells.taken);
-  CHECK_EQ(row->cells_restarted, mine->store->cells.restarted);
+  CHECK_EQ(row->cells_taken, mine->home->own->cells.taken);
+  CHECK_EQ(row->cells_restarted, mine->home->own->cells.restarted);
 }
 
 static void more_blocks_than_were_taken_are_no_return(void) {
@@ -204,7 +205,7 @@ static void who_ends_a_part_knows_what_was_freed(void) {
   open_homes();
   use_an_epoch(TSLAB_NO_CELLS, other);
   CHECK_EQ(tsl_tally_returned(tally_of(other, 48)), TSL_SECURE ? COUNT / 2 : 0);
-  CHECK_EQ(mine->inside + other->inside, 0);
+  CHECK_EQ(mine->home->changing + other->home->changing, 0);
 }
 
 int main(void) {

@@ -5,12 +5,12 @@
 #include "alloc/malloc.h"
 #include "alloc/realloc.h"
 #include "base/options.h"
-#include "epoch/pool.h"
 #include "memory/segment.h"
 #include "os_fake.h"
 #include "pattern.h"
 #include "state.h"
 #include "threads.h"
+#include "upkeep/pool.h"
 
 enum { SLOTS = 64, ROUNDS = 20000, DESTRUCTOR_ROUNDS = _POSIX_THREAD_DESTRUCTOR_ITERATIONS };
 
@@ -22,11 +22,11 @@ static void *alloc(size_t bytes) {
 }
 
 static void a_thread_has_one_heap(void) {
-  CHECK(tsl_heap_current == &tsl_heap_empty);
+  CHECK(tsl_heap_current == &tsl_home_empty.heap);
   alloc(10);
   struct tsl_heap *mine = tsl_heap_current;
-  CHECK(mine != &tsl_heap_empty);
-  CHECK(mine->home == mine);
+  CHECK(mine != &tsl_home_empty.heap);
+  CHECK(tsl_heap_is_home(mine));
   alloc(100);
   alloc(100000);
   CHECK(tsl_heap_current == mine);
@@ -89,9 +89,9 @@ static void memory_of_ended_threads_serves(void) {
 static void free_without_a_heap(void) {
   void *blocks[SLOTS];
   threads_run_one(alloc_for_others, blocks);
-  CHECK(tsl_heap_current == &tsl_heap_empty);
+  CHECK(tsl_heap_current == &tsl_home_empty.heap);
   for (int i = 0; i < SLOTS; i++) tsl_fast_free(blocks[i]);
-  CHECK(tsl_heap_current != &tsl_heap_empty);
+  CHECK(tsl_heap_current != &tsl_home_empty.heap);
   state_check();
 }
 
@@ -108,9 +108,9 @@ static void no_memory_for_a_heap(void) {
   tsl_options.reserve = (size_t)32 << 20;
   alloc(1);
   struct tsl_heap *mine = tsl_heap_current;
-  while (tsl_heap_take() != NULL) continue;
+  while (tsl_home_take() != NULL) continue;
   threads_run_one(one_try, NULL);
-  tsl_heap_pool(tsl_heap_at(2));
+  tsl_home_pool(tsl_heap_at(2)->home);
   threads_run_one(one_try, &something);
   threads_run_one(one_try, &something);
   CHECK(tsl_heap_current == mine);

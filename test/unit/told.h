@@ -1,8 +1,9 @@
 // told: what a reader of the statistics file makes of its rows.
 #pragma once
 
-#include "epoch/heap.h"
-#include "epoch/rows.h"
+#include "state/epoch.h"
+#include "state/heap.h"
+#include "tell/rows.h"
 #include "test.h"
 
 struct told {

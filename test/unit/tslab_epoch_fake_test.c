@@ -3,9 +3,9 @@
 #include <stddef.h>
 
 #include "base/options.h"
+#include "ends.h"
 #include "epochs.h"
 #include "os_fake.h"
-#include "threads.h"
 
 enum { BYTES = 100, SOME = 10, MIB = 1 << 20 };
 
@@ -136,12 +136,57 @@ static void success_keeps_errno(void) {
   CHECK_EQ(errno, EDOM);
 }
 
+// A limit refuses growth, and an epoch that has ended does not: nothing moves.
+static void resizing_in_place(void) {
+  tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4 * MIB);
+  char *block = epochs_alloc(epoch, 2 * MIB);
+  CHECK(tslab_resize_in_place(block, MIB / 2));
+  CHECK_EQ(epochs_stats(epoch).held_bytes, MIB / 2);
+  CHECK(tslab_resize_in_place(block, 2 * MIB));
+  CHECK_EQ(epochs_stats(epoch).held_bytes, 2 * MIB);
+  CHECK(!tslab_resize_in_place(block, 5 * MIB));
+  CHECK_EQ(epochs_stats(epoch).held_bytes, 2 * MIB);
+  epochs_close(epoch, 1);
+  CHECK(tslab_resize_in_place(block, MIB / 2));
+  CHECK_EQ(epochs_stats(epoch).live_bytes, MIB / 2);
+  tslab_free(block);
+  CHECK(epochs_is_over(epoch));
+  epochs_check_all_free();
+}
+
+static void texts_are_copied(void) {
+  tslab_epoch epoch = epochs_open();
+  char text[] = "a text", whole[300], *copies[5];
+  memset(whole, 'x', sizeof whole);
+  whole[sizeof whole - 1] = '\0';
+  copies[0] = tslab_epoch_strdup(epoch, text);
+  copies[1] = tslab_epoch_strdup(epoch, "");
+  copies[2] = tslab_epoch_strndup(epoch, text, 3);
+  copies[3] = tslab_epoch_strndup(epoch, text, SIZE_MAX);
+  copies[4] = tslab_epoch_strndup(epoch, whole, 0);
+  text[0] = 'A';
+  CHECK(strcmp(copies[0], "a text") == 0 && strcmp(copies[1], "") == 0);
+  CHECK(strcmp(copies[2], "a t") == 0 && strcmp(copies[3], "a text") == 0);
+  CHECK(strcmp(copies[4], "") == 0);
+  for (int i = 0; i < 5; i++) {
+    CHECK_EQ(tslab_epoch_of(copies[i]), epoch);
+    tslab_free(copies[i]);
+  }
+  memset(whole, 'y', sizeof whole);  // no 0 anywhere
+  char *first = tslab_epoch_strndup(epoch, whole, sizeof whole);
+  CHECK_EQ(strlen(first), sizeof whole);
+  tslab_free(first);
+  epochs_close(epoch, 0);
+}
+
 static void check_allocations_refused(tslab_epoch epoch, int error) {
   void *block = tslab_malloc(BYTES);
   CHECK_REFUSED(tslab_epoch_malloc(epoch, BYTES), error);
   CHECK_REFUSED(tslab_epoch_calloc(epoch, 3, BYTES), error);
   CHECK_REFUSED(tslab_epoch_aligned_alloc(epoch, 64, BYTES), error);
   CHECK_REFUSED(tslab_epoch_malloc(epoch, MIB), error);
+  CHECK_REFUSED(tslab_epoch_strdup(epoch, "text"), error);
+  CHECK_REFUSED(tslab_epoch_strndup(epoch, "text", 2), error);
   CHECK_REFUSED(tslab_epoch_realloc(epoch, NULL, BYTES), error);
   memset(block, 7, BYTES);
   CHECK_REFUSED(tslab_epoch_realloc(epoch, block, 5000), error);
@@ -151,13 +196,33 @@ static void check_allocations_refused(tslab_epoch epoch, int error) {
   CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
 }
 
+// Who is in the epoch gets the same answers by its id as who is not; only malloc goes on there.
+static void the_id_of_the_epoch_that_one_is_in(void) {
+  tslab_scope scope;
+  tslab_epoch epoch = epochs_open(), inner = EPOCHS_OPEN(.parent = epoch);
+  epochs_enter(&scope, epoch);
+  CHECK_EQ(tslab_epoch_of(epochs_alloc(epoch, BYTES)), epoch);
+  CHECK_EQ(tslab_epoch_of(epochs_alloc(inner, BYTES)), inner);
+  CHECK_EQ(tslab_epoch_of(epochs_alloc(TSLAB_DEFAULT, BYTES)), TSLAB_DEFAULT);
+  CHECK_EQ(tslab_epoch_of(tslab_epoch_aligned_alloc(epoch, 4096, BYTES)), epoch);
+  CHECK_EQ(tslab_epoch_of(tslab_epoch_calloc(epoch, 1, BYTES)), epoch);
+  epochs_close(epoch, 0);
+  CHECK_REFUSED(tslab_epoch_malloc(epoch, BYTES), ECANCELED);
+  CHECK_REFUSED(tslab_epoch_calloc(epoch, 1, BYTES), ECANCELED);
+  CHECK_REFUSED(tslab_epoch_aligned_alloc(epoch, 64, BYTES), ECANCELED);
+  CHECK_EQ(tslab_epoch_of(tslab_malloc(BYTES)), epoch);
+  epochs_leave(&scope);
+  CHECK_EQ(tslab_epoch_of(epochs_alloc(TSLAB_DEFAULT, BYTES)), TSLAB_DEFAULT);
+  check_allocations_refused(tsl_epoch_id(0, (uint64_t)1 << TSL_EPOCH_STATE_BITS), ESTALE);
+}
+
 static void late_allocations_are_refused_and_counted(void) {
   tslab_epoch epoch = epochs_open();
   void *survivor = epochs_alloc(epoch, BYTES);
   CHECK_EQ(epochs_stats(epoch).late, 0);
   epochs_close(epoch, 1);
   check_allocations_refused(epoch, ECANCELED);
-  CHECK_EQ(epochs_stats(epoch).late, 6);
+  CHECK_EQ(epochs_stats(epoch).late, 8);
   CHECK_EQ(epochs_stats(epoch).live_objects, 1);
   tslab_free(survivor);
   check_allocations_refused(epoch, ESTALE);
@@ -481,6 +546,39 @@ static void made_up_ids_are_refused(void) {
   CHECK_EQ(epochs_stats(epoch).state, TSLAB_OPEN);
 }
 
+// Calls of a thread that has ended: each borrows a home.
+static tslab_epoch last;
+static bool has_run;
+
+static void check_homeless(bool expected) {
+  CHECK(expected);
+  CHECK(tsl_heap_current == &tsl_home_empty.heap);
+}
+
+static void run(void *unused) {
+  (void)unused;
+  has_run = true;
+}
+
+static void live_after_the_end(void) {
+  tslab_scope scope;
+  last = tslab_epoch_open("last", NULL);
+  check_homeless(last != TSLAB_NO_EPOCH);
+  check_homeless(tslab_epoch_malloc(last, BYTES) != NULL);
+  check_homeless(tslab_scope_enter(&scope, last) == EPERM);
+  check_homeless(tslab_epoch_defer(last, run, NULL) == 0);
+  check_homeless(tslab_deferred_cancel(tslab_deferred_add(last, run, NULL)));
+  check_homeless(tslab_epoch_close(last).objects == 1);
+  check_homeless(has_run);
+  check_homeless(tslab_epoch_release(last) == 0);
+}
+
+static void ended_threads_keep_no_home(void) {
+  ends_with(live_after_the_end);
+  CHECK(epochs_is_over(last));
+  epochs_check_all_free();
+}
+
 int main(void) {
   RUN(open_takes_labels_of_63_bytes);
   RUN(labels_beyond_the_last_are_other);
@@ -490,6 +588,9 @@ int main(void) {
   RUN(open_without_memory);
   RUN(slots_come_to_an_end);
   RUN(success_keeps_errno);
+  RUN(resizing_in_place);
+  RUN(texts_are_copied);
+  RUN(the_id_of_the_epoch_that_one_is_in);
   RUN(late_allocations_are_refused_and_counted);
   RUN(impossible_sizes);
   RUN(refused_memory_is_not_held);
@@ -508,5 +609,6 @@ int main(void) {
   RUN(the_hard_limit_refuses);
   RUN(stats_say_their_size);
   RUN(made_up_ids_are_refused);
+  RUN(ended_threads_keep_no_home);
   return test_status();
 }

@@ -111,11 +111,61 @@ static void options(void) {
   CHECK_EQ(tsl_option(cache_units), 9);
 }
 
+static void free_with_a_size(void) {
+  static const size_t sizes[] = {0, 1, 24, 1000, 32768, 32769, 3 * MIB};
+  errno = EDOM;
+  for (int i = 0; i < 7; i++) {
+    size_t live = tsl_units_free();
+    tslab_free_sized(tslab_malloc(sizes[i]), sizes[i]);
+    tslab_free_sized(tslab_calloc(1, sizes[i]), sizes[i]);
+    if (i == 6) CHECK_GE(tsl_units_free(), live);
+  }
+  tslab_free_sized(NULL, 100);
+  CHECK_EQ(errno, EDOM);
+  state_check();
+}
+
+// True: the block has the room. False: it is as it was.
+static void check_resize(char *block, size_t size, size_t to, bool fits) {
+  size_t usable = tslab_usable_size(block);
+  pattern_write(block, size, 7);
+  CHECK_EQ(tslab_resize_in_place(block, to), fits);
+  if (fits) CHECK_GE(tslab_usable_size(block), to);
+  if (!fits) CHECK_EQ(tslab_usable_size(block), usable);
+  CHECK(pattern_is(block, size, 7, size < to || !fits ? size : to));
+}
+
+static void resizing_in_place(void) {
+  char *small = tslab_malloc(100);
+  CHECK(!tslab_resize_in_place(NULL, 10));
+  CHECK(!tslab_resize_in_place(NULL, 0));
+  check_resize(small, 100, 99, true);
+  check_resize(small, 99, 100, true);
+  check_resize(small, 100, 10, false);
+  check_resize(small, 100, 1000, false);
+  check_resize(small, 100, MIB, false);
+  check_resize(small, 100, most, false);
+  tslab_free(small);
+  char *large = tslab_malloc(3 * MIB);
+  check_resize(large, 3 * MIB, MIB, true);
+  CHECK_LE(tslab_usable_size(large), MIB);
+  size_t free = tsl_units_free();
+  check_resize(large, MIB, 3 * MIB, true);
+  CHECK_EQ(tsl_units_free(), free - 32);
+  check_resize(large, 3 * MIB, 10, false);
+  check_resize(large, 3 * MIB, half, false);
+  char *other = tslab_malloc(3 * MIB), *first = other < large ? other : large;
+  check_resize(first, 3 * MIB, (size_t)labs(other - large) + MIB, false);
+  state_check();
+}
+
 int main(void) {
   RUN(malloc_and_free);
   RUN(calloc_zeroes_and_multiplies);
   RUN(realloc_to_zero_frees);
   RUN(reallocarray_multiplies);
+  RUN(free_with_a_size);
+  RUN(resizing_in_place);
   RUN(aligned_alloc_wants_powers_of_two);
   RUN(posix_memalign_returns_its_error);
   RUN(sizes);

@@ -72,12 +72,13 @@ static int expect_epoch(tslab_epoch epoch, void *context) {
   size_t length = strlen(expected);
   tslab_epoch_stats stats = epochs_stats(epoch);
   snprintf(expected + length, sizeof told - length,
-           "%s{\"epoch\":%llu,\"label\":\"%s\",\"state\":\"%s\",\"parent\":%llu,"
+           "%s{\"epoch\":%llu,\"label\":\"%s\",\"state\":\"%s\",\"parent\":%llu,\"place\":%llu,"
            "\"live_objects\":%zu,\"live_bytes\":%zu,\"held_bytes\":%zu,\"age_ms\":%llu,"
            "\"closed_ms\":%llu}",
            length == 0 ? "" : ",", (unsigned long long)epoch, stats.label, states[stats.state],
-           (unsigned long long)stats.parent, stats.live_objects, stats.live_bytes, stats.held_bytes,
-           (unsigned long long)stats.age_ms, (unsigned long long)stats.closed_ms);
+           (unsigned long long)stats.parent, (unsigned long long)stats.place, stats.live_objects,
+           stats.live_bytes, stats.held_bytes, (unsigned long long)stats.age_ms,
+           (unsigned long long)stats.closed_ms);
   return 0;
 }
 

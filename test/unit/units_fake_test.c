@@ -3,6 +3,7 @@
 #include "memory/segment.h"
 #include "os/os.h"
 #include "state.h"
+#include "threads.h"
 
 enum { MOST_RUNS = 64, STEPS = 1500 };
 
@@ -277,16 +278,26 @@ static void take_at_crosses_segments(void) {
   state_check_segments();
 }
 
+static void *lock_segment(void *segment) {
+  tsl_lock_acquire(&((struct tsl_segment *)segment)->lock);
+  return NULL;
+}
+
+// A thread ends with the lock.
+static void lock_elsewhere(size_t segment) {
+  threads_run_one(lock_segment, tsl_segment_at(segment));
+}
+
 // G4
 static void locked_segments_are_passed_over(void) {
   bool clean;
   open_region(LARGE);
   open_whole_segments(2);
   size_t first = first_segment();
-  tsl_lock_acquire(&tsl_segment_at(first)->lock);
+  lock_elsewhere(first);
   CHECK_EQ(take(1, 1) / SEGMENT, first + 1);
   CHECK(!tsl_units_take_at((tsl_unit)tsl_region.first_unit, 1, &clean));
-  tsl_lock_acquire(&tsl_segment_at(first + 1)->lock);
+  lock_elsewhere(first + 1);
   CHECK_EQ(take(1, 1) / SEGMENT, first + 2);
   CHECK_EQ(take(SEGMENT + 1, 1) / SEGMENT, first + 3);
 }
@@ -311,6 +322,19 @@ static void lowest_segment_with_room_first(void) {
   CHECK_EQ(high / SEGMENT, low / SEGMENT + 1);
   CHECK_EQ(take(1, 1) / SEGMENT, high / SEGMENT);
   tsl_units_give(low, 1);
+  CHECK_EQ(take(1, 1), low);
+}
+
+// One that had none of the wanted size has one of another all the same.
+static void segments_with_some_room_are_not_passed_over_later(void) {
+  open_region(LARGE);
+  open_whole_segments(2);
+  tsl_unit low = take(1, 1);
+  take_all_open();
+  tsl_unit high = (tsl_unit)((first_segment() + 1) * SEGMENT);
+  tsl_units_give(low, 1);
+  tsl_units_give(high, 3);
+  CHECK_EQ(take(2, 1), high);
   CHECK_EQ(take(1, 1), low);
 }
 
@@ -481,6 +505,7 @@ int main(void) {
   RUN(locked_segments_are_passed_over);
   RUN(locked_segments_are_not_purged);
   RUN(lowest_segment_with_room_first);
+  RUN(segments_with_some_room_are_not_passed_over_later);
   RUN(purged_units_are_clean);
   RUN(refused_purge_keeps_units_dirty);
   RUN(purge_looks_through_all_segments);

@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 
 #include "alloc/aligned.h"
-#include "alloc/entry.h"
 #include "alloc/malloc.h"
 #include "alloc/realloc.h"
+#include "alloc/standard.h"
 #include "base/options.h"
 #include "capture.h"
 #include "os_fake.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 static std::size_t survivors() {
-  tslab::draining_epoch epoch{"stranger"};
+  tslab::epoch epoch{"stranger"};
   std::pmr::vector<int> numbers(100, 1, epoch.resource());
   tslab::unique_ptr<int> number;
   {

@@ -1,4 +1,4 @@
-//! What a process is asked for: the one field of its statistics file that others write.
+//! What a process is asked for: the fields of its statistics file that others write.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -9,10 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::fs::OFlags;
 
+use crate::rows::{Field, control, process};
 use crate::segment::Segment;
-
-/// In place of bytes: nothing is to be sampled.
-pub const NOTHING: u32 = u32::MAX;
 
 // A process that has just begun to tell of itself makes the field when it comes by next.
 const TRIES: u32 = 50;
@@ -31,7 +29,7 @@ impl Wish {
     /// Asks a process for samples, one in `bytes` on average.
     pub fn make(path: &Path, bytes: u32) -> Result<Self> {
         let file = open(path)?;
-        let at = place(&file)?;
+        let at = place(&file, control::SAMPLE_BYTES, 4)?;
         let before = read(&file, at).context("cannot read what the process is asked for")?;
         let wish = Self { file, at, before, is_kept: false };
         wish.write(bytes)?;
@@ -48,10 +46,8 @@ impl Wish {
         self.is_kept = true;
     }
 
-    // Four aligned bytes: the process reads the old value or the new one.
     fn write(&self, bytes: u32) -> Result<()> {
-        let written = self.file.write_all_at(&bytes.to_ne_bytes(), self.at);
-        written.context("cannot write to the process's statistics file")
+        write(&self.file, self.at, bytes)
     }
 }
 
@@ -62,6 +58,47 @@ impl Drop for Wish {
             let _ = self.write(self.before);
         }
     }
+}
+
+/// A request to give idle memory back, which the process follows once.
+#[derive(Debug)]
+pub struct Request {
+    file: File,
+    // Where the process says which one it followed last.
+    followed_at: u64,
+    number: u32,
+}
+
+impl Request {
+    /// Asks a process. Of requests that two make at the same time, one is made.
+    pub fn make(path: &Path) -> Result<Self> {
+        let file = open(path)?;
+        let at = place(&file, control::PURGE_REQUEST, 4)?;
+        let followed_at = place(&file, process::PURGE_REQUEST, 8)?;
+        let before = read(&file, at).context("cannot read what the process is asked for")?;
+        // 0 is none.
+        let number = before.wrapping_add(1).max(1);
+        write(&file, at, number)?;
+        Ok(Self { file, followed_at, number })
+    }
+
+    /// Whether the process has given memory back.
+    pub fn is_followed(&self) -> Result<bool> {
+        let mut bytes = [0; 8];
+        self.file.read_exact_at(&mut bytes, self.followed_at)?;
+        Ok(u64::from_ne_bytes(bytes) == u64::from(self.number))
+    }
+
+    /// The statistics file, also when it has no name any more.
+    pub fn file(&self) -> Result<File> {
+        Ok(self.file.try_clone()?)
+    }
+}
+
+// Four aligned bytes: the process reads the old value or the new one.
+fn write(file: &File, at: u64, value: u32) -> Result<()> {
+    let written = file.write_all_at(&value.to_ne_bytes(), at);
+    written.context("cannot write to the process's statistics file")
 }
 
 // Only this command opens a statistics file to write, and only here. Whether it is one is checked
@@ -75,7 +112,7 @@ fn open(path: &Path) -> Result<File> {
         .open(path)
         .map_err(|error| {
             anyhow!(
-                "the process cannot be asked for samples, since {} cannot be written ({error}): \
+                "the process cannot be asked, since {} cannot be written ({error}): \
                  run this command as the user of that process, or root",
                 path.display()
             )
@@ -86,17 +123,18 @@ fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-fn place(file: &File) -> Result<u64> {
+// `bytes`: of a value.
+fn place(file: &File, field: Field, bytes: usize) -> Result<u64> {
     for _ in 0..TRIES {
         let segment = Segment::open(file.try_clone()?)?;
-        match segment.place("control", 0, "sample_bytes") {
-            Some((at, 4)) => return Ok(at),
-            _ if !segment.has("control", "sample_bytes") => break,
+        match segment.place(field, 0) {
+            Some((at, wide)) if wide == bytes => return Ok(at),
+            _ if !segment.has(field) => break,
             _ => thread::sleep(BETWEEN_TRIES),
         }
     }
     bail!(
-        "the process cannot be asked for samples: its library is too old, or it has not allocated \
+        "the process cannot be asked for this: its library is too old, or it has not allocated \
          for long; with a newer library, try again while it is busy"
     )
 }
@@ -114,6 +152,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{Image, sample};
+    use crate::rows::NO_SAMPLES;
 
     fn file(name: &str, image: &Image) -> PathBuf {
         let name = format!("tslab-control-{}-{name}", std::process::id());
@@ -124,13 +163,13 @@ mod tests {
 
     fn asked(path: &Path) -> u32 {
         let file = File::open(path).unwrap();
-        read(&file, place(&file).unwrap()).unwrap()
+        read(&file, place(&file, control::SAMPLE_BYTES, 4).unwrap()).unwrap()
     }
 
     #[test]
     fn a_wish_is_taken_back_unless_it_is_kept() {
         let mut image = sample(42, 7);
-        image.set("control", 0, "sample_bytes", NOTHING.into());
+        image.set("control", 0, "sample_bytes", NO_SAMPLES.into());
         let path = file("wish", &image);
         let whole = fs::read(&path).unwrap();
         let wish = Wish::make(&path, 65_536).unwrap();
@@ -144,12 +183,35 @@ mod tests {
     }
 
     #[test]
+    fn a_request_has_the_next_number_and_is_over_when_the_process_says_so() {
+        let mut image = sample(42, 7);
+        image.set("control", 0, "purge_request", u32::MAX.into());
+        image.set("process", 0, "purge_request", u32::MAX.into());
+        let path = file("request", &image);
+        let asked = |number: u32| {
+            let request = Request::make(&path).unwrap();
+            assert_eq!(request.number, number);
+            assert!(!request.is_followed().unwrap() && request.file().is_ok());
+            request
+        };
+        let request = asked(1);
+        request.file.write_all_at(&1u64.to_ne_bytes(), request.followed_at).unwrap();
+        assert!(request.is_followed().unwrap());
+        asked(2);
+        let written = fs::read(&path).unwrap();
+        let differ = image.bytes().iter().zip(&written).filter(|(one, other)| one != other).count();
+        assert!(differ <= 4 + 8, "{differ}");
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
     fn nothing_is_written_where_there_is_no_such_field() {
         let mut older = sample(42, 7);
         older.tables.retain(|table| table.name != "control");
         let path = file("older", &older);
         let error = Wish::make(&path, 4096).unwrap_err();
         assert!(error.to_string().contains("too old"), "{error}");
+        assert!(Request::make(&path).unwrap_err().to_string().contains("too old"));
         assert_eq!(fs::read(&path).unwrap(), older.bytes());
         fs::write(&path, "something else").unwrap();
         assert!(Wish::make(&path, 4096).is_err());

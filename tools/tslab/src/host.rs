@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::OFlags;
+use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
@@ -51,7 +52,11 @@ impl Life {
 
 /// `CLOCK_MONOTONIC`, in ms.
 pub fn now_ms() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    clock_ms(ClockId::Monotonic)
+}
+
+fn clock_ms(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     let (seconds, nanoseconds) = (now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs());
     seconds * 1000 + nanoseconds / 1_000_000
 }
@@ -111,6 +116,12 @@ pub fn open(path: &Path, follow_links: bool) -> Result<File> {
     Ok(file)
 }
 
+/// Whether it is a file that this user may not read.
+pub fn is_closed(path: &Path) -> bool {
+    let access = rustix::fs::access(path, rustix::fs::Access::READ_OK);
+    matches!(access, Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM))
+}
+
 fn refused(error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => "run this command as the user of that process, or root",
@@ -141,17 +152,36 @@ fn stat(pid: u32) -> Option<Stat> {
     })
 }
 
-/// Whether a process runs. One whose first thread has ended looks like a zombie, but for its other
-/// threads.
-pub fn runs(pid: u32, start_ticks: u64) -> bool {
-    stat(pid).is_some_and(|stat| {
-        let has_ended = match stat.state {
-            'Z' => stat.threads <= 1,
+impl Stat {
+    // One whose first thread has ended looks like a zombie, but for its other threads.
+    fn has_ended(&self) -> bool {
+        match self.state {
+            'Z' => self.threads <= 1,
             'X' | 'x' => true,
             _ => false,
-        };
-        stat.start_ticks == start_ticks && !has_ended
-    })
+        }
+    }
+}
+
+/// Whether a process runs.
+pub fn runs(pid: u32, start_ticks: u64) -> bool {
+    stat(pid).is_some_and(|stat| stat.start_ticks == start_ticks && !stat.has_ended())
+}
+
+/// When the process that has this number now began, in the unit of its file's name.
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    Some(stat(pid)?.start_ticks)
+}
+
+/// Whether a process is there only for its parent to ask how it ended.
+pub fn has_ended(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| stat.has_ended())
+}
+
+/// How long ago a process began.
+pub fn age_ms(pid: u32) -> Option<u64> {
+    let began_ms = stat(pid)?.start_ticks.checked_mul(1000)? / clock_ticks_per_second();
+    clock_ms(ClockId::Boottime).checked_sub(began_ms)
 }
 
 /// Whether a process still writes to this file.
@@ -302,5 +332,7 @@ mod tests {
         assert!(name(pid).is_some_and(|name| !name.is_empty()));
         assert!(rss_bytes(pid).is_some_and(|bytes| bytes > 4096));
         assert!(now_ms() > 0);
+        assert!(age_ms(pid).is_some_and(|age_ms| age_ms < 3_600_000));
+        assert!(!has_ended(pid));
     }
 }

@@ -4,6 +4,7 @@
 //! and the two are written by different threads. Sums wrap as the counters do; a total that comes
 //! out negative, because its parts are of different moments, is 0 and called unsettled.
 
+use crate::rows::{Field, HeapState, bins, epochs, heaps, process};
 use crate::segment::{Column, Rows};
 
 /// The tables that the arithmetic needs.
@@ -57,10 +58,10 @@ pub enum Role {
 
 /// The heaps that are somebody's, with their rows. None when the file does not tell.
 pub fn heaps(heaps: &Rows) -> Option<Vec<(usize, Role)>> {
-    let (state, home) = (heaps.column("state")?, heaps.column("home")?);
-    let epoch = heaps.column("epoch")?;
+    let (state, home) = (heaps.column(heaps::STATE)?, heaps.column(heaps::HOME)?);
+    let epoch = heaps.column(heaps::EPOCH)?;
     let role = |row: usize| {
-        if state.get(row)? == 0 {
+        if HeapState::of(state.get(row)?) == Some(HeapState::Nobodys) {
             None
         } else if home.get(row)? == row as u64 {
             Some((row, Role::Home))
@@ -79,13 +80,15 @@ pub struct Quantity<'a> {
     /// What one object of each size class counts.
     pub weights: &'a [u64],
     /// Fields of heaps: what was allocated in cells.
-    pub cut: &'static str,
+    pub cut: Field,
     /// Of it, freed by the thread.
-    pub freed: &'static str,
+    pub freed: Field,
     /// Freed by other threads.
-    pub away: &'static str,
-    /// Field of epochs and of the process: blocks of whole units.
-    pub large: &'static str,
+    pub away: Field,
+    /// Field of epochs: blocks of whole units.
+    pub large: Field,
+    /// Field of the process: the same of all epochs.
+    pub all_large: Field,
 }
 
 impl<'a> Quantity<'a> {
@@ -93,10 +96,11 @@ impl<'a> Quantity<'a> {
     pub fn objects(ones: &'a [u64]) -> Self {
         Self {
             weights: ones,
-            cut: "cut_objects",
-            freed: "freed_objects",
-            away: "away_objects",
-            large: "large_objects",
+            cut: heaps::CUT_OBJECTS,
+            freed: heaps::FREED_OBJECTS,
+            away: heaps::AWAY_OBJECTS,
+            large: epochs::LARGE_OBJECTS,
+            all_large: process::LARGE_OBJECTS,
         }
     }
 
@@ -104,10 +108,11 @@ impl<'a> Quantity<'a> {
     pub fn bytes(sizes: &'a [u64]) -> Self {
         Self {
             weights: sizes,
-            cut: "cut_bytes",
-            freed: "freed_bytes",
-            away: "away_bytes",
-            large: "large_bytes",
+            cut: heaps::CUT_BYTES,
+            freed: heaps::FREED_BYTES,
+            away: heaps::AWAY_BYTES,
+            large: epochs::LARGE_BYTES,
+            all_large: process::LARGE_BYTES,
         }
     }
 }
@@ -127,7 +132,7 @@ impl<'a> InEpochs<'a> {
         heaps: &[(usize, Role)],
         quantity: &Quantity<'a>,
     ) -> Option<Self> {
-        let survivors = tables.epochs.column("survivors")?;
+        let survivors = tables.epochs.column(epochs::SURVIVORS)?;
         Some(Self {
             parts: parts(tables, heaps, quantity)?,
             large: tables.epochs.column(quantity.large)?,
@@ -148,7 +153,7 @@ impl<'a> InEpochs<'a> {
 /// Blocks of whole units in the default epoch, which keeps no list of them: all that the process
 /// counts, less those of other epochs. None when the file does not tell.
 pub fn large_of_default(process: &Rows, epochs: &Rows, quantity: &Quantity) -> Option<Total> {
-    let (all, large) = (process.column(quantity.large)?, epochs.column(quantity.large)?);
+    let (all, large) = (process.column(quantity.all_large)?, epochs.column(quantity.large)?);
     let listed = (0..epochs.len()).filter_map(|row| large.get(row));
     Some(Total::of(listed.fold(all.get(0)?, u64::wrapping_sub)))
 }
@@ -163,8 +168,8 @@ pub fn with_slabs(others: Total, in_default: &[Total], quantity: &Quantity) -> O
 /// A 1 for each size class.
 pub fn ones(tables: Tables) -> Vec<u64> {
     let classes = |column: Option<Column>| column.map_or(0, Column::count);
-    let survivors = classes(tables.epochs.column("survivors"));
-    vec![1; survivors.max(classes(tables.bins.column("out")))]
+    let survivors = classes(tables.epochs.column(epochs::SURVIVORS));
+    vec![1; survivors.max(classes(tables.bins.column(bins::OUT)))]
 }
 
 // The weights of `classes` size classes, when they are known.
@@ -196,19 +201,6 @@ fn parts(tables: Tables, heaps: &[(usize, Role)], quantity: &Quantity) -> Option
         *sum = sum.wrapping_add(cells.of_heap(row)?).wrapping_add(in_slabs);
     }
     Some(sums)
-}
-
-/// What lives in cells of the default epoch: sampled blocks, whose classes are not told here. None
-/// when the file does not tell.
-pub fn in_default_cells(
-    tables: Tables,
-    heaps: &[(usize, Role)],
-    quantity: &Quantity,
-) -> Option<Total> {
-    let cells = Cells::of(tables.heaps, quantity)?;
-    let mut homes = heaps.iter().filter(|(_, role)| *role == Role::Home);
-    let sum = homes.try_fold(0_u64, |sum, &(row, _)| Some(sum.wrapping_add(cells.of_heap(row)?)));
-    sum.map(Total::of)
 }
 
 // Fields of heaps: what is allocated in cells, and what of it was freed.
@@ -249,9 +241,9 @@ struct Slabs<'a> {
 impl<'a> Slabs<'a> {
     fn of(bins: &'a Rows) -> Option<Self> {
         Some(Self {
-            out: bins.column("out")?,
-            hot: bins.column("hot")?,
-            taken: bins.column("taken")?,
+            out: bins.column(bins::OUT)?,
+            hot: bins.column(bins::HOT)?,
+            taken: bins.column(bins::TAKEN)?,
         })
     }
 
@@ -266,7 +258,7 @@ impl<'a> Slabs<'a> {
 /// tell.
 pub fn in_default(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Total>> {
     let slabs = Slabs::of(tables.bins)?;
-    let sent = tables.bins.column("sent")?;
+    let sent = tables.bins.column(bins::SENT)?;
     let homes: Vec<_> = heaps.iter().filter(|(_, role)| *role == Role::Home).collect();
     let mut classes = vec![InDefault::default(); slabs.out.count()];
     InDefault::add(&mut classes, sent.each(0), |class| &mut class.sent);
@@ -278,6 +270,36 @@ pub fn in_default(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Total>>
     }
     let bits = sent.bits().min(slabs.taken.bits());
     Some(classes.iter().map(|class| class.live(bits)).collect())
+}
+
+/// Objects that live in slabs of parts of epochs, by size class. None when the file does not tell.
+pub fn in_parts(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Total>> {
+    let Slabs { out, hot, taken } = Slabs::of(tables.bins)?;
+    let away = tables.bins.column(bins::AWAY);
+    let mut sums = vec![0_u64; out.count()];
+    let mut add = |values: &mut dyn Iterator<Item = u64>, join: fn(u64, u64) -> u64| {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum = join(*sum, value);
+        }
+    };
+    for &(row, _) in heaps.iter().filter(|(_, role)| matches!(role, Role::Part(1..))) {
+        add(&mut out.each(row), u64::wrapping_add);
+        add(&mut hot.each(row), u64::wrapping_sub);
+        add(&mut taken.each(row), u64::wrapping_add);
+        add(&mut away.iter().flat_map(|away| away.each(row)), u64::wrapping_sub);
+    }
+    Some(sums.into_iter().map(Total::of).collect())
+}
+
+/// Objects in parts that were sealed, of these rows of epochs, by size class.
+pub fn survivors(column: Column, rows: impl Iterator<Item = usize>) -> Vec<Total> {
+    let mut sums = vec![0_u64; column.count()];
+    for row in rows.filter(|row| !column.is_zero(*row)) {
+        for (sum, objects) in sums.iter_mut().zip(survivors_of(column, row)) {
+            *sum = sum.wrapping_add(objects.cast_unsigned());
+        }
+    }
+    sums.into_iter().map(Total::of).collect()
 }
 
 // Sums over all homes, of one size class.
@@ -317,7 +339,7 @@ fn sign_extend(value: u64, bits: u32) -> i64 {
 }
 
 /// The sum of a field of bins over all heaps, by size class. None when the file does not tell.
-pub fn of_bins(bins: &Rows, heaps: &[(usize, Role)], field: &str) -> Option<Vec<u64>> {
+pub fn of_bins(bins: &Rows, heaps: &[(usize, Role)], field: Field) -> Option<Vec<u64>> {
     let column = bins.column(field)?;
     let mut sums = vec![0_u64; column.count()];
     // Rows ascend, and most heaps of many have no slabs.

@@ -1,8 +1,9 @@
 //! tslab: shows what processes on the tslab allocator do with their memory.
 //!
 //! It reads the statistics files that these processes write (`include/tslab_stats.h`), and never
-//! writes to them, but for one field by which `profile` asks for samples.
+//! writes to them, but for two fields by which `profile` asks for samples and `purge` for memory.
 
+mod absence;
 mod buffer;
 mod commands;
 mod control;
@@ -10,6 +11,7 @@ mod elf;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixture;
+mod held;
 mod holdings;
 mod host;
 mod live;
@@ -19,6 +21,7 @@ mod names;
 #[path = "../tests/openmetrics/mod.rs"]
 mod openmetrics;
 mod profile;
+mod rows;
 mod sampling;
 mod say;
 mod segment;
@@ -33,11 +36,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    Answer, Setting, diff, doctor, epochs, gc, leaks, profile as profiler, ps, run as launch,
-    serve, stats, top, watch, why,
+    Answer, Setting, completions, diff, doctor, epochs, gc, leaks, manual, profile as profiler, ps,
+    purge, run as launch, serve, stats, top, watch, why,
 };
 use say::say;
 
@@ -70,7 +73,11 @@ struct Arguments {
 enum Command {
     /// List the processes that have a statistics file
     #[command(after_help = EXITS)]
-    Ps,
+    Ps {
+        /// A line for each, also for those that have ended and for other users' files
+        #[arg(long)]
+        all: bool,
+    },
 
     /// Show one process: totals, size classes, and what it says of itself
     #[command(after_help = EXITS)]
@@ -94,23 +101,7 @@ enum Command {
 
     /// Show the epochs that were closed long ago and still have objects
     #[command(after_help = EXITS)]
-    Leaks {
-        /// A process, or the path of a statistics file
-        #[arg(value_name = "PID")]
-        target: String,
-
-        /// How long an epoch must have been closed
-        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-        after: u64,
-
-        /// Show open epochs too, if they were opened longer ago than this
-        #[arg(long, value_name = "SECONDS")]
-        open_after: Option<u64>,
-
-        /// Show the addresses of sampled survivors
-        #[arg(long)]
-        addresses: bool,
-    },
+    Leaks(leaks::Arguments),
 
     /// Show where the memory of one process went: parts that add up to what is resident
     #[command(after_help = EXITS)]
@@ -140,6 +131,10 @@ enum Command {
     #[command(after_help = EXITS)]
     Profile(profiler::Arguments),
 
+    /// Ask a process to give the memory back that it keeps idle
+    #[command(after_help = EXITS)]
+    Purge(purge::Arguments),
+
     /// Remove the files of processes that have ended or, by exec, run something else
     #[command(after_help = EXITS)]
     Gc {
@@ -148,9 +143,20 @@ enum Command {
         dry_run: bool,
     },
 
-    /// Serve the figures of all processes over HTTP: OpenMetrics at /metrics, JSON below /api
+    /// Serve the figures of all processes over HTTP: for Prometheus at /metrics, JSON below /api
     #[command(after_help = EXITS)]
     Serve(serve::Arguments),
+
+    /// Write a script by which a shell completes the words of this command
+    #[command(after_help = EXITS)]
+    Completions(completions::Arguments),
+
+    /// Write the manual pages of this command
+    #[command(hide = true)]
+    Manual {
+        /// Where to
+        folder: PathBuf,
+    },
 }
 
 fn doctor_help() -> String {
@@ -171,15 +177,10 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<Answer> {
     let setting = Setting { directory: arguments.directory, json: arguments.json };
     match arguments.command {
-        Command::Ps => ps::run(&setting),
+        Command::Ps { all } => ps::run(&setting, all),
         Command::Stats { target } => stats::run(&setting, &target),
         Command::Epochs { target, all } => epochs::run(&setting, &target, all),
-        Command::Leaks { target, after, open_after, addresses } => {
-            let ms = |seconds: u64| seconds.saturating_mul(1000);
-            let limits = leaks::Limits { after_ms: ms(after), open_after_ms: open_after.map(ms) };
-            let run = if addresses { leaks::run_with_addresses } else { leaks::run };
-            run(&setting, &target, limits)
-        }
+        Command::Leaks(arguments) => leaks::run(&setting, &arguments),
         Command::Why(arguments) => why::run(&setting, &arguments),
         Command::Doctor(arguments) => doctor::run(&setting, &arguments),
         Command::Watch(arguments) => watch::run(&setting, &arguments),
@@ -187,8 +188,11 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Diff(arguments) => diff::run(&setting, &arguments),
         Command::Run(arguments) => launch::run(&arguments),
         Command::Profile(arguments) => profiler::run(&setting, &arguments),
+        Command::Purge(arguments) => purge::run(&setting, &arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
         Command::Serve(arguments) => serve::run(&setting, &arguments),
+        Command::Completions(arguments) => completions::run(&Arguments::command(), &arguments),
+        Command::Manual { folder } => manual::run(Arguments::command(), &folder),
     }
 }
 
@@ -204,5 +208,36 @@ fn tell(answer: &Answer) -> ExitCode {
         }
         _ if answer.failed => ExitCode::from(2),
         _ => ExitCode::from(u8::from(answer.found)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    // Of what stands for something in a command: arguments, groups of them, and options.
+    fn assert_unique<'a>(command: &str, names: impl Iterator<Item = &'a str>) {
+        let mut known = BTreeSet::new();
+        for name in names {
+            assert!(known.insert(name), "{command}: {name:?} has two meanings");
+        }
+    }
+
+    fn check(command: &clap::Command) {
+        let name = command.get_name();
+        let arguments = command.get_arguments().map(|argument| argument.get_id().as_str());
+        let groups = command.get_groups().map(|group| group.get_id().as_str());
+        assert_unique(name, arguments.chain(groups));
+        assert_unique(name, command.get_arguments().filter_map(clap::Arg::get_long));
+        command.get_subcommands().for_each(check);
+    }
+
+    // The parser's own checks are in a build with debug assertions alone.
+    #[test]
+    fn no_word_of_a_command_has_two_meanings() {
+        check(&Arguments::command());
+        Arguments::command().debug_assert();
     }
 }

@@ -1,11 +1,12 @@
 //! What a process sampled of its allocations: who made them, and which of the blocks live.
 //!
 //! Allocated bytes are a line on which points lie at random, one in `weight_bytes` on average; a
-//! block that holds a point is sampled (`epoch/sample.h`). So a sample of n bytes stands for
+//! block that holds a point is sampled (`tell/sample.h`). So a sample of n bytes stands for
 //! 1 / (1 - exp(-n / `weight_bytes`)) objects.
 
 use std::collections::HashMap;
 
+use crate::rows::{classes, labels, process, samples, sites};
 use crate::segment::{Column, Error, Rows, Segment, Source};
 
 /// The tables of samples, at one moment.
@@ -69,10 +70,10 @@ pub struct LiveSample {
 impl Sampling {
     /// None when the file does not tell. Samples are read before sites, which count them.
     pub fn read<S: Source>(segment: &Segment<S>) -> Result<Option<Self>, Error> {
-        let samples = segment.rows("samples")?;
-        let samples_again = segment.rows("samples")?;
-        let (sites, labels) = (segment.rows("sites")?, segment.rows("labels")?);
-        let (classes, process) = (segment.rows("classes")?, segment.rows("process")?);
+        let samples = segment.rows(samples::TABLE)?;
+        let samples_again = segment.rows(samples::TABLE)?;
+        let (sites, labels) = (segment.rows(sites::TABLE)?, segment.rows(labels::TABLE)?);
+        let (classes, process) = (segment.rows(classes::TABLE)?, segment.rows(process::TABLE)?);
         let known = Known { labels: labels.as_ref(), classes: classes.as_ref() };
         let sites = sites.as_ref().and_then(|sites| known.sites(sites));
         let live = samples.as_ref().zip(samples_again.as_ref());
@@ -89,10 +90,10 @@ impl Sampling {
             places.get(row).map(|&site| LiveSample { site, ..*sample })
         };
         Some(Self {
-            sample_bytes: figure("sample_bytes")?,
-            weight_bytes: figure("weight_bytes")?,
-            taken: figure("samples_taken").unwrap_or_default(),
-            lost: figure("samples_lost").unwrap_or_default(),
+            sample_bytes: figure(process::SAMPLE_BYTES)?,
+            weight_bytes: figure(process::WEIGHT_BYTES)?,
+            taken: figure(process::SAMPLES_TAKEN).unwrap_or_default(),
+            lost: figure(process::SAMPLES_LOST).unwrap_or_default(),
             live: live.iter().filter_map(at_place).collect(),
             sites,
         })
@@ -119,6 +120,11 @@ impl Sampling {
         }
         -1.0 / (-bytes / float(self.weight_bytes)).exp_m1()
     }
+
+    /// For how many objects a live sample stands.
+    pub fn objects(&self, live: &LiveSample) -> f64 {
+        float(live.times) * self.weight(float(live.bytes))
+    }
 }
 
 /// A quantity with which is calculated further: digits beyond the 15th do not matter.
@@ -143,9 +149,9 @@ struct Known<'a> {
 impl Known<'_> {
     fn sites(&self, sites: &Rows) -> Option<Vec<Site>> {
         let column = |field| sites.column(field);
-        let (label, class) = (column("label")?, column("class")?);
-        let (allocations, bytes) = (column("allocations")?, column("bytes")?);
-        let (depth, frames) = (column("depth")?, column("frames")?);
+        let (label, class) = (column(sites::LABEL)?, column(sites::CLASS)?);
+        let (allocations, bytes) = (column(sites::ALLOCATIONS)?, column(sites::BYTES)?);
+        let (depth, frames) = (column(sites::DEPTH)?, column(sites::FRAMES)?);
         let site = |row| {
             let frames = calls(depth, frames, row);
             (!frames.is_empty()).then_some(())?;
@@ -162,11 +168,11 @@ impl Known<'_> {
     }
 
     fn label(&self, row: u64) -> Option<String> {
-        self.labels?.column("text")?.text(usize::try_from(row).ok()?)
+        self.labels?.column(labels::TEXT)?.text(usize::try_from(row).ok()?)
     }
 
     fn class_bytes(&self, row: u64) -> Option<u64> {
-        self.classes?.column("bytes")?.get(usize::try_from(row).ok()?)
+        self.classes?.column(classes::BYTES)?.get(usize::try_from(row).ok()?)
     }
 }
 
@@ -197,9 +203,9 @@ struct Live<'a> {
 impl<'a> Live<'a> {
     fn of(samples: &'a Rows) -> Option<Self> {
         let column = |field| samples.column(field);
-        let (address, bytes) = (column("address")?, column("bytes")?);
-        let others = [address, bytes, column("epoch")?, column("sampled_ms")?];
-        Some(Self { site: column("site")?, others, times: column("times") })
+        let (address, bytes) = (column(samples::ADDRESS)?, column(samples::BYTES)?);
+        let others = [address, bytes, column(samples::EPOCH)?, column(samples::SAMPLED_MS)?];
+        Some(Self { site: column(samples::SITE)?, others, times: column(samples::TIMES) })
     }
 
     fn sample(&self, row: usize) -> Option<(u64, [u64; 5])> {

@@ -12,15 +12,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use crate::buffer::Buffer;
-
-const MAGIC: &[u8; 8] = b"tslabst\0";
-/// The format that this reader understands.
-pub const ABI: u32 = 1;
-
-// The structs of tslab_stats.h, as far as every file of this ABI has them.
-const HEADER_BYTES: usize = 112;
-const TABLE_BYTES: usize = 40;
-const FIELD_BYTES: usize = 48;
+use crate::rows::{self, ABI, Kind, MAGIC, Unit, field, header, table};
 
 // More than any library writes: what is beyond is damage, and must not cost the reader's memory.
 const MOST_DESCRIPTOR_BYTES: u64 = 16 << 20;
@@ -135,45 +127,15 @@ pub struct Header {
     pub version: String,
 }
 
-/// In what a field's values are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// None, or one that this reader does not know.
-    Other,
-    /// Bytes.
-    Bytes,
-    /// Milliseconds of `CLOCK_MONOTONIC`.
-    Ms,
-    /// Nanoseconds.
-    Ns,
-    /// Objects.
-    Objects,
-    /// Slabs, pages, calls: see the field's name.
-    Pieces,
-}
-
-impl Unit {
-    fn of(number: u8) -> Self {
-        match number {
-            1 => Self::Bytes,
-            2 => Self::Ms,
-            3 => Self::Ns,
-            4 => Self::Objects,
-            5 => Self::Pieces,
-            _ => Self::Other,
-        }
-    }
-}
-
 /// A field of a table: where its values lie in a row.
 #[derive(Clone, Debug)]
 pub struct Field {
     /// Unique in its table.
     pub name: String,
+    /// Of each value; none: this reader does not know it.
+    pub unit: Option<Unit>,
     /// Of each value.
-    pub unit: Unit,
-    /// Whether the values are the bytes of a text.
-    pub is_text: bool,
+    pub kind: Kind,
     at: usize,
     width: usize,
     count: usize,
@@ -196,6 +158,10 @@ pub struct Table {
 impl Table {
     fn bytes(&self) -> u64 {
         u64::from(self.row_bytes) * u64::from(self.rows)
+    }
+
+    fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|known| known.name == name)
     }
 }
 
@@ -250,18 +216,21 @@ impl<S: Source> Segment<S> {
 
 impl<S> Segment<S> {
     /// Whether the file has a field.
-    pub fn has(&self, table: &str, field: &str) -> bool {
-        let mut named = self.tables.iter().filter(|known| known.name == table);
-        named.next().is_some_and(|table| table.fields.iter().any(|known| known.name == field))
+    pub fn has(&self, field: rows::Field) -> bool {
+        self.find(field).is_some()
     }
 
     /// Where in the file a field of a row lies, and how many bytes a value has; none when there is
     /// no such field or row.
-    pub fn place(&self, table: &str, row: u32, field: &str) -> Option<(u64, usize)> {
-        let table = self.tables.iter().find(|known| known.name == table)?;
-        let field = table.fields.iter().find(|known| known.name == field)?;
+    pub fn place(&self, field: rows::Field, row: u32) -> Option<(u64, usize)> {
+        let (table, field) = self.find(field)?;
         let in_table = || u64::from(row) * u64::from(table.row_bytes) + field.at as u64;
         (row < table.rows).then(|| (table.at + in_table(), field.width))
+    }
+
+    fn find(&self, field: rows::Field) -> Option<(&Table, &Field)> {
+        let table = self.tables.iter().find(|known| known.name == field.table)?;
+        Some((table, table.field(field.name)?))
     }
 }
 
@@ -299,18 +268,23 @@ impl<'a> Rows<'a> {
         &self.table.fields
     }
 
-    /// The values of a field in all rows; none when the table has no such field.
-    pub fn column(&self, field: &str) -> Option<Column<'_>> {
-        let field = self.table.fields.iter().find(|known| known.name == field)?;
+    /// The values of a field of the table in all rows; none when the file does not have it.
+    pub fn column(&self, field: rows::Field) -> Option<Column<'_>> {
+        debug_assert_eq!(field.table, self.table.name, "{field}");
+        self.table.field(field.name).map(|field| self.values(field))
+    }
+
+    /// The same of one of `fields`.
+    pub fn values(&self, field: &Field) -> Column<'_> {
         let row_bytes = self.table.row_bytes as usize;
         let rows = &self.data[..self.numbers.len() * row_bytes];
-        Some(Column {
+        Column {
             data: rows.get(field.at..).unwrap_or_default(),
             first: self.numbers.start,
             row_bytes,
             width: field.width,
             count: field.count,
-        })
+        }
     }
 }
 
@@ -427,42 +401,42 @@ fn read(source: &impl Source, at: u64, bytes: u64) -> Result<Buffer, Error> {
     Ok(data)
 }
 
-fn read_header(source: &impl Source) -> Result<[u8; HEADER_BYTES], Error> {
-    let mut header = [0; HEADER_BYTES];
+fn read_header(source: &impl Source) -> Result<[u8; header::SIZE], Error> {
+    let mut header = [0; header::SIZE];
     let bytes = source.bytes()?;
-    let there = usize::try_from(bytes).unwrap_or(HEADER_BYTES).min(HEADER_BYTES);
+    let there = usize::try_from(bytes).unwrap_or(header::SIZE).min(header::SIZE);
     read_into(source, &mut header[..there], 0)?;
-    let (magic, rest) = header.split_at(MAGIC.len());
+    let magic = &header[header::MAGIC];
     if magic.iter().all(|&byte| byte == 0) {
         return Err(Error::NotReady);
     }
     if !MAGIC.starts_with(&magic[..there.min(MAGIC.len())]) {
         return Err(Error::Foreign);
     }
-    if there < HEADER_BYTES {
-        return Err(Error::CutShort { needed: HEADER_BYTES as u64, bytes });
+    if there < header::SIZE {
+        return Err(Error::CutShort { needed: header::SIZE as u64, bytes });
     }
-    match word(rest, 0) {
+    match word(&header, header::ABI) {
         ABI => Ok(header),
         abi => Err(Error::Abi(abi)),
     }
 }
 
-fn understand(header: &[u8; HEADER_BYTES]) -> Header {
+fn understand(header: &[u8; header::SIZE]) -> Header {
     Header {
-        pid: word(header, 64),
-        page_bytes: word(header, 68),
-        start_ticks: long(header, 72),
-        made_ms: long(header, 80),
-        told_ms: long(header, 88),
-        version: text(&header[96..112]),
+        pid: word(header, header::PID),
+        page_bytes: word(header, header::PAGE_BYTES),
+        start_ticks: long(header, header::START_TICKS),
+        made_ms: long(header, header::MADE_MS),
+        told_ms: long(header, header::TOLD_MS),
+        version: text(&header[header::VERSION]),
     }
 }
 
 // Behind the last byte that the file may use.
 fn file_end(source: &impl Source, header: &[u8]) -> Result<u64, Error> {
-    let (needed, bytes) = (long(header, 16), source.bytes()?);
-    if (word(header, 12) as usize) < HEADER_BYTES {
+    let (needed, bytes) = (long(header, header::FILE_BYTES), source.bytes()?);
+    if (word(header, header::HEADER_BYTES) as usize) < header::SIZE {
         return Err(damaged("its header is too small"));
     }
     if needed > bytes {
@@ -492,10 +466,10 @@ impl Descriptions {
 
 fn read_tables(source: &impl Source, header: &[u8], limit: u64) -> Result<Vec<Table>, Error> {
     let place = Descriptions {
-        at: long(header, 24),
-        count: word(header, 32),
-        each: word(header, 36),
-        least: TABLE_BYTES,
+        at: long(header, header::TABLES_AT),
+        count: word(header, header::TABLES),
+        each: word(header, header::TABLE_BYTES),
+        least: table::SIZE,
     };
     let data = place.read(source, limit)?;
     data.chunks_exact(place.each as usize).map(|bytes| table_of(bytes, limit)).collect()
@@ -503,12 +477,12 @@ fn read_tables(source: &impl Source, header: &[u8], limit: u64) -> Result<Vec<Ta
 
 fn table_of(bytes: &[u8], limit: u64) -> Result<Table, Error> {
     let table = Table {
-        name: text(&bytes[..16]),
-        at: long(bytes, 16),
-        row_bytes: word(bytes, 24),
-        rows: word(bytes, 32),
-        most_rows: word(bytes, 28),
-        is_full: word(bytes, 36) != 0,
+        name: text(&bytes[table::NAME]),
+        at: long(bytes, table::AT),
+        row_bytes: word(bytes, table::ROW_BYTES),
+        rows: word(bytes, table::ROWS),
+        most_rows: word(bytes, table::MOST_ROWS),
+        is_full: word(bytes, table::IS_FULL) != 0,
         fields: Vec::new(),
     };
     let ends_inside = table.at.checked_add(table.bytes()).is_some_and(|end| end <= limit);
@@ -526,10 +500,10 @@ fn read_fields(
     tables: &mut [Table],
 ) -> Result<(), Error> {
     let place = Descriptions {
-        at: long(header, 40),
-        count: word(header, 48),
-        each: word(header, 52),
-        least: FIELD_BYTES,
+        at: long(header, header::FIELDS_AT),
+        count: word(header, header::FIELDS),
+        each: word(header, header::FIELD_BYTES),
+        least: field::SIZE,
     };
     let data = place.read(source, limit)?;
     for bytes in data.chunks_exact(place.each as usize) {
@@ -539,25 +513,25 @@ fn read_fields(
 }
 
 fn add_field(bytes: &[u8], tables: &mut [Table]) -> Result<(), Error> {
-    let field = Field {
-        name: text(&bytes[..32]),
-        unit: Unit::of(byte(bytes, 35)),
-        is_text: byte(bytes, 34) == 3,
-        at: word(bytes, 36) as usize,
-        width: short(bytes, 40).into(),
-        count: short(bytes, 42).into(),
+    let name = text(&bytes[field::NAME]);
+    let (at, width, count) = (
+        word(bytes, field::AT) as usize,
+        usize::from(short(bytes, field::BYTES)),
+        usize::from(short(bytes, field::COUNT)),
+    );
+    let Some(table) = tables.get_mut(usize::from(short(bytes, field::TABLE))) else {
+        return Err(damaged(format!("its field {name:?} is of no table")));
     };
-    let Some(table) = tables.get_mut(usize::from(short(bytes, 32))) else {
-        return Err(damaged(format!("its field {:?} is of no table", field.name)));
-    };
-    if field.at + field.width * field.count > table.row_bytes as usize {
-        return Err(damaged(format!("its field {:?} lies outside of its row", field.name)));
+    if at + width * count > table.row_bytes as usize {
+        return Err(damaged(format!("its field {name:?} lies outside of its row")));
     }
     // Kinds and widths of libraries to come are passed over.
-    let is_known = byte(bytes, 34) <= 3 && matches!(field.width, 1 | 2 | 4 | 8);
-    if is_known && field.count > 0 {
-        table.fields.push(field);
-    }
+    let kind = Kind::of(byte(bytes, field::KIND).into());
+    let Some(kind) = kind.filter(|_| matches!(width, 1 | 2 | 4 | 8) && count > 0) else {
+        return Ok(());
+    };
+    let unit = Unit::of(byte(bytes, field::UNIT).into());
+    table.fields.push(Field { name, unit, kind, at, width, count });
     Ok(())
 }
 

@@ -7,10 +7,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::held::{self, Holder};
 use crate::holdings::Holdings;
 use crate::live::{self, InEpochs, Quantity, Role, Tables, Total};
+use crate::rows::{
+    EpochState, Field, HeapState, Kind, Unit, bins, classes, epochs, heaps, labels, process,
+};
 use crate::sampling::Sampling;
-use crate::segment::{Column, Error, Header, Rows, Segment, Source, Unit};
+use crate::segment::{Column, Error, Header, Rows, Segment, Source};
 use crate::work::Work;
 
 /// An epoch's row number is also the lower part of its id.
@@ -22,6 +26,8 @@ const DEFAULT_ROW: usize = 0;
 pub struct Snapshot {
     /// Which process, and when.
     pub header: Header,
+    /// The process's name as the file was made; None in files that do not tell it.
+    pub name: Option<String>,
     /// The process's own fields, as the file describes them.
     pub process: Vec<Figure>,
     /// All epochs that have a row.
@@ -32,8 +38,6 @@ pub struct Snapshot {
     pub work: Work,
     /// What heaps hold, and how full the tables are.
     pub holdings: Holdings,
-    /// Of the default epoch, what is in no class: sampled blocks, each of which lies alone.
-    pub alone: Live,
     /// What was sampled.
     pub sampling: Option<Sampling>,
     /// Threads that have a heap.
@@ -45,22 +49,22 @@ pub struct Snapshot {
 }
 
 /// What must be known to say how many objects outlived which epoch, and for how long.
-const SURVIVOR_FIELDS: [(&str, &str); 15] = [
-    ("epochs", "id"),
-    ("epochs", "state"),
-    ("epochs", "opened_ms"),
-    ("epochs", "closed_ms"),
-    ("epochs", "survivors"),
-    ("epochs", "large_objects"),
-    ("heaps", "state"),
-    ("heaps", "home"),
-    ("heaps", "epoch"),
-    ("heaps", "cut_objects"),
-    ("heaps", "freed_objects"),
-    ("heaps", "away_objects"),
-    ("bins", "out"),
-    ("bins", "hot"),
-    ("bins", "taken"),
+const SURVIVOR_FIELDS: [Field; 15] = [
+    epochs::ID,
+    epochs::STATE,
+    epochs::OPENED_MS,
+    epochs::CLOSED_MS,
+    epochs::SURVIVORS,
+    epochs::LARGE_OBJECTS,
+    heaps::STATE,
+    heaps::HOME,
+    heaps::EPOCH,
+    heaps::CUT_OBJECTS,
+    heaps::FREED_OBJECTS,
+    heaps::AWAY_OBJECTS,
+    bins::OUT,
+    bins::HOT,
+    bins::TAKEN,
 ];
 
 /// A field of the process and its value.
@@ -69,32 +73,9 @@ pub struct Figure {
     /// Its name in the file.
     pub name: String,
     /// What it is counted in.
-    pub unit: Unit,
+    pub unit: Option<Unit>,
     /// None: the process has not written it yet.
     pub value: Option<u64>,
-}
-
-/// Where an epoch is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Objects may be allocated in it.
-    Open,
-    /// No more, and the objects in it live on.
-    Closed,
-    /// Its objects ended with it.
-    Released,
-}
-
-impl State {
-    fn of(number: u64) -> Option<Self> {
-        match number {
-            0 => Some(Self::Open),
-            1 => Some(Self::Closed),
-            2 => Some(Self::Released),
-            _ => None,
-        }
-    }
 }
 
 /// A quantity of live objects.
@@ -128,7 +109,7 @@ impl Live {
     }
 }
 
-/// Objects of one size class that outlived the threads that allocated them.
+/// Objects of one size class in parts that were sealed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Survivors {
     /// Size of each.
@@ -148,20 +129,22 @@ pub struct Epoch {
     pub parent: Option<u64>,
     /// As the program named it.
     pub label: Option<Arc<str>>,
-    /// Open, closed or released.
-    pub state: Option<State>,
+    /// Open, closed, released or shared.
+    pub state: Option<EpochState>,
     /// `CLOCK_MONOTONIC` when it was opened, in ms.
     pub opened_ms: Option<u64>,
     /// `CLOCK_MONOTONIC` when it ended, in ms.
     pub closed_ms: Option<u64>,
-    /// Memory that it holds, its children's included.
+    /// Memory that it holds, its children's included (`held.rs`).
     pub held_bytes: Option<u64>,
+    /// Of it, without its children's.
+    pub own_bytes: Option<u64>,
     /// Memory beyond which its callback is called.
     pub soft_limit_bytes: Option<u64>,
     /// Memory that it never exceeds.
     pub hard_limit_bytes: Option<u64>,
     /// Blocks of whole units among the live objects.
-    pub large_objects: Option<u64>,
+    pub large: Live,
     /// Objects in it.
     pub live: Live,
     /// Of them, those whose threads left, by size class.
@@ -171,7 +154,19 @@ pub struct Epoch {
 impl Epoch {
     /// Whether it has ended and objects in it have not.
     pub fn has_survivors(&self) -> bool {
-        self.state == Some(State::Closed) && self.live.objects.is_some_and(|objects| objects > 0)
+        self.state == Some(EpochState::Closed)
+            && self.live.objects.is_some_and(|objects| objects > 0)
+    }
+
+    /// Whether the program opened it, and has not released it.
+    pub fn is_the_programs(&self) -> bool {
+        self.row != DEFAULT_EPOCH
+            && matches!(self.state, Some(EpochState::Open | EpochState::Closed))
+    }
+
+    /// Whether the objects of all epochs of its label that share lie in it.
+    pub fn is_shared(&self) -> bool {
+        self.state == Some(EpochState::Shared)
     }
 
     /// How long it has been open, or was open until it ended, in ms.
@@ -194,8 +189,10 @@ pub struct Class {
     pub slab_bytes: Option<u64>,
     /// Objects that a slab holds.
     pub capacity: Option<u64>,
-    /// Live objects in the default epoch.
+    /// Live objects in slabs, and survivors of epochs: all but those in cells of open epochs.
     pub live: Option<u64>,
+    /// Blocks that slabs miss: live, at hand, or freed and on their way back.
+    pub out: Option<u64>,
     /// Free objects that threads keep at hand.
     pub hot: Option<u64>,
     /// Slabs open now.
@@ -219,10 +216,21 @@ pub struct Totals {
     pub live_objects: Option<u64>,
     /// Their size.
     pub live_bytes: Option<u64>,
+    /// Of live objects: blocks of whole units.
+    pub large_bytes: Option<u64>,
+    /// Slabs, cells and large blocks of all epochs, with what is free in them (`held.rs`).
+    pub held_bytes: Option<u64>,
     /// Free objects in slabs that threads keep at hand.
     pub hot_bytes: Option<u64>,
+    /// Held, and neither live nor at hand: free in slabs and cells.
+    pub spare_bytes: Option<u64>,
+    /// Empty units that threads keep: nobody holds them.
+    pub thread_cached_bytes: Option<u64>,
     /// Epochs open now, without the default one.
     pub epochs_open: Option<u64>,
+    /// Epochs that share their label's memory lie in so many more, which are in none of the other
+    /// counts.
+    pub epochs_shared: Option<u64>,
     /// Epochs that are closed and have survivors.
     pub epochs_closed_with_survivors: Option<u64>,
     /// Threads that have a heap.
@@ -234,17 +242,22 @@ pub struct Totals {
 impl Snapshot {
     /// Reads all that the file tells.
     pub fn read<S: Source>(segment: &Segment<S>) -> Result<Self, Error> {
-        let epochs = segment.rows("epochs")?;
+        let epochs = segment.rows(epochs::TABLE)?;
         // In this order what a part leaves to a home meanwhile is missed, not counted twice.
-        let bins = segment.rows("bins")?;
-        let heaps = segment.rows("heaps")?;
-        let classes = segment.rows("classes")?;
-        let labels = segment.rows("labels")?;
-        let process = segment.rows("process")?;
+        let bins = segment.rows(bins::TABLE)?;
+        let heaps = segment.rows(heaps::TABLE)?;
+        let classes = segment.rows(classes::TABLE)?;
+        let labels = segment.rows(labels::TABLE)?;
+        let process = segment.rows(process::TABLE)?;
         let whole =
             epochs.as_ref().map_or_else(|| Ok(Vec::new()), |epochs| whole(segment, epochs))?;
         let roles = heaps.as_ref().and_then(live::heaps);
         let tables = tables(epochs.as_ref(), heaps.as_ref(), bins.as_ref());
+        let sizes = class_sizes(classes.as_ref());
+        let large = process.as_ref().zip(epochs.as_ref()).map(|(process, epochs)| {
+            let large = |quantity: &Quantity| live::large_of_default(process, epochs, quantity);
+            Live::of(large(&Quantity::objects(&[])), large(&Quantity::bytes(&[])))
+        });
         let reading = Reading {
             process: process.as_ref(),
             tables,
@@ -255,16 +268,20 @@ impl Snapshot {
             classes: classes.as_ref(),
             labels: labels.as_ref(),
             label_texts: labels.as_ref().map(label_texts).unwrap_or_default(),
-            sizes: class_sizes(classes.as_ref()),
+            sizes,
+            large_in_default: large.unwrap_or_default(),
         };
+        let holdings = reading.holdings();
+        let by_default = reading.held_by_default(&holdings);
+        let found = epochs.as_ref().map_or_else(Vec::new, |epochs| reading.epochs(epochs, &whole));
         Ok(Self {
             header: segment.header.clone(),
+            name: process.as_ref().and_then(name),
             process: process.as_ref().map(figures).unwrap_or_default(),
-            epochs: epochs.as_ref().map_or_else(Vec::new, |epochs| reading.epochs(epochs, &whole)),
-            classes: reading.classes(bins.as_ref()),
+            classes: reading.classes(bins.as_ref(), &whole),
+            epochs: with_own_bytes(found, by_default),
             work: reading.work(),
-            holdings: reading.holdings(),
-            alone: reading.alone(),
+            holdings,
             sampling: Sampling::read(segment)?,
             threads: heaps.as_ref().and_then(|heaps| reading.threads(heaps)),
             full_tables: full_tables(segment),
@@ -277,25 +294,55 @@ impl Snapshot {
         let live = self.epochs.iter().map(|epoch| epoch.live).reduce(Live::plus);
         let live = live.unwrap_or_default();
         // Of epochs in a state of which nothing is known, there may be any number.
-        let counts = self.epochs.iter().try_fold([0, 0], |[open, closed], epoch| {
-            let is_open = epoch.state? == State::Open && epoch.row != DEFAULT_EPOCH;
+        let counts = self.epochs.iter().try_fold([0, 0, 0], |[open, shared, closed], epoch| {
+            let is_open = epoch.state? == EpochState::Open && epoch.row != DEFAULT_EPOCH;
             let is_closed = epoch.has_survivors() && epoch.row != DEFAULT_EPOCH;
-            Some([open + u64::from(is_open), closed + u64::from(is_closed)])
+            let is_shared = epoch.is_shared();
+            Some([
+                open + u64::from(is_open),
+                shared + u64::from(is_shared),
+                closed + u64::from(is_closed),
+            ])
         });
+        let held_bytes = sum(self.epochs.iter().map(|epoch| epoch.own_bytes));
+        let hot_bytes = sum(self.classes.iter().map(Class::hot_bytes));
+        let used_bytes = sum([live.bytes, hot_bytes].into_iter());
         Totals {
             live_objects: live.objects,
             live_bytes: live.bytes,
-            hot_bytes: sum(self.classes.iter().map(Class::hot_bytes)),
-            epochs_open: counts.map(|[open, _]| open),
-            epochs_closed_with_survivors: live.objects.and(counts).map(|[_, closed]| closed),
+            large_bytes: sum(self.epochs.iter().map(|epoch| epoch.large.bytes)),
+            held_bytes,
+            hot_bytes,
+            spare_bytes: held_bytes.zip(used_bytes).map(|(held, used)| held.saturating_sub(used)),
+            thread_cached_bytes: self.holdings.thread_cached_bytes,
+            epochs_open: counts.map(|[open, ..]| open),
+            epochs_shared: counts.map(|[_, shared, _]| shared),
+            epochs_closed_with_survivors: live.objects.and(counts).map(|[.., closed]| closed),
             threads: self.threads,
             unsettled: live.unsettled,
         }
     }
 
+    /// What lives and is in no class: in cells, whose objects nobody counts by class. Those are of
+    /// threads that are in open epochs, and of the default epoch the sampled ones.
+    pub fn in_cells(&self) -> Live {
+        let totals = self.totals();
+        let large = sum(self.epochs.iter().map(|epoch| epoch.large.objects));
+        let objects = sum(self.classes.iter().map(|class| class.live).chain([large]));
+        let in_classes = self.classes.iter().map(Class::live_bytes);
+        let bytes = sum(in_classes.chain([totals.large_bytes]));
+        let rest = |all: Option<u64>, known| Some(all?.saturating_sub(known?));
+        Live {
+            objects: rest(totals.live_objects, objects),
+            bytes: rest(totals.live_bytes, bytes),
+            unsettled: totals.unsettled || self.classes.iter().any(|class| class.unsettled),
+        }
+    }
+
     /// A figure that the process says itself; None when the file does not tell.
-    pub fn process_figure(&self, name: &str) -> Option<u64> {
-        self.process.iter().find(|figure| figure.name == name)?.value
+    pub fn process_figure(&self, field: Field) -> Option<u64> {
+        debug_assert_eq!(field.table, process::TABLE, "{field}");
+        self.process.iter().find(|figure| figure.name == field.name)?.value
     }
 
     /// Whether allocations were sampled, and are told of.
@@ -327,8 +374,25 @@ impl Class {
         Some(self.refills?.saturating_add(self.returned?))
     }
 
-    fn hot_bytes(&self) -> Option<u64> {
+    /// Of live objects.
+    pub fn live_bytes(&self) -> Option<u64> {
+        Some(self.live?.saturating_mul(self.bytes?))
+    }
+
+    /// Of free objects at hand.
+    pub fn hot_bytes(&self) -> Option<u64> {
         Some(self.hot?.saturating_mul(self.bytes?))
+    }
+
+    /// Of its slabs that heaps have.
+    pub fn held_bytes(&self) -> Option<u64> {
+        Some(self.slabs?.saturating_mul(self.slab_bytes?))
+    }
+
+    /// Of these slabs: neither live, at hand nor on its way back.
+    pub fn spare_bytes(&self) -> Option<u64> {
+        let out_bytes = self.out?.saturating_mul(self.bytes?);
+        Some(self.held_bytes()?.saturating_sub(out_bytes))
     }
 }
 
@@ -343,25 +407,28 @@ fn full_tables<S>(segment: &Segment<S>) -> Vec<String> {
 }
 
 fn missing<S>(segment: &Segment<S>) -> Vec<String> {
-    let missing = SURVIVOR_FIELDS.iter().filter(|(table, field)| !segment.has(table, field));
-    missing.map(|(table, field)| format!("{table}.{field}")).collect()
+    let missing = SURVIVOR_FIELDS.iter().filter(|field| !segment.has(**field));
+    missing.map(Field::to_string).collect()
+}
+
+fn name(process: &Rows) -> Option<String> {
+    process.column(process::NAME)?.text(0).filter(|name| !name.is_empty())
 }
 
 fn figures(process: &Rows) -> Vec<Figure> {
-    let fields = process.fields().iter().filter(|field| !field.is_text);
-    let value = |name: &str| process.column(name).and_then(|column| column.get(0));
+    let fields = process.fields().iter().filter(|field| field.kind != Kind::Text);
     fields
         .map(|field| Figure {
             name: field.name.clone(),
             unit: field.unit,
-            value: value(&field.name),
+            value: process.values(field).get(0),
         })
         .collect()
 }
 
 fn class_sizes(classes: Option<&Rows>) -> Vec<u64> {
     let Some(classes) = classes else { return Vec::new() };
-    let sizes = classes.column("bytes");
+    let sizes = classes.column(classes::BYTES);
     (0..classes.len()).map_while(|row| sizes?.get(row)).collect()
 }
 
@@ -369,7 +436,7 @@ fn class_sizes(classes: Option<&Rows>) -> Vec<u64> {
 const MOST_LABELS: usize = 1 << 16;
 
 fn label_texts(labels: &Rows) -> Vec<Arc<str>> {
-    let texts = labels.column("text");
+    let texts = labels.column(labels::TEXT);
     (0..labels.len().min(MOST_LABELS)).map_while(|row| Some(texts?.text(row)?.into())).collect()
 }
 
@@ -392,20 +459,35 @@ struct Whole {
 // A second look, once heaps and bins are read. A row that belongs to another epoch by now is not
 // shown: its fields may be of both.
 fn whole<S: Source>(segment: &Segment<S>, epochs: &Rows) -> Result<Vec<Whole>, Error> {
-    let (ids, survivors) = (epochs.column("id"), epochs.column("survivors"));
+    let (ids, survivors) = (epochs.column(epochs::ID), epochs.column(epochs::SURVIVORS));
     let mut whole = Vec::with_capacity(epochs.len());
     segment.again(epochs, |now| {
-        let (Some(ids), Some(ids_now)) = (ids, now.column("id")) else { return };
+        let (Some(ids), Some(ids_now)) = (ids, now.column(epochs::ID)) else { return };
         let is_whole = |row: &usize| {
             let id = ids.get(*row);
             id == ids_now.get(*row) && (id != Some(0) || *row == DEFAULT_ROW)
         };
-        let survivors = survivors.zip(now.column("survivors"));
+        let survivors = survivors.zip(now.column(epochs::SURVIVORS));
         let has_changed = |row| survivors.is_some_and(|(then, now)| !then.is_same(now, row));
         let rows = now.numbers().filter(is_whole);
         whole.extend(rows.map(|row| Whole { row, has_changed: has_changed(row) }));
     })?;
     Ok(whole)
+}
+
+fn with_own_bytes(mut epochs: Vec<Epoch>, by_default: Option<u64>) -> Vec<Epoch> {
+    for epoch in epochs.iter_mut().filter(|epoch| epoch.row == DEFAULT_EPOCH) {
+        epoch.held_bytes = by_default;
+    }
+    let holder = |epoch: &Epoch| {
+        let (row, parent, held_bytes) = (epoch.row, epoch.parent, epoch.held_bytes);
+        Holder { row, parent, held_bytes }
+    };
+    let own = held::own(&epochs.iter().map(holder).collect::<Vec<_>>());
+    for (epoch, own_bytes) in epochs.iter_mut().zip(own) {
+        epoch.own_bytes = own_bytes;
+    }
+    epochs
 }
 
 // What lives in each epoch, by row.
@@ -434,23 +516,25 @@ struct EpochFields<'a> {
     soft_limit_bytes: Option<Column<'a>>,
     hard_limit_bytes: Option<Column<'a>>,
     large_objects: Option<Column<'a>>,
+    large_bytes: Option<Column<'a>>,
     survivors: Option<Column<'a>>,
 }
 
 impl<'a> EpochFields<'a> {
     fn of(epochs: &'a Rows) -> Self {
         Self {
-            id: epochs.column("id"),
-            parent: epochs.column("parent"),
-            label: epochs.column("label"),
-            state: epochs.column("state"),
-            opened_ms: epochs.column("opened_ms"),
-            closed_ms: epochs.column("closed_ms"),
-            held_bytes: epochs.column("held_bytes"),
-            soft_limit_bytes: epochs.column("soft_limit_bytes"),
-            hard_limit_bytes: epochs.column("hard_limit_bytes"),
-            large_objects: epochs.column("large_objects"),
-            survivors: epochs.column("survivors"),
+            id: epochs.column(epochs::ID),
+            parent: epochs.column(epochs::PARENT),
+            label: epochs.column(epochs::LABEL),
+            state: epochs.column(epochs::STATE),
+            opened_ms: epochs.column(epochs::OPENED_MS),
+            closed_ms: epochs.column(epochs::CLOSED_MS),
+            held_bytes: epochs.column(epochs::HELD_BYTES),
+            soft_limit_bytes: epochs.column(epochs::SOFT_LIMIT_BYTES),
+            hard_limit_bytes: epochs.column(epochs::HARD_LIMIT_BYTES),
+            large_objects: epochs.column(epochs::LARGE_OBJECTS),
+            large_bytes: epochs.column(epochs::LARGE_BYTES),
+            survivors: epochs.column(epochs::SURVIVORS),
         }
     }
 }
@@ -467,6 +551,7 @@ struct Reading<'a> {
     // By row: one text for all epochs of a label.
     label_texts: Vec<Arc<str>>,
     sizes: Vec<u64>,
+    large_in_default: Live,
 }
 
 impl Reading<'_> {
@@ -481,9 +566,10 @@ impl Reading<'_> {
     }
 
     fn threads(&self, heaps: &Rows) -> Option<u64> {
-        let state = heaps.column("state")?;
+        let state = heaps.column(heaps::STATE)?;
         let homes = self.heaps.as_ref()?.iter().filter(|(_, role)| *role == Role::Home);
-        Some(homes.filter(|(row, _)| state.get(*row) == Some(1)).count() as u64)
+        let state = |row| state.get(row).and_then(HeapState::of);
+        Some(homes.filter(|(row, _)| state(*row) == Some(HeapState::AThreads)).count() as u64)
     }
 
     fn epochs(&self, epochs: &Rows, whole: &[Whole]) -> Vec<Epoch> {
@@ -491,6 +577,7 @@ impl Reading<'_> {
         let objects = self.lives(&Quantity::objects(&ones));
         let bytes = self.lives(&Quantity::bytes(&self.sizes));
         let fields = EpochFields::of(epochs);
+        let large = |row, large| if row == DEFAULT_ROW { self.large_in_default } else { large };
         let epoch = |&Whole { row, has_changed }: &Whole| {
             // Most epochs have none.
             let survivors = fields.survivors.filter(|column| !column.is_zero(row));
@@ -498,7 +585,9 @@ impl Reading<'_> {
             let live = Live::of(total(&objects), total(&bytes));
             let live = Live { unsettled: live.unsettled || has_changed, ..live };
             let survivors = survivors.map(|column| self.survivors(column, row));
-            Epoch { live, survivors: survivors.unwrap_or_default(), ..self.epoch(&fields, row) }
+            let epoch = self.epoch(&fields, row);
+            let large = large(row, epoch.large);
+            Epoch { live, large, survivors: survivors.unwrap_or_default(), ..epoch }
         };
         whole.iter().map(epoch).collect()
     }
@@ -511,13 +600,17 @@ impl Reading<'_> {
             id: value(fields.id).unwrap_or_default(),
             parent: some(fields.parent),
             label: value(fields.label).and_then(|label| self.label(label)),
-            state: value(fields.state).and_then(State::of),
+            state: value(fields.state).and_then(EpochState::of),
             opened_ms: some(fields.opened_ms),
             closed_ms: some(fields.closed_ms),
             held_bytes: value(fields.held_bytes),
             soft_limit_bytes: some(fields.soft_limit_bytes),
             hard_limit_bytes: some(fields.hard_limit_bytes),
-            large_objects: value(fields.large_objects),
+            large: Live {
+                objects: value(fields.large_objects),
+                bytes: value(fields.large_bytes),
+                unsettled: false,
+            },
             ..Epoch::default()
         }
     }
@@ -536,11 +629,11 @@ impl Reading<'_> {
         some.map(survivors).collect()
     }
 
-    fn alone(&self) -> Live {
-        let in_cells = |quantity: &Quantity| {
-            live::in_default_cells(self.tables?, self.heaps.as_ref()?, quantity)
-        };
-        Live::of(in_cells(&Quantity::objects(&[])), in_cells(&Quantity::bytes(&[])))
+    // Nobody counts it: slabs and cells of homes, and large blocks.
+    fn held_by_default(&self, holdings: &Holdings) -> Option<u64> {
+        let parts =
+            [holdings.default_slab_bytes, holdings.default_cell_bytes, self.large_in_default.bytes];
+        sum(parts.into_iter())
     }
 
     fn lives<'b>(&'b self, quantity: &Quantity<'b>) -> Option<Lives<'b>> {
@@ -554,21 +647,32 @@ impl Reading<'_> {
         })
     }
 
-    fn classes(&self, bins: Option<&Rows>) -> Vec<Class> {
-        let sums = |field: &str| live::of_bins(bins?, self.heaps.as_ref()?, field);
-        let (hot, slabs) = (sums("hot"), sums("slabs"));
-        let (opened, allocations) = (sums("opened"), sums("allocations"));
-        let (refills, returned) = (sums("refills"), sums("returned"));
-        let live = self.in_default.as_ref();
+    // What lives of each class: in slabs, and what outlived its epochs.
+    fn live_by_class(&self, whole: &[Whole]) -> Option<Vec<Total>> {
+        let in_parts = live::in_parts(self.tables?, self.heaps.as_ref()?)?;
+        let epochs = self.tables?.epochs.column(epochs::SURVIVORS)?;
+        let survivors = live::survivors(epochs, whole.iter().map(|whole| whole.row));
+        let in_epochs = in_parts.into_iter().zip(survivors).map(|(part, gone)| part.plus(gone));
+        let in_default = self.in_default.as_ref()?.iter();
+        Some(in_default.zip(in_epochs).map(|(one, other)| one.plus(other)).collect())
+    }
+
+    fn classes(&self, bins: Option<&Rows>, whole: &[Whole]) -> Vec<Class> {
+        let sums = |field| live::of_bins(bins?, self.heaps.as_ref()?, field);
+        let (out, hot, slabs) = (sums(bins::OUT), sums(bins::HOT), sums(bins::SLABS));
+        let (opened, allocations) = (sums(bins::OPENED), sums(bins::ALLOCATIONS));
+        let (refills, returned) = (sums(bins::REFILLS), sums(bins::RETURNED));
+        let live = self.live_by_class(whole);
         let pick = |sums: &Option<Vec<u64>>, class| sums.as_ref()?.get(class).copied();
         let described = |field, class| self.classes?.column(field)?.get(class);
         let class = |class| {
-            let live = live.and_then(|live| live.get(class));
+            let live = live.as_ref().and_then(|live| live.get(class));
             Class {
-                bytes: described("bytes", class),
-                slab_bytes: described("slab_bytes", class),
-                capacity: described("capacity", class),
+                bytes: described(classes::BYTES, class),
+                slab_bytes: described(classes::SLAB_BYTES, class),
+                capacity: described(classes::CAPACITY, class),
                 live: live.map(|live| live.value),
+                out: pick(&out, class),
                 hot: pick(&hot, class),
                 slabs: pick(&slabs, class),
                 opened: pick(&opened, class),

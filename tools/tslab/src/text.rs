@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::snapshot::State;
+use crate::rows::EpochState;
 
 /// What stands for a figure that is not known.
 pub const NOT_KNOWN: &str = "?";
@@ -18,6 +18,11 @@ pub fn number(value: Option<u64>) -> String {
 pub fn count(value: Option<u64>, thing: &str) -> String {
     let ending = if value == Some(1) { "" } else { "s" };
     format!("{} {thing}{ending}", number(value))
+}
+
+/// The same of what is counted here: "1 process", "2 processes".
+pub fn count_of(number: usize, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
 }
 
 /// A quantity of bytes, in the largest unit that it fills: "45.6 KiB".
@@ -99,13 +104,8 @@ fn shown(json: &str) -> String {
 }
 
 /// The word for an epoch's state.
-pub fn state(state: Option<State>) -> &'static str {
-    match state {
-        Some(State::Open) => "open",
-        Some(State::Closed) => "closed",
-        Some(State::Released) => "released",
-        None => NOT_KNOWN,
-    }
+pub fn state(state: Option<EpochState>) -> &'static str {
+    state.map_or(NOT_KNOWN, EpochState::text)
 }
 
 /// Where a column's texts begin or end.

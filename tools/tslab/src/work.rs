@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 
 use crate::live::{self, Role, Tables};
+use crate::rows::{Field, SLOW_PATHS, SlowPath, bins, heaps, process};
 use crate::segment::Rows;
 
 /// None: the file does not tell.
@@ -20,55 +21,38 @@ pub struct Work {
 
 /// How often allocations and frees left the fast path, by cause.
 #[derive(Clone, Debug, Default)]
-pub struct SlowPaths([Option<u64>; CAUSES.len()]);
-
-/// Why the fast path is left, and what that means.
-pub const CAUSES: [(&str, &str); 8] = [
-    ("bin_empty", "no block was at hand: up to 64 were taken from a slab"),
-    ("slab_opened", "and no slab had one: another was opened"),
-    ("cell_full", "the epoch's newest cell was full: another was taken"),
-    ("cell_restarted", "the newest cell was full, and all in it free: it was begun anew"),
-    ("whole_units", "blocks above 32 KiB"),
-    ("sampled", "allocations that the profiler took"),
-    ("bin_full", "freed blocks for which there was no room at hand"),
-    ("other_thread", "blocks of the default epoch that other threads freed"),
-];
+pub struct SlowPaths([Option<u64>; SLOW_PATHS.len()]);
 
 impl Work {
     /// Adds up what the tables tell.
     pub fn of(process: Option<&Rows>, tables: Option<Tables>, roles: &[(usize, Role)]) -> Self {
-        let own = |field| process?.column(field)?.get(0);
-        let all = |field| Some(total(&live::of_bins(tables?.bins, roles, field)?));
-        let (opened, refills) = (all("opened"), all("refills"));
-        let with_room = || Some(refills?.saturating_sub(opened?));
+        let count = |field: Field| match field.table {
+            process::TABLE => process?.column(field)?.get(0),
+            _ => Some(total(&live::of_bins(tables?.bins, roles, field)?)),
+        };
+        let slow_path = |path: SlowPath| match path.less {
+            Some(less) => Some(count(path.field)?.saturating_sub(count(less)?)),
+            None => count(path.field),
+        };
         Self {
             allocations: tables.and_then(|tables| allocations(process, tables, roles)),
-            slow_paths: SlowPaths([
-                with_room(),
-                opened,
-                all("cells_taken"),
-                all("cells_restarted"),
-                own("large_allocations"),
-                own("samples_taken"),
-                all("returned"),
-                all("sent"),
-            ]),
+            slow_paths: SlowPaths(SLOW_PATHS.map(slow_path)),
         }
     }
 }
 
 impl SlowPaths {
     /// Each cause with its count.
-    pub fn each(&self) -> impl Iterator<Item = (&'static str, Option<u64>)> {
-        CAUSES.iter().zip(self.0).map(|((cause, _), count)| (*cause, count))
+    pub fn each(&self) -> impl Iterator<Item = (SlowPath, Option<u64>)> {
+        SLOW_PATHS.into_iter().zip(self.0)
     }
 }
 
 impl Serialize for SlowPaths {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(CAUSES.len()))?;
-        for (cause, count) in self.each() {
-            map.serialize_entry(cause, &count)?;
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (path, count) in self.each() {
+            map.serialize_entry(path.cause, &count)?;
         }
         map.end()
     }
@@ -80,11 +64,11 @@ fn total(classes: &[u64]) -> u64 {
 
 // Older libraries tell neither of parts that have ended nor of whole units.
 fn allocations(process: Option<&Rows>, tables: Tables, roles: &[(usize, Role)]) -> Option<u64> {
-    let in_slabs = total(&live::of_bins(tables.bins, roles, "allocations")?);
-    let cut = tables.heaps.column("cut_objects")?;
+    let in_slabs = total(&live::of_bins(tables.bins, roles, bins::ALLOCATIONS)?);
+    let cut = tables.heaps.column(heaps::CUT_OBJECTS)?;
     let in_cells = roles.iter().filter_map(|&(row, _)| cut.get(row)).fold(0, u64::saturating_add);
-    let ended = live::of_bins(tables.bins, roles, "ended_objects").map(|ended| total(&ended));
-    let large = process.and_then(|process| process.column("large_allocations")?.get(0));
+    let ended = live::of_bins(tables.bins, roles, bins::ENDED_OBJECTS).map(|ended| total(&ended));
+    let large = process.and_then(|process| process.column(process::LARGE_ALLOCATIONS)?.get(0));
     let parts = [in_cells, ended.unwrap_or_default(), large.unwrap_or_default()];
     Some(parts.into_iter().fold(in_slabs, u64::saturating_add))
 }
@@ -101,7 +85,7 @@ mod tests {
     }
 
     fn count(work: &Work, cause: &str) -> Option<u64> {
-        work.slow_paths.each().find(|(known, _)| *known == cause).unwrap().1
+        work.slow_paths.each().find(|(path, _)| path.cause == cause).unwrap().1
     }
 
     #[test]

@@ -2,12 +2,16 @@
 
 mod common;
 mod place;
+#[path = "../src/rows.rs"]
+mod rows;
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Image, add_epoch, add_samples, sample};
+use common::{Closing, Image, add_epoch, add_samples, sample, server};
 use place::{Directory, map, own_start, start_of};
 use serde_json::Value;
 
@@ -22,9 +26,11 @@ fn ps_lists_every_process_and_says_what_it_cannot_read() {
     }
     fs::write(files.path("tslab.5.1"), "something else").unwrap();
     fs::write(files.path("sem.other"), "not ours").unwrap();
-    let output = files.run(&["ps"]);
+    let output = files.run(&["ps", "--all"]);
     assert_eq!(output.code, Some(0));
     assert_eq!(output.text.lines().count(), 102);
+    let folded = files.run(&["ps"]).text;
+    assert!(folded.contains("it is not a statistics file of tslab"), "{folded}");
     assert!(output.text.contains("it is not a statistics file of tslab"), "{}", output.text);
     let json = files.json(&["ps"]);
     let processes = json["processes"].as_array().unwrap();
@@ -34,6 +40,63 @@ fn ps_lists_every_process_and_says_what_it_cannot_read() {
     assert_eq!(processes[1]["epochs_open"], 1);
     assert_eq!(processes[1]["epochs_closed_with_survivors"], 1);
     assert_eq!(processes[1]["rss_bytes"], Value::Null);
+}
+
+#[test]
+fn processes_that_have_ended_share_a_line() {
+    let files = Directory::new();
+    (0..300).for_each(|number| drop(files.add(&sample(NOBODY + number, 7))));
+    let mut last = sample(NOBODY + 300, 7);
+    last.text("process", 0, b"make\tall");
+    let path = files.add(&last);
+    let ended = "ended: 301 processes, such as 4200000300 (make\\tall); 301 with survivors in \
+                 closed epochs; `tslab ps --all` lists them\n";
+    assert_eq!(files.run(&["ps"]).text, ended);
+    map(&files.add(&sample(std::process::id(), own_start())));
+    let output = files.run(&["ps"]);
+    assert_eq!(output.text.lines().count(), 3, "{}", output.text);
+    assert!(output.text.ends_with(ended), "{}", output.text);
+    assert_eq!(files.json(&["ps"])["processes"].as_array().unwrap().len(), 302);
+    let path = path.to_string_lossy().into_owned();
+    assert_eq!(files.json(&["stats", &path])["name"], "make\tall");
+}
+
+#[test]
+fn files_of_other_users_share_a_line() {
+    let files = Directory::new();
+    let closed = [7, 8, 9].map(|start| files.add(&sample(NOBODY, start)));
+    for path in &closed {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let Some(output) = as_nobody(&files, &["ps"]) else { return };
+    let expected = "of other users: 3 files, which only they and root may read\n";
+    assert_eq!(output, expected);
+    let all = as_nobody(&files, &["ps", "--all"]).unwrap();
+    assert_eq!(all.matches("run this command as the user of that process").count(), 3, "{all}");
+}
+
+// What the command says to a user without rights. None: this user is no root, and may not become
+// another.
+fn as_nobody(files: &Directory, arguments: &[&str]) -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    // Where everyone may come.
+    let place = std::env::temp_dir().join(files.0.file_name().unwrap());
+    let program = place.join("tslab");
+    fs::create_dir_all(&place).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_tslab"), &program).unwrap();
+    for entry in fs::read_dir(&files.0).unwrap().flatten() {
+        let path = place.join(entry.file_name());
+        fs::copy(entry.path(), &path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let mut command = Command::new(program);
+    command.arg("--directory").arg(&place).args(arguments).uid(65_534).gid(65_534);
+    let output = command.output().unwrap();
+    fs::remove_dir_all(&place).unwrap();
+    Some(String::from_utf8(output.stdout).unwrap())
 }
 
 #[test]
@@ -70,19 +133,35 @@ fn of_two_files_of_a_number_the_newer_one_is_read() {
 }
 
 #[test]
+fn the_file_of_a_dead_process_is_not_taken_for_that_of_a_living_one() {
+    let files = Directory::new();
+    let pid = std::process::id();
+    let earlier = files.add(&sample(pid, own_start() - 1)).to_string_lossy().into_owned();
+    let output = files.run(&["stats", &pid.to_string()]);
+    assert_eq!((output.code, output.text.as_str()), (Some(2), ""));
+    let why = format!("{earlier} is of an earlier process {pid}, which has ended: name that path");
+    assert!(output.errors.contains(&why), "{}", output.errors);
+    assert!(output.errors.contains("does not run on tslab"), "{}", output.errors);
+    assert_eq!(files.run(&["stats", &earlier]).code, Some(0));
+}
+
+#[test]
 fn stats_shows_totals_classes_and_what_the_process_says() {
     let files = Directory::new();
     let path = files.add(&sample(NOBODY, 7));
     let output = files.run(&["stats".as_ref(), path.as_os_str()]);
     assert_eq!(output.code, Some(0));
     assert!(output.text.contains("live      409.7 KiB in 809 objects\n"), "{}", output.text);
-    assert!(output.text.contains("128 B   131   15      2       4         1000"));
+    assert!(output.text.contains("128 B   471   15      2       4         1000"));
     assert!(output.text.contains("open_bytes                1.0 MiB\n"), "{}", output.text);
     assert!(output.text.contains("other_thread    8  blocks of the"), "{}", output.text);
     assert!(output.errors.contains("has ended: ages count to the last moment that it told of"));
     let json = files.json(&["stats", &NOBODY.to_string()]);
     assert_eq!(json["totals"]["live_objects"], 809);
-    assert_eq!(json["classes"][1]["live"], 131);
+    assert_eq!(
+        (&json["classes"][1]["live"], &json["totals"]["held_bytes"]),
+        (&471.into(), &642_368.into())
+    );
     assert_eq!(json["process"]["purges"], 5);
     assert_eq!(
         (&json["allocations"], &json["slow_paths"]["slab_opened"]),
@@ -110,14 +189,15 @@ fn epochs_are_a_tree() {
     let output = files.run(&["epochs", &pid, "--all"]);
     let labels: Vec<_> = output.text.lines().map(|line| line.split('"').nth(1)).collect();
     let expected =
-        [None, Some("batch"), Some("step"), Some("GET /upload"), Some("default"), Some("gone")];
+        [None, Some("default"), Some("batch"), Some("step"), Some("GET /upload"), Some("gone")];
     assert_eq!(labels, expected, "{}", output.text);
     assert!(output.text.contains("  \"step\""));
     let shown = files.json(&["epochs", &pid])["epochs"].clone();
     let rows: Vec<_> = shown.as_array().unwrap().iter().map(|row| &row["epoch"]).collect();
-    assert_eq!(rows, [3, 7, 0]);
+    assert_eq!(rows, [0, 3, 7]);
+    assert_eq!(shown[0]["held_bytes"], 331_072);
     assert_eq!(
-        (&shown[1]["closed_for_ms"], &shown[1]["live"]["bytes"]),
+        (&shown[2]["closed_for_ms"], &shown[2]["live"]["bytes"]),
         (&61_000.into(), &47_872.into())
     );
 }
@@ -166,7 +246,14 @@ fn libraries_that_are_newer_or_older_are_understood() {
     let mut newer = sample(NOBODY, 7);
     newer.more_bytes = 16;
     newer.version = "9.9.9";
-    newer.tables.insert(0, common::Table::new("purges", 3, vec![common::long("at_ns", 0, 3)]));
+    newer.tables.insert(
+        0,
+        common::Table::new(
+            "purges",
+            3,
+            vec![common::Field::long("at_ns", rows::Kind::Gauge, rows::Unit::Ns)],
+        ),
+    );
     newer.table("process").fields[1].name = "sealed_bytes";
     files.add(&newer);
     let json = files.json(&["stats", &NOBODY.to_string()]);
@@ -204,7 +291,8 @@ fn errors_say_what_to_do() {
     }
     assert!(files.run(&["stats", "4199999999"]).errors.contains("there is no process"));
     assert!(files.run(&["stats", "99999999999999999999"]).errors.contains("there is no process"));
-    assert!(files.run(&["stats", "1"]).errors.contains("does not run on tslab"));
+    let this_test = std::process::id().to_string();
+    assert!(files.run(&["stats", &this_test]).errors.contains("does not run on tslab"));
     assert!(files.run(&["stats", "./nothing"]).errors.contains("`tslab ps` lists"));
     assert!(files.run(&["stats", "/"]).errors.contains("not a regular file"));
     let nowhere = files.run(&["ps", "--directory", "/nowhere"]);
@@ -408,6 +496,31 @@ fn a_process_that_does_not_follow_is_spoken_of_and_asked_no_more() {
 }
 
 #[test]
+fn a_process_is_asked_for_idle_memory_once_a_command() {
+    let files = Directory::new();
+    let mut image = sample(std::process::id(), own_start());
+    image.set("control", 0, "purge_request", 4);
+    image.set("process", 0, "purge_request", 5);
+    let path = files.add(&image);
+    map(&path);
+    let whole = fs::read(&path).unwrap();
+    let pid = std::process::id().to_string();
+    // As if the process had followed the fifth request already.
+    let told = files.json(&["purge", &pid]);
+    assert_eq!((&told["followed"], &told["given_back_bytes"]), (&true.into(), &0.into()));
+    let output = files.run(&["purge", &pid, "--wait", "0"]);
+    assert_eq!((output.code, output.errors.as_str()), (Some(0), ""));
+    let expected = format!(" {pid} gives back when it next allocates; idle: ");
+    assert!(output.text.starts_with("asked; "), "{}", output.text);
+    assert!(output.text.contains(&expected), "{}", output.text);
+    let asked = fs::read(&path).unwrap();
+    assert_eq!(asked.iter().zip(&whole).filter(|(after, before)| after != before).count(), 1);
+    let dead = files.add(&sample(NOBODY, 7)).to_string_lossy().into_owned();
+    let output = files.run(&["purge", &dead]);
+    assert!(output.code == Some(2) && output.errors.contains("nobody is there"));
+}
+
+#[test]
 fn leaks_show_call_stacks_of_sampled_survivors() {
     let files = Directory::new();
     files.add(&sampled());
@@ -428,4 +541,93 @@ fn leaks_show_call_stacks_of_sampled_survivors() {
     files.add(&sample(NOBODY, 70));
     let output = files.run(&["leaks", &pid]);
     assert!(output.errors.contains("TSLAB_SAMPLE_BYTES=512K"), "{}", output.errors);
+}
+
+#[test]
+fn the_manual_pages_say_what_the_help_says() {
+    let written = Directory::new();
+    let output = written.run(&["manual".as_ref(), written.0.as_os_str()]);
+    assert_eq!((output.code, output.errors.as_str()), (Some(0), ""));
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/man");
+    let pages: Vec<_> = output.text.lines().collect();
+    assert!(pages.contains(&"tslab.1") && pages.contains(&"tslab-run.1"), "{pages:?}");
+    for page in pages {
+        let text = |folder: &Path| fs::read_to_string(folder.join(page)).unwrap_or_default();
+        let advice = "run: build/cargo/release/tslab manual docs/man";
+        assert!(text(&written.0) == text(&kept), "docs/man/{page} is out of date; {advice}");
+    }
+}
+
+#[test]
+fn leaks_tells_a_leak_from_a_cache_by_an_earlier_file() {
+    let files = Directory::new();
+    let leak = Closing::leak((2, "leak"), 40);
+    let sessions = Closing { kept_ms: 100_000, ..Closing::leak((3, "session"), 40) };
+    let at = |lived_ms, which: &[Closing]| {
+        let mut image = server(lived_ms, which);
+        (image.pid, image.start_ticks) = (NOBODY, 7);
+        image
+    };
+    let both = [leak, sessions];
+    let before = files.path("before");
+    fs::write(&before, at(299_000, &both).bytes()).unwrap();
+    files.add(&at(300_000, &both));
+    let before = before.to_string_lossy().into_owned();
+    let told = files.json(&["leaks", &NOBODY.to_string(), "--before", &before]);
+    let verdict = |leak: &Value| (leak["label"].clone(), leak["growth"]["verdict"].clone());
+    let verdicts: Vec<_> = told["leaks"].as_array().unwrap().iter().map(verdict).collect();
+    let expected = [("leak", "grows"), ("session", "turns_over")];
+    assert_eq!(verdicts, expected.map(|(label, verdict)| (label.into(), verdict.into())));
+    assert_eq!(told["leaks"][0]["growth"]["flow"]["came"], 40);
+    let list = files.path("known");
+    fs::write(&list, "# what we know\n\n  label:le*k\n").unwrap();
+    let ignore = ["--ignore-file", list.to_str().unwrap()];
+    let target = NOBODY.to_string();
+    let with = |more: &[&str]| {
+        files.run(&[["leaks", &target, "--before", &before].as_slice(), more].concat())
+    };
+    assert_eq!(with(&[]).code, Some(1));
+    let ignored = with(&ignore);
+    assert_eq!(ignored.code, Some(0), "{}", ignored.text);
+    assert!(ignored.text.ends_with("ignored: 1 label\n"), "{}", ignored.text);
+    assert_eq!(with(&["--ignore", "label:le*k", "--ignore", "label:s*"]).text.lines().count(), 3);
+}
+
+#[test]
+fn leaks_says_what_is_wrong_with_patterns_and_earlier_files() {
+    let files = Directory::new();
+    files.add(&sample(NOBODY, 7));
+    let target = NOBODY.to_string();
+    let other = files.add(&sample(NOBODY + 1, 7)).to_string_lossy().into_owned();
+    let list = files.path("list");
+    fs::write(&list, "label:x\nsession\n").unwrap();
+    let list = list.to_str().unwrap();
+    let bad = [
+        (["--ignore", "session"], "write label:TEXT or function:TEXT"),
+        (["--ignore-file", list], "line 2: \"session\" is no pattern"),
+        (["--ignore-file", "./nowhere"], "cannot read patterns from ./nowhere"),
+        (["--before", &other], "is no earlier file of process 4200000000"),
+        (["--before", "./nowhere"], "cannot read ./nowhere"),
+        (["--over", "-1"], "invalid value '-1' for '--over <SECONDS>'"),
+    ];
+    for (arguments, error) in bad {
+        let option = format!("{}={}", arguments[0], arguments[1]);
+        let output = files.run(&["leaks", &target, &option]);
+        assert!(output.code == Some(2) && output.errors.contains(error), "{}", output.errors);
+    }
+}
+
+#[test]
+fn leaks_looks_twice_at_a_process_that_runs() {
+    let files = Directory::new();
+    let pid = std::process::id();
+    map(&files.add(&sample(pid, own_start())));
+    let growth = |over: &str| {
+        let told = files.json(&["leaks", &pid.to_string(), "--after", "0", "--over", over]);
+        let leaks = told["leaks"].as_array().unwrap();
+        leaks.iter().find(|leak| leak["label"] == "GET /upload").unwrap()["growth"].clone()
+    };
+    let twice = growth("0.05");
+    assert!(twice["flow"]["over_ms"].as_u64().unwrap() >= 50, "{twice}");
+    assert_eq!(growth("0")["flow"], Value::Null);
 }

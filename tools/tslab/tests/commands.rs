@@ -2,6 +2,8 @@
 
 mod common;
 mod place;
+#[path = "../src/rows.rs"]
+mod rows;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,12 +24,44 @@ fn doctor_names_causes_and_ends_with_status_1() {
     let output = files.run(&["doctor", &PID.to_string()]);
     assert_eq!(output.code, Some(1), "{}", output.errors);
     let expected = "leak: 1 epoch \"GET /upload\" closed up to 61 s ago, with 357 objects of \
-                    46.8 KiB in 48.0 KiB\n  -> `tslab leaks 4200000000` lists";
+                    46.8 KiB in 48.0 KiB; stands: none came for 61 s\n  -> `tslab leaks \
+                    4200000000` lists";
     assert!(output.text.starts_with(expected), "{}", output.text);
     let json = files.json(&["doctor", &PID.to_string()]);
     assert_eq!(json["findings"][0]["cause"], "leak");
     assert_eq!(json["findings"][0]["evidence"]["objects"], 357);
-    assert_eq!(json["not_checked"][0]["cause"], "outside");
+    assert_eq!(json["findings"][0]["bytes"], 49_152);
+    let not_checked = json["not_checked"].as_array().unwrap();
+    assert!(not_checked.iter().any(|check| check["cause"] == "outside"), "{not_checked:?}");
+    let ignored = files.run(&["doctor", &PID.to_string(), "--ignore", "label:GET *"]);
+    assert_eq!(ignored.code, Some(0), "{}", ignored.text);
+}
+
+#[test]
+fn doctor_judges_what_happens_between_two_looks() {
+    let files = Directory::new();
+    let pid = std::process::id();
+    let own = |purges| {
+        let mut image = sample(pid, own_start());
+        image.set_all("process", 0, &[("purges", purges), ("purged_bytes", purges << 20)]);
+        image
+    };
+    map(&files.add(&own(1_000_000)));
+    let target = pid.to_string();
+    let with =
+        |more: &[&str]| files.run(&[["doctor", &target, "--after", "0"].as_slice(), more].concat());
+    // A million purges long ago are nothing, whether something is known of now or not.
+    for over in ["0.05", "0"] {
+        let said = with(&["--over", over]).text;
+        assert!(said.contains("leak: ") && !said.contains("purge-churn: "), "{said}");
+        assert_eq!(said.contains("for lack of a second look"), over == "0", "{said}");
+    }
+    let before = files.path("before");
+    fs::write(&before, own(0).bytes()).unwrap();
+    let since = with(&["--before", before.to_str().unwrap()]);
+    // The earlier file does not tell what was resident.
+    assert!(since.text.contains("not checked: purge-churn, for lack of"), "{}", since.text);
+    assert!(!since.text.contains("dirty"), "{}", since.text);
 }
 
 #[test]
@@ -36,7 +70,7 @@ fn doctor_says_that_nothing_was_found() {
     files.add(&sample(PID, 7));
     let output = files.run(&["doctor", &PID.to_string(), "--after", "61"]);
     assert_eq!(output.code, Some(0));
-    assert!(output.text.starts_with("nothing found: 15 checks passed\n"), "{}", output.text);
+    assert!(output.text.starts_with("nothing found: 10 checks passed\n"), "{}", output.text);
     let old = files.run(&["doctor", &PID.to_string(), "--after", "61", "--open-after", "9"]);
     assert!(old.text.starts_with("open-too-long: 1 epoch \"batch\" open for up to 10 s"));
     assert_eq!(old.code, Some(1));

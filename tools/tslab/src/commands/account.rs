@@ -2,14 +2,17 @@
 //!
 //! The statistics file tells quantities, the system what is resident; of neither is known where the
 //! other's lie. What is known to be in use or kept is taken as resident. What is resident beyond it
-//! can only be free memory in slabs and cells, as far as there is so much, or inside huge pages;
-//! what is left is unexplained. If less is resident, something was never written to.
+//! can only be free memory in slabs and cells, as far as there is so much, memory of threads that
+//! have not told of it, or inside huge pages; what is left is the residual. If less is resident,
+//! something was never written to, given back in place, or swapped out: so much of the parts is not
+//! resident, and nobody knows of which.
 
 use serde::Serialize;
 
 use super::Subject;
+use crate::rows::{Field, bins, heaps, process};
 use crate::smaps::Resident;
-use crate::snapshot::{DEFAULT_EPOCH, Snapshot};
+use crate::snapshot::Snapshot;
 
 /// A part of the resident memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -29,16 +32,16 @@ pub enum Kind {
     SharedCache,
     /// Free memory that has not gone back to the system yet.
     Dirty,
+    /// Memory that is somebody's who has not told of it.
+    Untold,
     /// Free memory that shares huge pages with what is in use.
     FreeInHugePages,
     /// The allocator's own records.
     Records,
     /// The statistics file.
     StatisticsFile,
-    /// Of the parts above: never written to, or in swap. Counts against them.
-    Untouched,
-    /// What nothing above tells of.
-    Unexplained,
+    /// What is resident beyond all that is told.
+    Residual,
 }
 
 impl Kind {
@@ -52,11 +55,11 @@ impl Kind {
             Self::ThreadCaches => "empty units that threads keep",
             Self::SharedCache => "empty units at hand for all threads",
             Self::Dirty => "free, not given back to the system yet",
+            Self::Untold => "held by threads that have not told of it yet",
             Self::FreeInHugePages => "free, in huge pages that are in use",
             Self::Records => "the allocator's own records",
             Self::StatisticsFile => "statistics file",
-            Self::Untouched => "of it never written to, or in swap",
-            Self::Unexplained => "unexplained",
+            Self::Residual => "residual: resident, and none of the above",
         }
     }
 }
@@ -66,19 +69,23 @@ impl Kind {
 pub struct Part {
     /// What it is.
     pub part: Kind,
-    /// How large it is; negative for what counts against the others.
-    pub bytes: i64,
+    /// How large it is.
+    pub bytes: u64,
 }
 
-/// All parts, which add up to what is resident.
+/// All parts, which add up to what is resident and what is not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Account {
     /// Resident memory of the allocator, in bytes.
     pub resident_bytes: u64,
-    /// What it is made of.
+    /// Of the parts: never written to, given back in place, or in swap.
+    pub not_resident_bytes: u64,
+    /// What epochs hold, resident or not.
+    pub held_bytes: Option<u64>,
+    /// What both are made of.
     pub parts: Vec<Part>,
     /// Fields that the file does not have: what they would tell counts as 0.
-    pub not_told: Vec<&'static str>,
+    pub not_told: Vec<String>,
 }
 
 // What the file tells, in bytes.
@@ -92,9 +99,12 @@ struct Told {
     dirty: u64,
     // The most that slabs and cells can have free.
     free_in_slabs: u64,
+    // What no cache has and nobody's is not, beyond what epochs hold.
+    untold: u64,
+    held: Option<u64>,
     // Free memory that the system has, but for huge pages.
     clean: u64,
-    missing: Vec<&'static str>,
+    missing: Vec<String>,
 }
 
 impl Account {
@@ -103,93 +113,89 @@ impl Account {
         let told = Told::of(&subject.snapshot);
         let known = [told.live, told.large, told.hot, told.thread_caches, told.shared_cache];
         let known = known.into_iter().fold(told.dirty, u64::saturating_add);
-        let beyond = resident.blocks_bytes.saturating_sub(known);
-        let free_in_slabs = beyond.min(told.free_in_slabs);
-        let in_huge_pages = (beyond - free_in_slabs).min(told.clean).min(resident.huge_bytes);
+        let mut beyond = resident.blocks_bytes.saturating_sub(known);
+        let mut take = |most: u64| {
+            let taken = beyond.min(most);
+            beyond -= taken;
+            taken
+        };
+        let free_in_slabs = take(told.free_in_slabs);
+        let untold = take(told.untold);
+        let in_huge_pages = take(told.clean.min(resident.huge_bytes));
         let parts = [
-            (Kind::Live, signed(told.live)),
-            (Kind::Large, signed(told.large)),
-            (Kind::Hot, signed(told.hot)),
-            (Kind::FreeInSlabs, signed(free_in_slabs)),
-            (Kind::ThreadCaches, signed(told.thread_caches)),
-            (Kind::SharedCache, signed(told.shared_cache)),
-            (Kind::Dirty, signed(told.dirty)),
-            (Kind::FreeInHugePages, signed(in_huge_pages)),
-            (Kind::Records, signed(resident.records_bytes)),
-            (Kind::StatisticsFile, signed(statistics_bytes)),
-            (Kind::Untouched, -signed(known.saturating_sub(resident.blocks_bytes))),
-            (Kind::Unexplained, signed(beyond - free_in_slabs - in_huge_pages)),
+            (Kind::Live, told.live),
+            (Kind::Large, told.large),
+            (Kind::Hot, told.hot),
+            (Kind::FreeInSlabs, free_in_slabs),
+            (Kind::ThreadCaches, told.thread_caches),
+            (Kind::SharedCache, told.shared_cache),
+            (Kind::Dirty, told.dirty),
+            (Kind::Untold, untold),
+            (Kind::FreeInHugePages, in_huge_pages),
+            (Kind::Records, resident.records_bytes),
+            (Kind::StatisticsFile, statistics_bytes),
+            (Kind::Residual, beyond),
         ];
         let all = [resident.blocks_bytes, resident.records_bytes, statistics_bytes];
         Self {
             resident_bytes: all.into_iter().fold(0, u64::saturating_add),
+            not_resident_bytes: known.saturating_sub(resident.blocks_bytes),
+            held_bytes: told.held,
             parts: parts.into_iter().map(|(part, bytes)| Part { part, bytes }).collect(),
             not_told: told.missing,
         }
     }
-}
 
-fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
+    /// How large a part is.
+    pub fn bytes(&self, kind: Kind) -> u64 {
+        self.parts.iter().filter(|part| part.part == kind).map(|part| part.bytes).sum()
+    }
+
+    /// All parts together.
+    pub fn whole_bytes(&self) -> u64 {
+        self.resident_bytes.saturating_add(self.not_resident_bytes)
+    }
 }
 
 impl Told {
     fn of(snapshot: &Snapshot) -> Self {
         let mut told = Self::default();
         let totals = snapshot.totals();
-        let large = told.figure(snapshot, "large_bytes");
-        let live = told.or_missing(totals.live_bytes, "live objects");
-        told.large = large;
-        told.live = live.saturating_sub(large);
-        told.hot = told.or_missing(totals.hot_bytes, "bins.hot");
-        let thread_caches = snapshot.holdings.thread_cached_bytes;
-        told.thread_caches = told.or_missing(thread_caches, "heaps.cached_units");
-        told.shared_cache = told.figure(snapshot, "cached_bytes");
-        told.dirty = told.figure(snapshot, "dirty_bytes");
-        let free = told.figure(snapshot, "free_bytes");
+        told.large = told.or_missing(totals.large_bytes, &process::LARGE_BYTES.name);
+        let live = told.or_missing(totals.live_bytes, &"live objects");
+        told.live = live.saturating_sub(told.large);
+        told.hot = told.or_missing(totals.hot_bytes, &bins::HOT);
+        told.thread_caches = told.or_missing(totals.thread_cached_bytes, &heaps::CACHED_UNITS);
+        told.shared_cache = told.figure(snapshot, process::CACHED_BYTES);
+        told.dirty = told.figure(snapshot, process::DIRTY_BYTES);
+        let free = told.figure(snapshot, process::FREE_BYTES);
         told.clean = free.saturating_sub(told.dirty);
-        let in_use = told.live.saturating_add(told.large).saturating_add(told.hot);
-        let held = told.held_by_process(snapshot, free).max(held_by_rows(snapshot));
-        told.free_in_slabs = held.saturating_sub(in_use);
+        told.held = totals.held_bytes;
+        let held = told.or_missing(totals.held_bytes, &"held memory");
+        told.free_in_slabs = totals.spare_bytes.unwrap_or_default();
+        told.untold = told.not_free(snapshot, free).saturating_sub(held);
         told
     }
 
-    fn figure(&mut self, snapshot: &Snapshot, name: &'static str) -> u64 {
-        self.or_missing(snapshot.process_figure(name), name)
+    fn figure(&mut self, snapshot: &Snapshot, field: Field) -> u64 {
+        self.or_missing(snapshot.process_figure(field), &field.name)
     }
 
-    fn or_missing(&mut self, value: Option<u64>, name: &'static str) -> u64 {
+    fn or_missing(&mut self, value: Option<u64>, name: &impl ToString) -> u64 {
         if value.is_none() {
-            self.missing.push(name);
+            self.missing.push(name.to_string());
         }
         value.unwrap_or_default()
     }
 
-    // Slabs, cells and large blocks, as what is nobody's and in no cache.
-    fn held_by_process(&mut self, snapshot: &Snapshot, free: u64) -> u64 {
-        let open = self.figure(snapshot, "open_bytes");
+    // Slabs, cells and large blocks, as what is nobody's and in no cache. The process tells of
+    // itself at most once a millisecond, and not at all while it sleeps.
+    fn not_free(&mut self, snapshot: &Snapshot, free: u64) -> u64 {
+        let open = self.figure(snapshot, process::OPEN_BYTES);
         open.saturating_sub(free)
             .saturating_sub(self.shared_cache)
             .saturating_sub(self.thread_caches)
     }
-}
-
-// The same as the sum of what epochs hold. The process tells of itself at most once a millisecond,
-// and not at all while it sleeps; its epochs and bins tell whenever they change.
-fn held_by_rows(snapshot: &Snapshot) -> u64 {
-    let roots = snapshot.epochs.iter().filter(|epoch| epoch.parent.is_none());
-    let held = roots.filter_map(|epoch| epoch.held_bytes).fold(0, u64::saturating_add);
-    held.saturating_add(held_by_default(snapshot))
-}
-
-/// Slabs and large blocks of the default epoch, in bytes: it counts none itself.
-pub fn held_by_default(snapshot: &Snapshot) -> u64 {
-    let default = snapshot.epochs.iter().find(|epoch| epoch.row == DEFAULT_EPOCH);
-    let live = default.and_then(|epoch| epoch.live.bytes).unwrap_or_default();
-    let in_slabs =
-        snapshot.classes.iter().filter_map(|class| class.live?.checked_mul(class.bytes?));
-    let large = live.saturating_sub(in_slabs.fold(0, u64::saturating_add));
-    large.saturating_add(snapshot.holdings.default_slab_bytes.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -214,13 +220,12 @@ mod tests {
         Account::of(&Subject::of_bytes(image.bytes()), resident, 28 * KIB)
     }
 
-    fn part(account: &Account, kind: Kind) -> i64 {
+    fn part(account: &Account, kind: Kind) -> u64 {
         account.parts.iter().find(|part| part.part == kind).unwrap().bytes
     }
 
     fn adds_up(account: &Account) -> bool {
-        let sum: i64 = account.parts.iter().map(|part| part.bytes).sum();
-        sum == signed(account.resident_bytes)
+        account.parts.iter().map(|part| part.bytes).sum::<u64>() == account.whole_bytes()
     }
 
     // Live 419,520 of which 331,072 large; 2,432 at hand; 64 KiB in each cache; 100 KiB dirty.
@@ -237,35 +242,49 @@ mod tests {
             (Kind::ThreadCaches, 65_536),
             (Kind::SharedCache, 65_536),
             (Kind::Dirty, 102_400),
+            (Kind::Untold, 0),
             (Kind::FreeInHugePages, 0),
             (Kind::Records, 20_480),
             (Kind::StatisticsFile, 28_672),
-            (Kind::Untouched, 0),
-            (Kind::Unexplained, 0),
+            (Kind::Residual, 0),
         ];
         assert_eq!(account.parts, parts.map(|(part, bytes)| Part { part, bytes }));
         assert!(adds_up(&account) && account.not_told.is_empty());
     }
 
+    // Held: 128 KiB slabs, 200,000 B large blocks of the default epoch, 304 KiB in other epochs.
+    const HELD: u64 = 131_072 + 200_000 + 262_144 + 49_152;
+    const SPARE: u64 = HELD - 419_520 - 2_432;
+    // Neither free nor in a cache, and held by nobody who told of it.
+    const UNTOLD: u64 = (1024 - 200 - 2 * 64) * KIB - HELD;
+
     #[test]
-    fn more_than_slabs_can_have_free_is_unexplained_but_for_huge_pages() {
-        // Held: 1 MiB - 200 KiB - 2 * 64 KiB.
-        let most = 696 * KIB - 419_520 - 2_432;
-        let plain = account(&image(), KNOWN + most + 1_000, 0);
-        assert_eq!(part(&plain, Kind::FreeInSlabs), signed(most));
-        assert_eq!(part(&plain, Kind::Unexplained), 1_000);
-        let huge = account(&image(), KNOWN + most + 150 * KIB, 2 << 20);
-        assert_eq!(part(&huge, Kind::FreeInHugePages), signed(100 * KIB));
-        assert_eq!(part(&huge, Kind::Unexplained), signed(50 * KIB));
-        let few = account(&image(), KNOWN + most + 1_000, 400);
+    fn beyond_what_is_free_in_slabs_some_have_not_told() {
+        let account = account(&image(), KNOWN + SPARE + 1_000, 0);
+        assert_eq!(account.held_bytes, Some(HELD));
+        assert_eq!(part(&account, Kind::FreeInSlabs), SPARE);
+        assert_eq!((part(&account, Kind::Untold), part(&account, Kind::Residual)), (1_000, 0));
+        assert!(adds_up(&account));
+    }
+
+    #[test]
+    fn more_than_all_that_is_told_is_residual_but_for_huge_pages() {
+        const MOST: u64 = KNOWN + SPARE + UNTOLD;
+        let plain = account(&image(), MOST + 1_000, 0);
+        assert_eq!((part(&plain, Kind::Untold), part(&plain, Kind::Residual)), (UNTOLD, 1_000));
+        let huge = account(&image(), MOST + 150 * KIB, 2 << 20);
+        assert_eq!(part(&huge, Kind::FreeInHugePages), 100 * KIB);
+        assert_eq!(part(&huge, Kind::Residual), 50 * KIB);
+        let few = account(&image(), MOST + 1_000, 400);
         assert_eq!(part(&few, Kind::FreeInHugePages), 400);
         assert!(adds_up(&plain) && adds_up(&huge) && adds_up(&few));
     }
 
     #[test]
-    fn what_was_never_written_to_counts_against_the_others() {
-        let account = account(&image(), KNOWN - 7_000, 0);
-        assert_eq!(part(&account, Kind::Untouched), -7_000);
+    fn what_is_not_resident_makes_no_part_larger_than_the_whole() {
+        let account = account(&image(), 7_000, 0);
+        assert_eq!(account.not_resident_bytes, KNOWN - 7_000);
+        assert!(account.parts.iter().all(|part| part.bytes <= account.whole_bytes()));
         assert_eq!(part(&account, Kind::FreeInSlabs), 0);
         assert!(adds_up(&account));
     }
@@ -274,21 +293,19 @@ mod tests {
     fn a_process_that_slept_since_it_told_is_believed_row_by_row() {
         let mut image = image();
         image.set("process", 0, "free_bytes", 900 * KIB);
-        // Slabs and large blocks of the default epoch, and what epochs 3 and 7 hold.
-        let most = 131_072 + 200_000 + 262_144 + 49_152 - 419_520 - 2_432;
-        let account = account(&image, KNOWN + most + 1, 0);
-        assert_eq!(part(&account, Kind::FreeInSlabs), signed(most));
-        assert_eq!(part(&account, Kind::Unexplained), 1);
+        let account = account(&image, KNOWN + SPARE + 1, 0);
+        assert_eq!((part(&account, Kind::FreeInSlabs), part(&account, Kind::Untold)), (SPARE, 0));
+        assert_eq!(part(&account, Kind::Residual), 1);
     }
 
     #[test]
-    fn what_the_file_does_not_tell_is_named_and_left_unexplained() {
+    fn what_the_file_does_not_tell_is_named_and_left_to_the_residual() {
         let mut image = image();
         image.forget("process", "dirty_bytes");
         image.forget("heaps", "cached_units");
-        let account = account(&image, KNOWN + 400 * KIB, 0);
+        let account = account(&image, KNOWN + 900 * KIB, 0);
         assert_eq!(account.not_told, ["heaps.cached_units", "dirty_bytes"]);
         assert_eq!(part(&account, Kind::Dirty), 0);
-        assert!(part(&account, Kind::Unexplained) > 0 && adds_up(&account));
+        assert!(part(&account, Kind::Residual) > 0 && adds_up(&account));
     }
 }

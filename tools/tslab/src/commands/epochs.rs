@@ -7,7 +7,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{Answer, Identity, Setting, Subject};
-use crate::snapshot::{DEFAULT_EPOCH, Epoch, Live, State};
+use crate::rows::EpochState;
+use crate::snapshot::{DEFAULT_EPOCH, Epoch, Live};
 use crate::text::{self, Align, Grid};
 
 // Deeper ones are shown at this depth: the library allows 64.
@@ -28,11 +29,12 @@ pub(super) struct Row {
     parent: Option<u64>,
     pub(super) depth: usize,
     pub(super) label: Option<Arc<str>>,
-    pub(super) state: Option<State>,
+    pub(super) state: Option<EpochState>,
     pub(super) age_ms: Option<u64>,
     closed_for_ms: Option<u64>,
     pub(super) live: Live,
     pub(super) held_bytes: Option<u64>,
+    own_bytes: Option<u64>,
     soft_limit_bytes: Option<u64>,
     hard_limit_bytes: Option<u64>,
 }
@@ -91,6 +93,7 @@ impl Row {
             closed_for_ms: epoch.since_closed_ms(now_ms),
             live: epoch.live,
             held_bytes: epoch.held_bytes,
+            own_bytes: epoch.own_bytes,
             soft_limit_bytes: epoch.soft_limit_bytes,
             hard_limit_bytes: epoch.hard_limit_bytes,
         }
@@ -117,9 +120,9 @@ type Epochs<'a> = BTreeMap<u64, &'a Epoch>;
 fn is_of_interest(epoch: &Epoch) -> bool {
     epoch.row == DEFAULT_EPOCH
         || match epoch.state {
-            Some(State::Open) | None => true,
-            Some(State::Closed) => epoch.live.objects != Some(0),
-            Some(State::Released) => false,
+            Some(EpochState::Open | EpochState::Shared) | None => true,
+            Some(EpochState::Closed) => epoch.live.objects != Some(0),
+            Some(EpochState::Released) => false,
         }
 }
 
@@ -192,13 +195,14 @@ mod tests {
             id: row,
             parent: (parent != 0).then_some(parent),
             label: None,
-            state: Some(State::Open),
+            state: Some(EpochState::Open),
             opened_ms: None,
             closed_ms: None,
             held_bytes: Some(held),
             soft_limit_bytes: None,
             hard_limit_bytes: None,
-            large_objects: None,
+            own_bytes: None,
+            large: Live::default(),
             live: Live::default(),
             survivors: Vec::new(),
         }
@@ -230,10 +234,18 @@ mod tests {
     }
 
     #[test]
+    fn shared_epochs_are_shown_as_such() {
+        let mut shared = epoch(1, 0, 5);
+        shared.state = Some(EpochState::Shared);
+        assert!(is_of_interest(&shared));
+        assert_eq!(Row::of(&shared, 0, 0).texts()[1], "shared");
+    }
+
+    #[test]
     fn ancestors_of_what_is_shown_are_shown() {
         let mut epochs = [epoch(1, 0, 0), epoch(2, 1, 0), epoch(3, 0, 0)];
-        epochs[0].state = Some(State::Released);
-        epochs[2].state = Some(State::Released);
+        epochs[0].state = Some(EpochState::Released);
+        epochs[2].state = Some(EpochState::Released);
         let by_row = epochs.iter().map(|epoch| (epoch.row, epoch)).collect();
         assert_eq!(shown(&by_row).into_iter().collect::<Vec<_>>(), [1, 2]);
     }

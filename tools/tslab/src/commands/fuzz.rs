@@ -35,11 +35,10 @@ fn read(bytes: Vec<u8>, with_json: bool) -> bool {
 }
 
 fn read_closely(subject: &Subject) -> String {
-    let doctor = doctor::Report::of(subject, 0, 0);
-    let json = text::json(&doctor).unwrap();
     let whole = Subject::of_bytes(sample(42, 7).bytes());
     [
-        doctor.text() + &json,
+        doctor::between(&whole, subject),
+        doctor::between(subject, &whole),
         why::of_any_memory(subject),
         watch::between(&whole, subject),
         watch::between(subject, &whole),

@@ -1,17 +1,57 @@
 //! leaks: the epochs of one process whose objects outlived them for too long.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use clap::Args;
 use serde::Serialize;
 
+use super::growth::{Growth, Growths, Verdict};
+use super::ignored::{self, Ignored};
+use super::looks::{self, Looks};
+use super::outlived::Outlived;
 use super::survivors::{self, Stack, Stacks};
 use super::{Answer, Identity, Setting, Subject};
 use crate::host::Life;
-use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot, State, Survivors, sum};
+use crate::rows::EpochState;
+use crate::snapshot::{DEFAULT_EPOCH, Epoch, Survivors, sum};
 use crate::text;
+
+/// What `leaks` is asked.
+#[derive(Clone, Debug, Args)]
+pub struct Arguments {
+    /// A process, or the path of a statistics file
+    #[arg(value_name = "PID")]
+    target: String,
+
+    /// How long an epoch must have been closed; if not said 60, of a process that has ended at
+    /// most a tenth of its life
+    #[arg(long, value_name = "SECONDS")]
+    after: Option<u64>,
+
+    /// Show open epochs too, if they were opened longer ago than this
+    #[arg(long, value_name = "SECONDS")]
+    open_after: Option<u64>,
+
+    /// Show the addresses of sampled survivors
+    #[arg(long)]
+    addresses: bool,
+
+    #[command(flatten)]
+    looks: looks::Arguments,
+
+    #[command(flatten)]
+    ignored: ignored::Arguments,
+}
+
+// What is wanted of the survivors.
+struct Wish<'a> {
+    limits: Limits,
+    addresses: bool,
+    ignored: &'a Ignored,
+}
 
 /// From when on an epoch is of interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +71,17 @@ pub(super) struct Report {
     /// Bytes from sample to sample on average, of all stacks; 0: there are none, None: not told.
     weight_bytes: Option<u64>,
     leaks: Vec<Leak>,
+    /// Labels that were to be passed over.
+    ignored: u64,
+    younger: Younger,
+}
+
+/// Epochs with survivors that were closed later.
+#[derive(Debug, Default, Serialize)]
+struct Younger {
+    epochs: u64,
+    objects: Option<u64>,
+    bytes: Option<u64>,
 }
 
 /// All epochs of a label that leak in the same way.
@@ -42,12 +93,16 @@ struct Leak {
     /// How many there are.
     epochs: u64,
     label: Option<Arc<str>>,
-    state: Option<State>,
-    /// Since the first was closed, or opened if it is open.
+    state: Option<EpochState>,
+    /// Since the first was closed, or opened if it is open; of a shared one since its oldest
+    /// sampled object was allocated.
     for_ms: Option<u64>,
-    /// Since the last was.
+    /// Since the last was, or the newest sampled object.
     last_for_ms: Option<u64>,
     objects: Option<u64>,
+    /// Of them, those that outlived their epoch. None: nobody knows, for a shared one whose objects
+    /// were not sampled.
+    outlived_objects: Option<u64>,
     bytes: Option<u64>,
     unsettled: bool,
     /// Memory that they hold themselves.
@@ -56,20 +111,44 @@ struct Leak {
     /// Of the objects, those of which the class is known.
     classes: Vec<Survivors>,
     large_objects: Option<u64>,
+    /// Whether they become more. None: they are open, or nothing is known of them.
+    growth: Option<Growth>,
     /// Who allocated them, as far as they were sampled.
     stacks: Vec<Stack>,
 }
 
-/// Looks for epochs that objects outlived.
-pub fn run(setting: &Setting, target: &str, limits: Limits) -> Result<Answer> {
-    let subject = Subject::find(setting, target)?;
-    answer(setting, &subject, &Report::of(&subject, limits)?)
+/// After so long what lives in a closed epoch counts, if people do not say.
+const AFTER_S: u64 = 60;
+
+/// Since when an epoch must have been closed. What a process that has ended left behind nobody was
+/// about to free, but for the last of it.
+pub(super) fn after_ms(asked_s: Option<u64>, subject: &Subject) -> u64 {
+    match asked_s {
+        Some(seconds) => seconds.saturating_mul(1000),
+        None if subject.life == Life::Alive => AFTER_S * 1000,
+        None => (AFTER_S * 1000).min(subject.lived_ms() / 10),
+    }
 }
 
-/// The same, with the addresses of objects that were sampled.
-pub fn run_with_addresses(setting: &Setting, target: &str, limits: Limits) -> Result<Answer> {
+/// Looks for epochs that objects outlived, and whether they are more and more.
+pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
+    let ignored = arguments.ignored.read()?;
+    let limits = |subject: &Subject| Limits {
+        after_ms: after_ms(arguments.after, subject),
+        open_after_ms: arguments.open_after.map(|seconds| seconds.saturating_mul(1000)),
+    };
+    let has_survivors = |subject: &Subject| limits(subject).finds_some(subject);
+    let looks = Looks::take(setting, &arguments.target, &arguments.looks, has_survivors)?;
+    let Looks { before, now } = looks;
+    let limits = limits(&now);
+    let wish = Wish { limits, addresses: arguments.addresses, ignored: &ignored };
+    answer(setting, &now, &Report::between(before.as_ref(), &now, &wish)?)
+}
+
+/// The same at one look.
+pub fn run_once(setting: &Setting, target: &str, limits: Limits) -> Result<Answer> {
     let subject = Subject::find(setting, target)?;
-    answer(setting, &subject, &Report::with_addresses(&subject, limits)?)
+    answer(setting, &subject, &Report::of(&subject, limits)?)
 }
 
 fn answer(setting: &Setting, subject: &Subject, report: &Report) -> Result<Answer> {
@@ -77,43 +156,57 @@ fn answer(setting: &Setting, subject: &Subject, report: &Report) -> Result<Answe
     Ok(Answer {
         output: setting.output(report, Report::text)?,
         notes: subject.notes().into_iter().chain(hint).collect(),
-        found: !report.leaks.is_empty(),
+        found: report.is_found(),
         failed: false,
     })
 }
 
 impl Report {
     pub(super) fn of(subject: &Subject, limits: Limits) -> Result<Self> {
-        let mut report = Self::with_addresses(subject, limits)?;
-        let stacks = report.leaks.iter_mut().flat_map(|leak| &mut leak.stacks);
-        stacks.for_each(Stack::hide_addresses);
-        Ok(report)
+        let wish = Wish { limits, addresses: false, ignored: &Ignored::default() };
+        Self::between(None, subject, &wish)
     }
 
-    fn with_addresses(subject: &Subject, limits: Limits) -> Result<Self> {
-        let snapshot = &subject.snapshot;
+    fn between(before: Option<&Subject>, subject: &Subject, wish: &Wish) -> Result<Self> {
+        let (snapshot, limits) = (&subject.snapshot, wish.limits);
         check(subject)?;
-        let own = own_bytes(snapshot);
-        let leaking = snapshot.epochs.iter().filter(|epoch| limits.hold(epoch, subject.as_of_ms));
-        let groups = by_label(leaking);
-        let stacks = if groups.is_empty() { None } else { Stacks::read(subject) };
-        let stacks = |group: &[&Epoch]| Some(stacks.as_ref()?.of(group.iter().map(|one| one.id)));
-        let page_bytes = snapshot.header.page_bytes;
-        let mut leaks: Vec<_> = groups
+        let outlived = Outlived::read(subject, limits.after_ms);
+        let leaking = snapshot
+            .epochs
             .iter()
-            .filter_map(|group| {
-                let leak = Leak::of(group, &own, page_bytes, subject.as_of_ms)?;
-                Some(Leak { stacks: stacks(group).unwrap_or_default(), ..leak })
-            })
-            .collect();
-        leaks.sort_by_key(|leak| (Reverse(leak.bytes), leak.epoch));
+            .filter(|epoch| limits.hold(epoch, subject.as_of_ms) || is_left_over(epoch, &outlived));
+        let (passed_over, groups): (Vec<_>, Vec<_>) = by_label(leaking)
+            .into_iter()
+            .partition(|group| wish.ignored.has_label(group[0].label.as_deref()));
+        let sources = Sources {
+            subject,
+            outlived,
+            growths: Growths::read(before, subject, limits.after_ms),
+            stacks: if groups.is_empty() {
+                None
+            } else {
+                Stacks::read(before, subject, Outlived::least_ms(limits.after_ms))
+            },
+        };
+        let all = groups.iter().filter_map(|group| sources.leak(group));
+        let (known, mut leaks): (Vec<_>, Vec<_>) =
+            all.partition(|leak| survivors::are_ignored(&leak.stacks, wish.ignored));
+        leaks.sort_by_key(|leak| (leak.turns_over(), Reverse(leak.bytes), leak.epoch));
+        let stacks = leaks.iter_mut().flat_map(|leak| &mut leak.stacks);
+        stacks.filter(|_| !wish.addresses).for_each(Stack::hide_addresses);
         Ok(Self {
             identity: subject.identity(),
             after_ms: limits.after_ms,
             open_after_ms: limits.open_after_ms,
             weight_bytes: snapshot.sampling.as_ref().map(|sampling| sampling.weight_bytes),
             leaks,
+            ignored: (passed_over.len() + known.len()) as u64,
+            younger: Younger::of(subject, limits),
         })
+    }
+
+    fn is_found(&self) -> bool {
+        self.leaks.iter().any(|leak| leak.is_known() && !leak.turns_over())
     }
 
     // How to learn who allocated them.
@@ -138,10 +231,20 @@ impl Report {
     pub(super) fn text(&self) -> String {
         if self.leaks.is_empty() {
             let after = text::age(Some(self.after_ms));
-            return format!("no epoch that was closed more than {after} ago has survivors\n");
+            let none = format!("no epoch that was closed more than {after} ago has survivors\n");
+            return none + &self.passed_over();
         }
-        let leaks: String = self.leaks.iter().map(Leak::text).collect();
-        leaks + &self.evidence()
+        let leaks: String = self.leaks.iter().map(|leak| leak.text(self.after_ms)).collect();
+        leaks + &self.evidence() + &self.passed_over()
+    }
+
+    // What there is beside those that are shown.
+    fn passed_over(&self) -> String {
+        let mut out = self.younger.text();
+        if self.ignored > 0 {
+            out = out + "ignored: " + &text::count(Some(self.ignored), "label") + "\n";
+        }
+        out
     }
 
     // Shares are of few objects out of many.
@@ -155,6 +258,59 @@ impl Report {
                 text::bytes(self.weight_bytes)
             ),
         }
+    }
+}
+
+// What is known of survivors beside their epochs.
+struct Sources<'a> {
+    subject: &'a Subject,
+    outlived: Outlived,
+    growths: Growths,
+    stacks: Option<Stacks<'a>>,
+}
+
+impl Sources<'_> {
+    fn leak(&self, group: &[&Epoch]) -> Option<Leak> {
+        let is_shared = group.iter().any(|epoch| epoch.is_shared());
+        let until_ms = if is_shared { self.outlived.until_ms } else { u64::MAX };
+        let ids = group.iter().map(|one| one.id);
+        let stacks = self.stacks.as_ref().map(|stacks| stacks.of(ids, until_ms));
+        let page_bytes = self.subject.snapshot.header.page_bytes;
+        let leak = Leak::of(group, page_bytes, self.subject.as_of_ms)?;
+        let is_open = leak.state == Some(EpochState::Open);
+        Some(Leak {
+            stacks: stacks.unwrap_or_default(),
+            growth: if is_open { None } else { self.growths.of(group[0]) },
+            ..leak.of_samples(group, &self.outlived)
+        })
+    }
+}
+
+impl Younger {
+    fn of(subject: &Subject, limits: Limits) -> Self {
+        let all = Limits { after_ms: 0, open_after_ms: None };
+        let now_ms = subject.as_of_ms;
+        let epochs = subject.snapshot.epochs.iter();
+        let younger = epochs
+            .filter(|epoch| all.hold(epoch, now_ms) && !limits.hold(epoch, now_ms))
+            .collect::<Vec<_>>();
+        Self {
+            epochs: younger.len() as u64,
+            objects: sum(younger.iter().map(|epoch| epoch.live.objects)),
+            bytes: sum(younger.iter().map(|epoch| epoch.live.bytes)),
+        }
+    }
+
+    fn text(&self) -> String {
+        if self.epochs == 0 {
+            return String::new();
+        }
+        format!(
+            "closed later: {} with {} of {}, perhaps of work in flight; --after 0 shows them\n",
+            text::count(Some(self.epochs), "epoch"),
+            text::count(self.objects, "object"),
+            text::bytes(self.bytes)
+        )
     }
 }
 
@@ -173,58 +329,58 @@ fn check(subject: &Subject) -> Result<()> {
     Ok(())
 }
 
-// What each epoch holds without its children, by row.
-pub(super) fn own_bytes(snapshot: &Snapshot) -> HashMap<u64, u64> {
-    let held = snapshot.epochs.iter().filter_map(|epoch| Some((epoch.row, epoch.held_bytes?)));
-    let mut own: HashMap<_, _> = held.collect();
-    for epoch in &snapshot.epochs {
-        let parent = epoch.parent.filter(|parent| *parent != epoch.row);
-        if let (Some(parent), Some(held)) = (parent, epoch.held_bytes)
-            && let Some(own) = own.get_mut(&parent)
-        {
-            *own = own.saturating_sub(held);
-        }
-    }
-    own
-}
-
 // Programs have an epoch for each request: what they leak is one leak for each label. Of epochs
 // without a known label each is one by itself.
 fn by_label<'a>(epochs: impl Iterator<Item = &'a Epoch>) -> Vec<Vec<&'a Epoch>> {
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for epoch in epochs {
         let alone = epoch.label.is_none().then_some(epoch.row);
-        let is_open = epoch.state == Some(State::Open);
-        groups.entry((is_open, epoch.label.as_deref(), alone)).or_default().push(epoch);
+        let is_open = epoch.state == Some(EpochState::Open);
+        groups
+            .entry((is_open, epoch.is_shared(), epoch.label.as_deref(), alone))
+            .or_default()
+            .push(epoch);
     }
     groups.into_values().collect()
 }
 
+// Of a shared epoch only samples tell whether its objects are those of requests in flight.
+fn is_left_over(epoch: &Epoch, outlived: &Outlived) -> bool {
+    let has_objects = epoch.live.objects.is_some_and(|objects| objects > 0);
+    epoch.is_shared() && has_objects && outlived.objects(epoch) != Some(0)
+}
+
 impl Limits {
+    fn finds_some(self, subject: &Subject) -> bool {
+        let outlived = Outlived::read(subject, self.after_ms);
+        let is_found = |epoch| self.hold(epoch, subject.as_of_ms) || is_left_over(epoch, &outlived);
+        subject.snapshot.epochs.iter().any(is_found)
+    }
+
     fn hold(self, epoch: &Epoch, now_ms: u64) -> bool {
         let is_older = |ms: Option<u64>, limit| ms.is_some_and(|ms| ms > limit);
         match epoch.state {
             _ if epoch.row == DEFAULT_EPOCH => false,
-            Some(State::Closed) => {
+            Some(EpochState::Closed) => {
                 epoch.has_survivors() && is_older(epoch.since_closed_ms(now_ms), self.after_ms)
             }
-            Some(State::Open) => self
+            Some(EpochState::Open) => self
                 .open_after_ms
                 .is_some_and(|limit| is_older(epoch.since_opened_ms(now_ms), limit)),
-            Some(State::Released) | None => false,
+            Some(EpochState::Released | EpochState::Shared) | None => false,
         }
     }
 }
 
 impl Leak {
     // None: of no epochs.
-    fn of(group: &[&Epoch], own: &HashMap<u64, u64>, page_bytes: u32, now_ms: u64) -> Option<Self> {
+    fn of(group: &[&Epoch], page_bytes: u32, now_ms: u64) -> Option<Self> {
         let for_ms = |epoch: &Epoch| match epoch.state {
-            Some(State::Open) => epoch.since_opened_ms(now_ms),
+            Some(EpochState::Open) => epoch.since_opened_ms(now_ms),
             _ => epoch.since_closed_ms(now_ms),
         };
         let pages = |bytes: u64| (page_bytes > 0).then(|| bytes.div_ceil(page_bytes.into()));
-        let held = |epoch: &Epoch| own.get(&epoch.row).copied();
+        let held = |epoch: &Epoch| epoch.own_bytes;
         let total = |part: &dyn Fn(&Epoch) -> Option<u64>| sum(group.iter().map(|one| part(one)));
         let first = group.iter().max_by_key(|epoch| (for_ms(epoch), Reverse(epoch.row)))?;
         Some(Self {
@@ -236,17 +392,40 @@ impl Leak {
             for_ms: for_ms(first),
             last_for_ms: group.iter().map(|epoch| for_ms(epoch)).min().flatten(),
             objects: total(&|epoch| epoch.live.objects),
+            outlived_objects: total(&outlived_objects),
             bytes: total(&|epoch| epoch.live.bytes),
             unsettled: group.iter().any(|epoch| epoch.live.unsettled),
             held_bytes: total(&held),
             pinned_pages: total(&|epoch| held(epoch).and_then(pages)),
             classes: classes_of(group),
-            large_objects: total(&|epoch| epoch.large_objects),
+            large_objects: total(&|epoch| epoch.large.objects),
+            growth: None,
             stacks: Vec::new(),
         })
     }
 
-    fn text(&self) -> String {
+    // What is known of the objects of a shared epoch.
+    fn of_samples(self, group: &[&Epoch], outlived: &Outlived) -> Self {
+        let Some(shared) = group.iter().find(|epoch| epoch.is_shared()) else { return self };
+        let sampled = outlived.sampled(shared);
+        Self {
+            for_ms: sampled.map(|sampled| sampled.oldest_ms),
+            last_for_ms: sampled.map(|sampled| sampled.newest_ms),
+            outlived_objects: outlived.objects(shared),
+            ..self
+        }
+    }
+
+    fn turns_over(&self) -> bool {
+        self.growth.is_some_and(|growth| growth.verdict == Verdict::TurnsOver)
+    }
+
+    // Objects of a shared epoch may be those of requests in flight.
+    fn is_known(&self) -> bool {
+        self.state != Some(EpochState::Shared) || self.outlived_objects.is_some()
+    }
+
+    fn text(&self, after_ms: u64) -> String {
         let who = match self.epochs {
             1 => format!("epoch {}", self.epoch),
             epochs => format!("{epochs} epochs"),
@@ -259,17 +438,39 @@ impl Leak {
             text::bytes(self.bytes),
             text::count(self.pinned_pages, "page"),
         );
-        head + &survivors::text(&self.classes, self.large_objects, &self.stacks)
+        head + &self.shared_text(after_ms)
+            + &survivors::text(&self.classes, self.large_objects, &self.stacks)
+            + &self.growth.map(|growth| format!("   {}\n", growth.text())).unwrap_or_default()
+    }
+
+    fn shared_text(&self, after_ms: u64) -> String {
+        match (self.state, self.outlived_objects) {
+            (Some(EpochState::Shared), Some(objects)) => {
+                let after = text::age(Some(Outlived::least_ms(after_ms)));
+                format!(
+                    "   of its objects ~{objects} are older than {after}: they outlived theirs\n"
+                )
+            }
+            (Some(EpochState::Shared), None) => "   of all epochs of the label: which of them \
+                 outlived theirs, and which are of requests in flight, only samples tell\n"
+                .to_owned(),
+            _ => String::new(),
+        }
     }
 
     fn since(&self) -> String {
         let (first, last) = (text::age(self.for_ms), text::age(self.last_for_ms));
         let age = if first == last { first } else { format!("{last} to {first}") };
         match self.state {
-            Some(State::Open) => format!("open for {age}"),
+            Some(EpochState::Open) => format!("open for {age}"),
+            Some(EpochState::Shared) => "shared".to_owned(),
             _ => format!("closed {age} ago"),
         }
     }
+}
+
+fn outlived_objects(epoch: &Epoch) -> Option<u64> {
+    if epoch.state == Some(EpochState::Open) { Some(0) } else { epoch.live.objects }
 }
 
 // By size; those of unknown size come last.
@@ -285,109 +486,4 @@ fn classes_of(group: &[&Epoch]) -> Vec<Survivors> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::{Image, TOLD_MS, add_epoch, add_samples, sample};
-
-    const MINUTE: Limits = Limits { after_ms: 60_000, open_after_ms: None };
-
-    fn report(image: &Image, limits: Limits) -> Report {
-        Report::of(&Subject::of_bytes(image.bytes()), limits).unwrap()
-    }
-
-    fn rows(image: &Image, limits: Limits) -> Vec<u64> {
-        report(image, limits).leaks.iter().map(|leak| leak.epoch).collect()
-    }
-
-    #[test]
-    fn an_epoch_and_its_survivors_are_named() {
-        let text = report(&sample(42, 7), MINUTE).text();
-        let expected = "epoch 7  \"GET /upload\"  closed 61 s ago  357 objects  46.8 KiB  \
-                        pins 12 pages\n   128 B   340\n   256 B    17\n";
-        assert_eq!(text, expected);
-    }
-
-    #[test]
-    fn sampled_survivors_tell_who_allocated_them() {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
-        let subject = Subject::of_bytes(image.bytes());
-        let with_addresses = Report::with_addresses(&subject, MINUTE).unwrap();
-        assert!(with_addresses.text().contains("at 0x7000\n"));
-        let report = report(&image, MINUTE);
-        let text = report.text();
-        let expected = "   128 B   340    75 %  0x1000  <-  0x2000\n\
-                        \x20                 25 %  0x1000  <-  0x3000\n";
-        assert!(text.contains(expected), "{text}");
-        assert!(text.ends_with("stacks are of 5 sampled objects, a byte in 4.0 KiB on average\n"));
-        assert_eq!(report.hint(&subject), None);
-    }
-
-    #[test]
-    fn without_samples_there_is_a_hint() {
-        let image = sample(42, 7);
-        let mut subject = Subject::of_bytes(image.bytes());
-        let report = report(&image, MINUTE);
-        let hint = report.hint(&subject).unwrap();
-        assert!(hint.contains("TSLAB_SAMPLE_BYTES=512K") && !hint.contains("--keep"), "{hint}");
-        subject.life = Life::Alive;
-        assert!(report.hint(&subject).unwrap().contains("`tslab profile 42 --keep`"));
-    }
-
-    #[test]
-    fn only_epochs_that_were_closed_for_longer_count() {
-        let limits = |after_ms| Limits { after_ms, open_after_ms: None };
-        assert_eq!(rows(&sample(42, 7), limits(60_999)), [7]);
-        assert!(rows(&sample(42, 7), limits(61_000)).is_empty());
-        let text = report(&sample(42, 7), limits(61_000)).text();
-        assert_eq!(text, "no epoch that was closed more than 61 s ago has survivors\n");
-    }
-
-    #[test]
-    fn epochs_of_a_label_are_one_leak() {
-        let mut image = sample(42, 7);
-        let earlier = [("state", 1), ("opened_ms", 1), ("closed_ms", TOLD_MS - 181_000)];
-        add_epoch(&mut image, 2, "GET /upload", &earlier);
-        image.set_all("epochs", 2, &[("held_bytes", 8192), ("large_objects", 2)]);
-        let report = report(&image, MINUTE);
-        let text = report.text();
-        let expected = "2 epochs  \"GET /upload\"  closed 61 s to 3 min ago  359 objects  ";
-        assert!(text.starts_with(expected), "{text}");
-        let leak = &report.leaks[0];
-        assert_eq!((report.leaks.len(), leak.epochs, leak.epoch), (1, 2, 2));
-        assert_eq!((leak.for_ms, leak.last_for_ms), (Some(181_000), Some(61_000)));
-        assert_eq!((leak.pinned_pages, leak.large_objects), (Some(14), Some(2)));
-        assert_eq!(leak.classes.iter().map(|class| class.objects).collect::<Vec<_>>(), [340, 17]);
-    }
-
-    #[test]
-    fn open_epochs_count_when_they_are_asked_for_the_larger_first() {
-        let limits = Limits { after_ms: 60_000, open_after_ms: Some(9_999) };
-        assert_eq!(rows(&sample(42, 7), limits), [3, 7]);
-        let text = report(&sample(42, 7), limits).text();
-        let open = "epoch 3  \"batch\"  open for 10 s  319 objects  151.3 KiB  pins 64 pages\n";
-        assert!(text.starts_with(&format!("{open}   large     1\n")), "{text}");
-        let later = Limits { open_after_ms: Some(10_000), ..limits };
-        assert_eq!(rows(&sample(42, 7), later), [7]);
-    }
-
-    #[test]
-    fn pages_of_children_are_not_counted_twice() {
-        let mut image = sample(42, 7);
-        let child = [("parent", 7), ("held_bytes", 40_960), ("opened_ms", TOLD_MS)];
-        add_epoch(&mut image, 2, "child", &child);
-        assert_eq!(report(&image, MINUTE).leaks[0].pinned_pages, Some(2));
-        image.set("epochs", 2, "held_bytes", u64::MAX);
-        assert_eq!(report(&image, MINUTE).leaks[0].pinned_pages, Some(0));
-        image.page_bytes = 0;
-        assert_eq!(report(&image, MINUTE).leaks[0].pinned_pages, None);
-    }
-
-    #[test]
-    fn a_file_that_would_not_tell_of_leaks_is_no_proof_of_their_absence() {
-        let mut image = sample(42, 7);
-        image.forget("bins", "taken");
-        let error = Report::of(&Subject::of_bytes(image.bytes()), MINUTE).unwrap_err();
-        assert!(error.to_string().contains("lacks bins.taken"), "{error}");
-    }
-}
+mod tests;

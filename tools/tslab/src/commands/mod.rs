@@ -8,18 +8,26 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
+use crate::absence::Facts;
 use crate::host::{self, Entry, Life};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
 mod account;
+pub mod completions;
 pub mod diff;
 pub mod doctor;
 pub mod epochs;
 pub mod gc;
+mod growth;
+mod ignored;
 pub mod leaks;
+mod looks;
+pub mod manual;
+mod outlived;
 pub mod profile;
 pub mod ps;
+pub mod purge;
 pub mod run;
 pub mod serve;
 pub mod stats;
@@ -38,6 +46,14 @@ pub struct Setting {
     pub directory: PathBuf,
     /// JSON instead of text.
     pub json: bool,
+}
+
+impl Identity {
+    /// Name and number, for people.
+    fn who(&self) -> String {
+        let name = self.name.as_deref().map(crate::text::printable).unwrap_or_default();
+        format!("{name} {}", self.pid).trim_start().to_owned()
+    }
 }
 
 /// What a command has to say.
@@ -96,7 +112,7 @@ pub struct Subject {
     /// The moment that ages count to: now, or the last one that a process told of which tells no
     /// more.
     pub as_of_ms: u64,
-    /// Of the process, as the system knows it.
+    /// Of the process, as the system knows it; after its end, as its file does.
     pub name: Option<String>,
     /// Memory of it that is resident.
     pub rss_bytes: Option<u64>,
@@ -146,7 +162,7 @@ impl Subject {
             pid,
             path: path.to_owned(),
             as_of_ms: if is_alive { host::now_ms() } else { snapshot.last_ms() },
-            name: if is_alive { host::name(pid) } else { None },
+            name: if is_alive { host::name(pid) } else { snapshot.name.clone() },
             rss_bytes: if is_alive { host::rss_bytes(pid) } else { None },
             snapshot,
             life,
@@ -161,9 +177,19 @@ impl Subject {
             return Self::read(Path::new(target), true, None).with_context(|| cannot_read(target));
         }
         let pid = target.parse().map_err(|_| NotFound(format!("there is no process {target}")))?;
-        let entry = entry_of(host::entries(&setting.directory)?, pid)
-            .ok_or_else(|| NotFound(no_file(&setting.directory, pid)))?;
+        let entry = entry_of(&setting.directory, pid)?;
         Self::of_entry(&entry, pid).with_context(|| cannot_read(&entry.path.to_string_lossy()))
+    }
+
+    /// Since the process made its file, or until its last word, in ms.
+    fn lived_ms(&self) -> u64 {
+        self.as_of_ms.saturating_sub(self.snapshot.header.made_ms)
+    }
+
+    /// Whether both are of one process.
+    fn is_process_of(&self, other: &Self) -> bool {
+        let (own, others) = (&self.snapshot.header, &other.snapshot.header);
+        (own.pid, own.start_ticks) == (others.pid, others.start_ticks)
     }
 
     /// What every report begins with.
@@ -206,26 +232,38 @@ fn cannot_read(what: &str) -> String {
     format!("cannot read {}", crate::text::printable(what))
 }
 
-// A process that died may have had the same number as one that lives; the one that died last comes
-// last.
-fn entry_of(entries: Vec<Entry>, pid: u32) -> Option<Entry> {
-    let newest = entries.into_iter().rfind(|entry| entry.pid == pid);
-    match newest {
-        Some(entry) if host::runs(pid, entry.start_ticks) => Some(entry),
-        dead => host::entry_in_container(pid).or(dead),
+// Of several processes that died with this number, the last one. Never one that died when another
+// has the number now.
+fn entry_of(directory: &Path, pid: u32) -> Result<Entry> {
+    let newest = host::entries(directory)?.into_iter().rfind(|entry| entry.pid == pid);
+    if let Some(entry) = newest.as_ref().filter(|entry| host::runs(pid, entry.start_ticks)) {
+        return Ok(entry.clone());
     }
+    let started = host::start_ticks(pid);
+    let own = newest.clone().filter(|dead| started.is_none_or(|now| now == dead.start_ticks));
+    host::entry_in_container(pid)
+        .or(own)
+        .ok_or_else(|| NotFound(no_file(directory, pid, newest.as_ref())).into())
 }
 
-fn no_file(directory: &Path, pid: u32) -> String {
-    if Path::new("/proc").join(pid.to_string()).exists() {
-        format!(
-            "process {pid} has no statistics file in {}: it does not run on tslab, or is younger \
-             than its option stats_delay_ms",
-            directory.display()
-        )
-    } else {
-        format!("there is no process {pid}, and no file of it in {}", directory.display())
+// `earlier`: of a process that had the number before.
+fn no_file(directory: &Path, pid: u32, earlier: Option<&Entry>) -> String {
+    if host::start_ticks(pid).is_none() {
+        return format!("there is no process {pid}, and no file of it in {}", directory.display());
     }
+    let cause = Facts::of(pid, directory).cause();
+    let earlier = earlier.map(|entry| {
+        let path = entry.path.to_string_lossy();
+        let path = crate::text::printable(&path);
+        format!(
+            "; {path} is of an earlier process {pid}, which has ended: name that path to read it"
+        )
+    });
+    format!(
+        "process {pid} has no statistics file in {}: {cause}{}",
+        directory.display(),
+        earlier.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]

@@ -17,11 +17,12 @@ use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::{Answer, Identity, NotFound, Setting, Subject};
-use crate::control::{NOTHING, Wish};
+use crate::control::Wish;
 use crate::host::{self, Life};
 use crate::modules::Maps;
 use crate::names::Names;
 use crate::profile::{Age, Amount, Profile, Sample, View, calls_of, folded, heap_v2, pprof};
+use crate::rows::NO_SAMPLES;
 use crate::sampling::{Sampling, whole};
 use crate::text;
 
@@ -239,7 +240,7 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     };
     let subject = &look.subject;
     if arguments.stop {
-        Wish::make(&subject.path, NOTHING)?.keep();
+        Wish::make(&subject.path, NO_SAMPLES)?.keep();
         answer.notes.push(format!("process {} is asked to end sampling", subject.pid));
     }
     answer.notes.extend(subject.notes());

@@ -26,14 +26,18 @@ struct Process {
     epochs_closed_with_survivors: Option<u64>,
     /// Why the file cannot be read.
     error: Option<String>,
+    /// The file is of another user, and may not be read.
+    #[serde(skip)]
+    is_closed: bool,
 }
 
-/// Lists the processes.
-pub fn run(setting: &Setting) -> Result<Answer> {
+/// Lists the processes. `all`: in the text, a line also for each that has ended or is of another
+/// user.
+pub fn run(setting: &Setting, all: bool) -> Result<Answer> {
     let entries = host::entries(&setting.directory)?;
     let report = Report { processes: entries.iter().map(Process::of).collect() };
     Ok(Answer {
-        output: setting.output(&report, Report::text)?,
+        output: setting.output(&report, |report| report.text(all))?,
         notes: report.note().into_iter().collect(),
         ..Answer::default()
     })
@@ -61,6 +65,7 @@ impl Process {
             epochs_open: totals.epochs_open,
             epochs_closed_with_survivors: totals.epochs_closed_with_survivors,
             error: None,
+            is_closed: false,
         }
     }
 
@@ -79,6 +84,7 @@ impl Process {
             epochs_open: None,
             epochs_closed_with_survivors: None,
             error: Some(format!("{error:#}")),
+            is_closed: host::is_closed(&entry.path),
         }
     }
 
@@ -108,7 +114,7 @@ impl Report {
             .then(|| format!("files that processes left behind: {left}; `tslab gc` removes them"))
     }
 
-    fn text(&self) -> String {
+    fn text(&self, all: bool) -> String {
         if self.processes.is_empty() {
             return "no process has a statistics file\n".to_owned();
         }
@@ -124,7 +130,60 @@ impl Report {
             ("NAME", Align::Left),
             ("", Align::Left),
         ]);
-        self.processes.iter().for_each(|process| grid.row(process.texts()));
-        grid.render()
+        let folded = Folded::of(&self.processes, all);
+        folded.shown.iter().for_each(|process| grid.row(process.texts()));
+        let table = if folded.shown.is_empty() { String::new() } else { grid.render() };
+        table + &folded.text()
+    }
+}
+
+// The processes with a line of their own, and those that share one.
+struct Folded<'a> {
+    shown: Vec<&'a Process>,
+    ended: Vec<&'a Process>,
+    closed: usize,
+}
+
+impl<'a> Folded<'a> {
+    fn of(processes: &'a [Process], all: bool) -> Self {
+        let mut folded = Self { shown: Vec::new(), ended: Vec::new(), closed: 0 };
+        for process in processes {
+            if all {
+                folded.shown.push(process);
+            } else if process.is_closed {
+                folded.closed += 1;
+            } else if process.life == Life::Dead && process.error.is_none() {
+                folded.ended.push(process);
+            } else {
+                folded.shown.push(process);
+            }
+        }
+        folded
+    }
+
+    fn text(&self) -> String {
+        [self.ended_text(), self.closed_text()].into_iter().flatten().collect()
+    }
+
+    fn ended_text(&self) -> Option<String> {
+        let last = self.ended.last()?;
+        let has_survivors = |process: &&&Process| {
+            process.epochs_closed_with_survivors.is_some_and(|epochs| epochs > 0)
+        };
+        let name = last.name.as_deref().map(|name| format!(" ({})", text::printable(name)));
+        Some(format!(
+            "ended: {}, such as {}{}; {} with survivors in closed epochs; `tslab ps --all` lists \
+             them\n",
+            text::count_of(self.ended.len(), "process", "processes"),
+            last.pid,
+            name.unwrap_or_default(),
+            self.ended.iter().filter(has_survivors).count()
+        ))
+    }
+
+    fn closed_text(&self) -> Option<String> {
+        let files = text::count_of(self.closed, "file", "files");
+        let text = format!("of other users: {files}, which only they and root may read\n");
+        (self.closed > 0).then_some(text)
     }
 }

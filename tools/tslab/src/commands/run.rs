@@ -16,7 +16,9 @@ use super::Answer;
 use crate::elf;
 use crate::text;
 
+// The name without a number comes with the headers only.
 const LIBRARY: &str = "libtslab-preload.so";
+const NUMBERED: &str = concat!("libtslab-preload.so.", env!("CARGO_PKG_VERSION_MAJOR"));
 const PRELOAD: &str = "LD_PRELOAD";
 
 /// The environment variable that says where the library is.
@@ -109,8 +111,10 @@ fn places(
     }
     let Some(folder) = command.and_then(Path::parent) else { return Vec::new() };
     // Installed: bin and lib. Built: build/cargo/release and build/lib.
-    let folders = ["../lib", "../lib64", "../../lib", "."];
-    folders.iter().map(|lib| folder.join(lib).join(LIBRARY)).collect()
+    let of_debian = format!("../lib/{}-linux-gnu", env::consts::ARCH);
+    let folders = ["../lib", "../lib64", "../../lib", ".", &of_debian];
+    let libraries = |lib: &&str| [LIBRARY, NUMBERED].map(|name| folder.join(lib).join(name));
+    folders.iter().flat_map(libraries).collect()
 }
 
 fn find_library(named: Option<&Path>) -> Result<PathBuf> {
@@ -222,7 +226,10 @@ mod tests {
         assert_eq!(places(None, Some("/v.so".into()), Some(command)), [Path::new("/v.so")]);
         let beside = places(None, Some("".into()), Some(command));
         assert_eq!(beside[0], Path::new("/opt/bin/../lib/libtslab-preload.so"));
-        assert_eq!(beside[2], Path::new("/opt/bin/../../lib/libtslab-preload.so"));
+        assert_eq!(beside[1], Path::new("/opt/bin/../lib/libtslab-preload.so.0"));
+        assert_eq!(beside[4], Path::new("/opt/bin/../../lib/libtslab-preload.so"));
+        let of_debian = format!("../lib/{}-linux-gnu/libtslab-preload.so.0", env::consts::ARCH);
+        assert_eq!(beside[9], Path::new("/opt/bin").join(of_debian));
         assert!(places(None, None, None).is_empty());
     }
 

@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::{Answer, Identity, Setting, Subject};
-use crate::segment::Unit;
+use crate::rows::Unit;
 use crate::snapshot::{Class, Figure, Live, Totals};
 use crate::text::{self, Align, Grid};
-use crate::work::{CAUSES, SlowPaths};
+use crate::work::SlowPaths;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -19,8 +19,8 @@ pub(super) struct Report {
     rss_bytes: Option<u64>,
     totals: Totals,
     classes: Vec<Class>,
-    /// Live objects of the default epoch that are in no class.
-    alone: Live,
+    /// Live objects in cells, which are in no class.
+    in_cells: Live,
     #[serde(serialize_with = "as_object")]
     process: Vec<Figure>,
     /// Objects allocated so far.
@@ -52,7 +52,7 @@ impl Report {
             rss_bytes: subject.rss_bytes,
             totals: subject.snapshot.totals(),
             classes: subject.snapshot.classes.clone(),
-            alone: subject.snapshot.alone,
+            in_cells: subject.snapshot.in_cells(),
             process: subject.snapshot.process.clone(),
             allocations: subject.snapshot.work.allocations,
             slow_paths: subject.snapshot.work.slow_paths.clone(),
@@ -73,20 +73,24 @@ impl Report {
             out,
             "  tslab {}  {}\n\
              live      {} in {}{}\n\
+             held      {}, of which {} free in slabs and cells\n\
              at hand   {} in free objects that threads keep\n\
              RSS       {}\n\
              allocated {} so far\n\
-             epochs    {} open, {} closed with survivors\n\
+             epochs    {} open, {} shared, {} closed with survivors\n\
              threads   {}\n",
             text::printable(&identity.version),
             identity.life.name(),
             text::bytes(totals.live_bytes),
             text::count(totals.live_objects, "object"),
             if totals.unsettled { " (changing while they were read)" } else { "" },
+            text::bytes(totals.held_bytes),
+            text::bytes(totals.spare_bytes),
             text::bytes(totals.hot_bytes),
             text::bytes(self.rss_bytes),
             text::count(self.allocations, "object"),
             text::number(totals.epochs_open),
+            text::number(totals.epochs_shared),
             text::number(totals.epochs_closed_with_survivors),
             text::number(totals.threads),
         );
@@ -107,15 +111,15 @@ impl Report {
         for class in self.classes.iter().filter(|class| is_used(class)) {
             grid.row(class_texts(class));
         }
-        grid.render() + &self.alone_text()
+        grid.render() + &self.in_cells_text()
     }
 
-    fn alone_text(&self) -> String {
-        match self.alone.objects {
+    fn in_cells_text(&self) -> String {
+        match self.in_cells.objects {
             None | Some(0) => String::new(),
             objects => format!(
-                "in no class: {} in {} that are sampled, each alone in a cell\n",
-                text::bytes(self.alone.bytes),
+                "in cells, of any class: {} in {} that are sampled, or in open epochs\n",
+                text::bytes(self.in_cells.bytes),
                 text::count(objects, "live object")
             ),
         }
@@ -124,8 +128,8 @@ impl Report {
     fn slow_path_grid(&self) -> String {
         let heads = [("SLOW PATH", Align::Left), ("", Align::Right), ("", Align::Left)];
         let mut grid = Grid::new(&heads);
-        for ((cause, count), (_, meaning)) in self.slow_paths.each().zip(CAUSES) {
-            grid.row(vec![cause.to_owned(), text::number(count), meaning.to_owned()]);
+        for (path, count) in self.slow_paths.each() {
+            grid.row(vec![path.cause.to_owned(), text::number(count), path.meaning.to_owned()]);
         }
         grid.render()
     }
@@ -159,10 +163,10 @@ fn class_texts(class: &Class) -> Vec<String> {
 
 fn figure_text(figure: &Figure) -> String {
     match figure.unit {
-        Unit::Bytes => text::bytes(figure.value),
-        Unit::Ms => format!("{} ms", text::number(figure.value)),
-        Unit::Ns => format!("{} ns", text::number(figure.value)),
-        Unit::Objects | Unit::Pieces | Unit::Other => text::number(figure.value),
+        Some(Unit::Bytes) => text::bytes(figure.value),
+        Some(Unit::Ms) => format!("{} ms", text::number(figure.value)),
+        Some(Unit::Ns) => format!("{} ns", text::number(figure.value)),
+        Some(Unit::None | Unit::Objects | Unit::Pieces) | None => text::number(figure.value),
     }
 }
 
@@ -172,22 +176,23 @@ mod tests {
     use crate::fixture::sample;
 
     #[test]
-    fn what_is_in_no_class_is_said() {
+    fn what_is_in_cells_is_said() {
         let mut image = sample(42, 7);
         let before = Report::of(&Subject::of_bytes(image.bytes()));
         image.set_all("heaps", 1, &[("cut_objects", 9), ("cut_bytes", 1000)]);
         image.set_all("heaps", 1, &[("away_objects", 3), ("away_bytes", 100)]);
         image.set_all("heaps", 2, &[("freed_objects", 2), ("freed_bytes", 64)]);
         let report = Report::of(&Subject::of_bytes(image.bytes()));
-        let alone = Live { objects: Some(4), bytes: Some(836), unsettled: false };
-        assert_eq!(report.alone, alone);
+        // 300 of epoch 3, of which a thread has not left.
+        let in_cells = Live { objects: Some(304), bytes: Some(20_036), unsettled: false };
+        assert_eq!(report.in_cells, in_cells);
         let more = |objects: Option<u64>, bytes: Option<u64>| {
             (objects.map(|n| n + 4), bytes.map(|n| n + 836))
         };
         let (old, new) = (&before.totals, &report.totals);
         assert_eq!((new.live_objects, new.live_bytes), more(old.live_objects, old.live_bytes));
         assert_eq!(report.classes[1].live, before.classes[1].live);
-        let text = "in no class: 836 B in 4 live objects that are sampled, each alone in a cell\n";
-        assert!(report.text().contains(text) && !before.text().contains("in no class"));
+        let text = "in cells, of any class: 19.6 KiB in 304 live objects";
+        assert!(report.text().contains(text), "{}", report.text());
     }
 }

@@ -5,9 +5,11 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::growth::{Growth, Look, Unit, Units, Verdict};
+use super::ignored::Ignored;
 use super::{Subject, profile};
 use crate::names::Names;
-use crate::sampling::{LiveSample, Sampling, float, whole};
+use crate::sampling::{LiveSample, Sampling, whole};
 use crate::snapshot::Survivors;
 use crate::symbols::Line;
 use crate::text;
@@ -30,6 +32,8 @@ pub(super) struct Stack {
     percent: u64,
     /// The oldest of them was allocated so long ago.
     age_ms: u64,
+    /// Whether all samples of the same calls in epochs of the label become more.
+    growth: Option<Growth>,
     /// Innermost first, without the allocator's own.
     calls: Vec<Call>,
     /// Of the sampled ones, when they are wanted.
@@ -70,12 +74,15 @@ pub(super) struct Stacks<'a> {
     sampling: &'a Sampling,
     names: Names,
     by_epoch: BTreeMap<u64, Vec<&'a LiveSample>>,
-    now_ms: u64,
+    subject: &'a Subject,
+    before: Option<&'a Subject>,
+    // What is younger may be in use.
+    least_ms: u64,
 }
 
 impl<'a> Stacks<'a> {
     /// None when the process tells nothing of samples.
-    pub fn read(subject: &'a Subject) -> Option<Self> {
+    pub fn read(before: Option<&'a Subject>, subject: &'a Subject, least_ms: u64) -> Option<Self> {
         let sampling = subject.snapshot.sampling.as_ref()?;
         let mut by_epoch = BTreeMap::<_, Vec<_>>::new();
         let mut calls = BTreeSet::new();
@@ -84,13 +91,15 @@ impl<'a> Stacks<'a> {
             calls.extend(sampling.sites[live.site].calls());
         }
         let names = profile::names(subject, &calls);
-        Some(Self { sampling, names, by_epoch, now_ms: subject.as_of_ms })
+        Some(Self { sampling, names, by_epoch, subject, before, least_ms })
     }
 
-    /// The stacks of some epochs by class, those that stand for more first.
-    pub fn of(&self, ids: impl Iterator<Item = u64>) -> Vec<Stack> {
+    /// The stacks of some epochs by class, those that stand for more first; of objects allocated
+    /// before `until_ms`.
+    pub fn of(&self, ids: impl Iterator<Item = u64>, until_ms: u64) -> Vec<Stack> {
         let mut groups = BTreeMap::<_, Vec<&LiveSample>>::new();
-        for live in ids.filter_map(|id| self.by_epoch.get(&id)).flatten() {
+        let all = ids.filter_map(|id| self.by_epoch.get(&id)).flatten();
+        for live in all.filter(|live| live.sampled_ms < until_ms) {
             let site = &self.sampling.sites[live.site];
             // Blocks of whole units come last.
             let class = site.class_bytes.unwrap_or(u64::MAX);
@@ -115,24 +124,53 @@ impl<'a> Stacks<'a> {
 
     // For how many objects some samples stand.
     fn weight(&self, group: &[&LiveSample]) -> f64 {
-        group.iter().map(|live| self.sampling.weight(float(live.bytes))).sum()
+        group.iter().map(|live| self.sampling.objects(live)).sum()
     }
 
     // `of`: objects for which all samples of the class stand.
     fn stack(&self, class: u64, lines: &[Line], group: &[&LiveSample], of: f64) -> Stack {
         let objects = self.weight(group);
-        let oldest_ms = group.iter().map(|live| live.sampled_ms).min().unwrap_or(self.now_ms);
+        let now_ms = self.subject.as_of_ms;
+        let oldest_ms = group.iter().map(|live| live.sampled_ms).min().unwrap_or(now_ms);
         let addresses = group.iter().map(|live| format!("{:#x}", live.address));
         Stack {
             class_bytes: (class != u64::MAX).then_some(class),
             samples: group.len() as u64,
             estimated_objects: whole(objects),
             percent: whole(100.0 * objects / of),
-            age_ms: self.now_ms.saturating_sub(oldest_ms),
+            age_ms: now_ms.saturating_sub(oldest_ms),
+            growth: self.growth(group),
             calls: lines.iter().map(Call::of).collect(),
             addresses: Some(addresses.collect()),
         }
     }
+
+    // Sites are told apart by label, calls and class, and keep their rows.
+    fn growth(&self, group: &[&LiveSample]) -> Option<Growth> {
+        let sites: BTreeSet<_> =
+            group.iter().map(|live| self.sampling.sites[live.site].row).collect();
+        let (now, before) = (units(self.subject, &sites), self.before);
+        let earlier = before.map(|before| (before, units(before, &sites)));
+        let earlier = earlier.as_ref().map(|(subject, units)| Look { subject, units });
+        Growth::of(earlier, Look { subject: self.subject, units: &now }, self.least_ms)
+    }
+}
+
+fn units(subject: &Subject, sites: &BTreeSet<usize>) -> Units {
+    let Some(sampling) = &subject.snapshot.sampling else { return Units::new() };
+    let of_sites = |live: &&LiveSample| sites.contains(&sampling.sites[live.site].row);
+    let unit = |live: &LiveSample| {
+        let age_ms = subject.as_of_ms.saturating_sub(live.sampled_ms);
+        ((live.address, live.sampled_ms), Unit { age_ms, objects: sampling.objects(live) })
+    };
+    sampling.live.iter().filter(of_sites).map(unit).collect()
+}
+
+/// Whether there are some, and all are allocated by functions that are passed over.
+pub(super) fn are_ignored(stacks: &[Stack], ignored: &Ignored) -> bool {
+    let is_known =
+        |stack: &Stack| stack.calls.iter().any(|call| ignored.has_function(&call.function));
+    !stacks.is_empty() && stacks.iter().all(is_known)
 }
 
 impl Stack {
@@ -144,6 +182,14 @@ impl Stack {
     /// How many samples these are.
     pub fn samples(&self) -> u64 {
         self.samples
+    }
+
+    fn growth_text(&self) -> &'static str {
+        match self.growth.map(|growth| growth.verdict) {
+            Some(Verdict::Grows) => "  (grows)",
+            Some(Verdict::TurnsOver) => "  (turns over)",
+            _ => "",
+        }
     }
 
     fn text(&self, widths: Widths) -> String {
@@ -230,7 +276,7 @@ fn class_text(size: &str, objects: Option<u64>, stacks: &[&Stack], widths: Width
         let share =
             if stacks.len() > 1 { format!("{:>3} %  ", stack.percent) } else { String::new() };
         // Writing to a String does not fail.
-        let _ = writeln!(out, "{start}   {share}{}", stack.text(widths));
+        let _ = writeln!(out, "{start}   {share}{}{}", stack.text(widths), stack.growth_text());
         out += &addresses_text(stack);
         start = " ".repeat(start.chars().count());
     }
@@ -260,14 +306,14 @@ mod tests {
 
     fn stacks() -> Vec<Stack> {
         let subject = subject();
-        let mut stacks = Stacks::read(&subject).unwrap();
+        let mut stacks = Stacks::read(None, &subject, 0).unwrap();
         stacks.names = crate::names::of_test(&[
             (0x1000, "tsl_sample_small", "sample.c", 1),
             (0x2000, "parse_header", "src/http.c", 211),
             (0x3000, "handle", "/src/server.c", 88),
             (0x4000, "copy_name", "user.c", 40),
         ]);
-        stacks.of([1 << 24 | 7].into_iter())
+        stacks.of([1 << 24 | 7].into_iter(), u64::MAX)
     }
 
     fn of_class(bytes: u64, objects: u64) -> Survivors {
@@ -311,6 +357,17 @@ mod tests {
         let json = serde_json::to_value(first).unwrap();
         assert_eq!(json["calls"][0]["function"], "parse_header");
         assert_eq!((&json["calls"][0]["line"], &json["percent"]), (&211.into(), &75.into()));
+    }
+
+    #[test]
+    fn a_sample_that_stands_for_several_counts_as_several() {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        image.set("samples", 5, "times", 3);
+        let subject = Subject::of_bytes(image.bytes());
+        let stacks = Stacks::read(None, &subject, 0).unwrap();
+        let stacks = stacks.of([1 << 24 | 7].into_iter(), u64::MAX);
+        assert_eq!(stacks[2].estimated_objects, 50);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{Answer, Setting, Subject, show};
 use crate::host::Life;
+use crate::rows::process;
 use crate::text;
 
 // After so many lines the headings come again.
@@ -111,8 +112,8 @@ impl Moment {
             rss_bytes: subject.rss_bytes,
             live_bytes: totals.live_bytes,
             live_objects: totals.live_objects,
-            dirty_bytes: subject.snapshot.process_figure("dirty_bytes"),
-            purged_bytes: subject.snapshot.process_figure("purged_bytes"),
+            dirty_bytes: subject.snapshot.process_figure(process::DIRTY_BYTES),
+            purged_bytes: subject.snapshot.process_figure(process::PURGED_BYTES),
             epochs_open: totals.epochs_open,
             epochs_with_survivors: totals.epochs_closed_with_survivors,
             allocations: subject.snapshot.work.allocations,

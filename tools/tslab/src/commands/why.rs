@@ -10,16 +10,18 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::account::{Account, Kind, Part, held_by_default};
-use super::leaks::own_bytes;
+use super::account::{Account, Kind, Part};
 use super::{Answer, Identity, Setting, Subject};
 use crate::host::Life;
+use crate::rows::{Field, process};
 use crate::smaps::{self, Mapping, Place, Region};
-use crate::snapshot::{DEFAULT_EPOCH, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::text::{self, Align, Grid};
 
 // Of what is resident: a note says where so much of it may come from.
 const MUCH_PERCENT: u64 = 2;
+
+const NOT_RESIDENT: &str = "of these not resident: never written to, given back in place, in swap";
 
 // The shares of labels and classes that are shown.
 const MOST_SHOWN: usize = 5;
@@ -84,7 +86,7 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let report = Report::of(&subject, &mappings)?;
     let mut notes = subject.notes();
     notes.extend(report.missing_note());
-    notes.extend(report.unexplained_note(&subject));
+    notes.extend(report.residual_note(&subject));
     Ok(Answer { output: setting.output(&report, Report::text)?, notes, ..Answer::default() })
 }
 
@@ -105,14 +107,20 @@ fn mappings(subject: &Subject, copy: Option<&Path>) -> Result<Vec<Mapping>> {
 }
 
 fn place(snapshot: &Snapshot) -> Option<Place> {
-    let addresses = |start: &str, bytes: &str| {
+    let addresses = |start: Field, bytes: Field| {
         let start = snapshot.process_figure(start)?;
         Some(start..start.saturating_add(snapshot.process_figure(bytes)?))
     };
     Some(Place {
-        region: addresses("region_at", "region_bytes")?,
-        blocks: addresses("blocks_at", "blocks_bytes")?,
+        region: addresses(process::REGION_AT, process::REGION_BYTES)?,
+        blocks: addresses(process::BLOCKS_AT, process::BLOCKS_BYTES)?,
     })
+}
+
+/// What the allocator's memory is made of, and how much of it is resident. Fails where the file or
+/// the system does not tell.
+pub(super) fn account(subject: &Subject) -> Result<Account> {
+    Ok(Report::of(subject, &mappings(subject, None)?)?.account)
 }
 
 impl Report {
@@ -148,15 +156,15 @@ impl Report {
     }
 
     // What was freed is told of when some thread comes by a slow path, and not while all sleep.
-    fn unexplained_note(&self, subject: &Subject) -> Option<String> {
-        let is_unexplained = |part: &&Part| part.part == Kind::Unexplained;
-        let unexplained = self.account.parts.iter().find(is_unexplained)?.bytes.unsigned_abs();
+    fn residual_note(&self, subject: &Subject) -> Option<String> {
+        let is_residual = |part: &&Part| part.part == Kind::Residual;
+        let residual = self.account.parts.iter().find(is_residual)?.bytes;
         let much = self.account.resident_bytes / 100 * MUCH_PERCENT;
         let silent_ms = subject.as_of_ms.saturating_sub(subject.snapshot.header.told_ms);
-        (unexplained > much).then(|| {
+        (residual > much).then(|| {
             format!(
-                "what is unexplained may have been freed since the process last told of its \
-                 caches, {} ago or longer: look again when it works",
+                "the residual may have been freed since the process last told of its caches, {} \
+                 ago or longer: look again when it works",
                 text::age(Some(silent_ms))
             )
         })
@@ -166,8 +174,8 @@ impl Report {
         let missing = &self.account.not_told;
         (!missing.is_empty()).then(|| {
             format!(
-                "the file does not tell {}: what it would explain is unexplained; use the command \
-                 that came with the library of that process",
+                "the file does not tell {}: what it would explain is in the residual; use the \
+                 command that came with the library of that process",
                 missing.join(", ")
             )
         })
@@ -189,6 +197,8 @@ impl Report {
             text::bytes(Some(self.rss_bytes)),
             text::bytes(Some(self.account.resident_bytes))
         );
+        let _ =
+            writeln!(out, "epochs hold {}, resident or not", text::bytes(self.account.held_bytes));
         if self.swap_bytes > 0 {
             let _ = writeln!(out, "further {} in swap", text::bytes(Some(self.swap_bytes)));
         }
@@ -196,20 +206,24 @@ impl Report {
     }
 
     fn parts_grid(&self) -> Grid {
-        let all = self.account.resident_bytes;
+        let (account, all) = (&self.account, self.account.whole_bytes());
         let mut grid = Grid::new(&[
             ("BYTES", Align::Right),
             ("%", Align::Right),
             ("OF THE ALLOCATOR'S MEMORY", Align::Left),
         ]);
-        let is_shown = |part: &&Part| part.bytes != 0 || part.part == Kind::Unexplained;
-        for part in self.account.parts.iter().filter(is_shown) {
-            let minus = if part.bytes < 0 { "-" } else { "" };
-            let bytes = part.bytes.unsigned_abs();
-            let shown = format!("{minus}{}", text::bytes(Some(bytes)));
-            grid.row(vec![shown, percent(bytes, all, minus), part.part.text().to_owned()]);
+        let mut row = |bytes: u64, what: &str| {
+            grid.row(vec![text::bytes(Some(bytes)), percent(bytes, all), what.to_owned()]);
+        };
+        let is_shown = |part: &&Part| part.bytes != 0 || part.part == Kind::Residual;
+        for part in account.parts.iter().filter(is_shown) {
+            row(part.bytes, part.part.text());
         }
-        grid.row(vec![text::bytes(Some(all)), percent(all, all, ""), "resident".to_owned()]);
+        if account.not_resident_bytes > 0 {
+            row(all, "all of these");
+            row(account.not_resident_bytes, NOT_RESIDENT);
+        }
+        row(account.resident_bytes, "resident");
         grid
     }
 
@@ -258,10 +272,9 @@ impl Report {
     }
 }
 
-fn percent(part: u64, whole: u64, minus: &str) -> String {
+fn percent(part: u64, whole: u64) -> String {
     let whole = u128::from(whole.max(1));
-    let share = (u128::from(part) * 100 + whole / 2) / whole;
-    if share == 0 { "0".to_owned() } else { format!("{minus}{share}") }
+    ((u128::from(part) * 100 + whole / 2) / whole).to_string()
 }
 
 fn rss<'a>(mappings: impl Iterator<Item = &'a Mapping>) -> u64 {
@@ -297,18 +310,16 @@ fn others<'a>(mappings: impl Iterator<Item = &'a Mapping>) -> Vec<Other> {
 }
 
 fn labels(snapshot: &Snapshot) -> Vec<Label> {
-    let mut own = own_bytes(snapshot);
-    own.insert(DEFAULT_EPOCH, held_by_default(snapshot));
     let mut labels = BTreeMap::<_, Label>::new();
     for epoch in &snapshot.epochs {
-        let held = own.get(&epoch.row).copied().unwrap_or_default();
+        let held = epoch.own_bytes.unwrap_or_default();
         let label = labels.entry(epoch.label.clone()).or_insert_with(|| Label {
             text: epoch.label.clone(),
             live_bytes: Some(0),
             ..Label::default()
         });
         let live = epoch.live.bytes;
-        label.epochs += 1;
+        label.epochs += u64::from(epoch.is_the_programs());
         label.held_bytes = label.held_bytes.saturating_add(held);
         label.live_bytes = label.live_bytes.zip(live).map(|(sum, live)| sum.saturating_add(live));
     }
@@ -321,14 +332,12 @@ fn labels(snapshot: &Snapshot) -> Vec<Label> {
 // Free memory in slabs that heaps have, by size class: what is neither live, at hand nor on its
 // way back.
 fn classes(snapshot: &Snapshot) -> Vec<Class> {
-    let Some(out) = &snapshot.holdings.out else { return Vec::new() };
-    let class = |(class, out): (&crate::snapshot::Class, &u64)| {
+    let class = |class: &crate::snapshot::Class| {
         let (bytes, slabs) = (class.bytes?, class.slabs?);
-        let slab_bytes = class.slab_bytes?.saturating_mul(slabs);
-        let free_bytes = slab_bytes.saturating_sub(bytes.saturating_mul(*out));
+        let (slab_bytes, free_bytes) = (class.held_bytes()?, class.spare_bytes()?);
         (free_bytes > 0).then_some(Class { bytes, slabs, slab_bytes, free_bytes })
     };
-    let mut classes: Vec<_> = snapshot.classes.iter().zip(out).filter_map(class).collect();
+    let mut classes: Vec<_> = snapshot.classes.iter().filter_map(class).collect();
     classes.sort_by_key(|class| Reverse(class.free_bytes));
     classes.truncate(MOST_SHOWN);
     classes
@@ -338,7 +347,7 @@ fn classes(snapshot: &Snapshot) -> Vec<Class> {
 #[cfg(test)]
 pub(super) fn of_any_memory(subject: &Subject) -> String {
     let memory = |rss_bytes| {
-        let start = subject.snapshot.process_figure("region_at").unwrap_or_default();
+        let start = subject.snapshot.process_figure(process::REGION_AT).unwrap_or_default();
         let mapping = Mapping { start, end: u64::MAX, rss_bytes, ..Mapping::default() };
         match Report::of(subject, &[mapping]) {
             Ok(report) => report.text() + &text::json(&report).expect("JSON"),

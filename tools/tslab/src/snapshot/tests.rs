@@ -46,24 +46,36 @@ fn epochs_have_labels_states_and_parents() {
     let snapshot = snapshot(&sample(42, 7));
     assert_eq!(snapshot.epochs.len(), 5);
     let step = epoch(&snapshot, 5);
-    assert_eq!((step.parent, step.state), (Some(3), Some(State::Closed)));
+    assert_eq!((step.parent, step.state), (Some(3), Some(EpochState::Closed)));
     assert_eq!((step.label.as_deref(), step.id), (Some("step"), 1 << 24 | 5));
-    assert_eq!(epoch(&snapshot, 6).state, Some(State::Released));
+    assert_eq!(epoch(&snapshot, 6).state, Some(EpochState::Released));
     assert_eq!(epoch(&snapshot, 3).closed_ms, None);
     assert_eq!(epoch(&snapshot, 0).label.as_deref(), Some("default"));
 }
 
 #[test]
-fn sampled_objects_of_the_default_epoch_are_in_no_class() {
+fn the_shared_epoch_of_a_label_is_no_open_one() {
+    let mut image = sample(42, 7);
+    image.set_all("epochs", 7, &[("state", 3), ("closed_ms", 0)]);
+    let snapshot = snapshot(&image);
+    assert!(epoch(&snapshot, 7).is_shared() && !epoch(&snapshot, 7).has_survivors());
+    let totals = snapshot.totals();
+    assert_eq!((totals.epochs_open, totals.epochs_closed_with_survivors), (Some(1), Some(0)));
+    assert_eq!(totals.epochs_shared, Some(1));
+}
+
+#[test]
+fn objects_in_cells_are_in_no_class() {
     let mut image = sample(42, 7);
     image.set_all("heaps", 1, &[("cut_objects", 9), ("cut_bytes", 1000)]);
     image.set_all("heaps", 2, &[("freed_objects", 2), ("freed_bytes", 64)]);
     image.set_all("heaps", 1, &[("away_objects", 3), ("away_bytes", 100)]);
     let snapshot = snapshot(&image);
-    assert_eq!(figures(snapshot.alone), (Some(4), Some(836), false));
+    // Beside those of epoch 3, of which a thread has not left.
+    assert_eq!(figures(snapshot.in_cells()), (Some(304), Some(836 + 19_200), false));
     assert_eq!(figures(epoch(&snapshot, 0).live), (Some(137), Some(217_604), false));
     assert_eq!(figures(epoch(&snapshot, 3).live), (Some(319), Some(154_880), false));
-    assert_eq!(snapshot.classes[1].live, Some(131));
+    assert_eq!(snapshot.classes[1].live, Some(131 + 340));
 }
 
 #[test]
@@ -71,32 +83,65 @@ fn classes_are_summed_over_threads() {
     let snapshot = snapshot(&sample(42, 7));
     let class = &snapshot.classes[1];
     assert_eq!((class.bytes, class.capacity), (Some(128), Some(512)));
-    assert_eq!((class.live, class.hot), (Some(131), Some(15)));
+    // 340 outlived epoch 7.
+    assert_eq!((class.live, class.hot), (Some(131 + 340), Some(15)));
     assert_eq!((class.slabs, class.opened, class.allocations), (Some(2), Some(4), Some(1000)));
     assert_eq!(snapshot.classes.len(), 4);
 }
 
+// Of every kind that lives somewhere: slabs, cells, large blocks, and what outlived its epoch.
+#[test]
+fn classes_cells_and_large_blocks_are_all_that_lives() {
+    let mut image = sample(42, 7);
+    image.set_all("heaps", 1, &[("cut_objects", 9), ("cut_bytes", 1000)]);
+    image.set_class("bins", 3, "away", 2, 9);
+    image.set_all("heaps", 3, &[("away_objects", 109), ("away_bytes", 7_680 + 4 * 256)]);
+    let snapshot = snapshot(&image);
+    // Of 20 out and 2 at hand, 9 were freed by others, of which 5 came back.
+    assert_eq!(snapshot.classes[2].live, Some(20 - 2 - 9 + 5 + 17));
+    assert_eq!(figures(snapshot.in_cells()), (Some(309), Some(1000 + 19_200), false));
+    assert_eq!(snapshot.totals().live_objects, Some(131 + 340 + 31 + 309 + 3));
+}
+
+#[test]
+fn what_all_epochs_hold_is_live_at_hand_or_free() {
+    let mut image = sample(42, 7);
+    image.set("epochs", 5, "held_bytes", 100_000);
+    image.set("heaps", 1, "cell_bytes", 65_536);
+    let snapshot = snapshot(&image);
+    let held = |row| (epoch(&snapshot, row).held_bytes, epoch(&snapshot, row).own_bytes);
+    let by_default = 2 * 65_536 + 65_536 + 200_000;
+    assert_eq!(held(0), (Some(by_default), Some(by_default)));
+    assert_eq!(held(3), (Some(262_144), Some(162_144)));
+    assert_eq!(held(5), (Some(100_000), Some(100_000)));
+    let totals = snapshot.totals();
+    assert_eq!(totals.held_bytes, Some(by_default + 262_144 + 49_152));
+    let parts = [totals.live_bytes, totals.hot_bytes, totals.spare_bytes];
+    assert_eq!(sum(parts.into_iter()), totals.held_bytes);
+    assert_eq!(totals.large_bytes, Some(331_072));
+}
+
 #[test]
 fn what_the_file_does_not_have_is_not_known() {
-    let without = |table, field| {
+    let without = |field: Field| {
         let mut image = sample(42, 7);
-        image.forget(table, field);
+        image.forget(field.table, field.name);
         snapshot(&image)
     };
-    for (table, field) in SURVIVOR_FIELDS.into_iter().filter(|(table, _)| *table != "epochs") {
-        let snapshot = without(table, field);
-        assert_eq!(epoch(&snapshot, 7).live.objects, None, "{table}.{field}");
-        assert_eq!(snapshot.totals().live_objects, None, "{table}.{field}");
-        assert_eq!(snapshot.missing, [format!("{table}.{field}")]);
+    for field in SURVIVOR_FIELDS.into_iter().filter(|field| field.table != epochs::TABLE) {
+        let snapshot = without(field);
+        assert_eq!(epoch(&snapshot, 7).live.objects, None, "{field}");
+        assert_eq!(snapshot.totals().live_objects, None, "{field}");
+        assert_eq!(snapshot.missing, [field.to_string()]);
     }
-    let sent = without("bins", "sent");
+    let sent = without(bins::SENT);
     assert_eq!(epoch(&sent, 0).live.objects, None);
     assert_eq!(epoch(&sent, 7).live.objects, Some(357));
-    let bytes = without("classes", "bytes");
+    let bytes = without(classes::BYTES);
     assert_eq!(figures(epoch(&bytes, 7).live), (Some(357), None, false));
-    let state = without("epochs", "state");
+    let state = without(epochs::STATE);
     assert_eq!((epoch(&state, 7).state, state.totals().epochs_open), (None, None));
-    assert!(without("epochs", "id").epochs.is_empty());
+    assert!(without(epochs::ID).epochs.is_empty());
 }
 
 #[test]
@@ -131,7 +176,7 @@ fn counters_that_wrapped_still_make_differences() {
     image.set_class("bins", 1, "taken", 1, u64::MAX - 3);
     let snapshot = snapshot(&image);
     assert_eq!(figures(epoch(&snapshot, 3).live), (Some(319), Some(154_880), false));
-    assert_eq!(snapshot.classes[1].live, Some(135 - 4));
+    assert_eq!(snapshot.classes[1].live, Some(135 - 4 + 340));
     assert!(!snapshot.classes[1].unsettled);
 }
 
@@ -143,7 +188,7 @@ fn negative_totals_are_0_and_unsettled() {
     let snapshot = snapshot(&image);
     let live = epoch(&snapshot, 3).live;
     assert_eq!((live.objects, live.unsettled), (Some(0), true));
-    assert_eq!((snapshot.classes[1].live, snapshot.classes[1].unsettled), (Some(135), true));
+    assert_eq!((snapshot.classes[1].live, snapshot.classes[1].unsettled), (Some(135 + 340), true));
     assert!(snapshot.totals().unsettled);
 }
 

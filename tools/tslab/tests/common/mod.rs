@@ -2,19 +2,12 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 #![allow(clippy::cast_possible_truncation, reason = "what tests build is small")]
 
+use super::rows::{self, ABI, Kind, MAGIC, Shape, TABLES, Unit, header};
+
 pub const CLASS_BYTES: [u64; 4] = [64, 128, 256, 512];
 pub const TOLD_MS: u64 = 1_000_000;
 
-const GAUGE: u8 = 0;
-const COUNTER: u8 = 1;
-const ID: u8 = 2;
-const TEXT: u8 = 3;
-
-const BYTES: u8 = 1;
-const MS: u8 = 2;
-const OBJECTS: u8 = 4;
-const PIECES: u8 = 5;
-
+/// As a file describes it: the numbers may be those of a newer library.
 pub struct Field {
     pub name: &'static str,
     pub kind: u8,
@@ -24,20 +17,25 @@ pub struct Field {
     pub count: u16,
 }
 
-fn field(name: &'static str, kind: u8, unit: u8, bytes: u16, count: u16) -> Field {
-    Field { name, kind, unit, at: 0, bytes, count }
-}
+impl Field {
+    fn of(field: &rows::Field) -> Self {
+        let (bytes, count) = match field.shape {
+            Shape::One(bytes) => (bytes, 1),
+            Shape::Each(bytes) => (bytes, CLASS_BYTES.len() as u16),
+            Shape::List(bytes) => (bytes, 32),
+            Shape::Text(bytes) => (bytes, 64),
+        };
+        Self { count, ..Self::one(field.name, bytes, field.kind, field.unit) }
+    }
 
-pub fn long(name: &'static str, kind: u8, unit: u8) -> Field {
-    field(name, kind, unit, 8, 1)
-}
+    fn one(name: &'static str, bytes: u16, kind: Kind, unit: Unit) -> Self {
+        Self { name, kind: kind as u8, unit: unit as u8, at: 0, bytes, count: 1 }
+    }
 
-fn word(name: &'static str, kind: u8, unit: u8) -> Field {
-    field(name, kind, unit, 4, 1)
-}
-
-fn each(name: &'static str, kind: u8, unit: u8, bytes: u16) -> Field {
-    field(name, kind, unit, bytes, 4)
+    /// Of 8 bytes.
+    pub fn long(name: &'static str, kind: Kind, unit: Unit) -> Self {
+        Self::one(name, 8, kind, unit)
+    }
 }
 
 pub struct Table {
@@ -78,10 +76,10 @@ pub struct Image {
 }
 
 impl Image {
-    /// With the tables of `src/epoch/rows.h`, and no values.
+    /// With the tables of this version, and no values.
     pub fn new(pid: u32, start_ticks: u64) -> Self {
         let mut image = Self {
-            abi: 1,
+            abi: ABI,
             pid,
             start_ticks,
             page_bytes: 4096,
@@ -102,6 +100,14 @@ impl Image {
 
     pub fn table(&mut self, name: &str) -> &mut Table {
         self.tables.iter_mut().find(|table| table.name == name).expect("a table of this name")
+    }
+
+    /// Makes room for rows up to this one.
+    pub fn reach(&mut self, table: &str, row: usize) {
+        let table = self.table(table);
+        table.rows = table.rows.max(row as u32 + 1);
+        table.most_rows = table.most_rows.max(table.rows.next_power_of_two() * 2);
+        table.data.resize((table.row_bytes * table.rows) as usize, 0);
     }
 
     pub fn set(&mut self, table: &str, row: usize, field: &str, value: u64) {
@@ -129,7 +135,9 @@ impl Image {
 
     pub fn text(&mut self, table: &str, row: usize, text: &[u8]) {
         let table = self.table(table);
-        let at = row * table.row_bytes as usize;
+        let is_text = |field: &&Field| field.kind == Kind::Text as u8;
+        let field = table.fields.iter().find(is_text).expect("a table with a text");
+        let at = row * table.row_bytes as usize + field.at as usize;
         table.data[at..at + text.len()].copy_from_slice(text);
     }
 
@@ -140,22 +148,12 @@ impl Image {
 
     /// The file.
     pub fn bytes(&self) -> Vec<u8> {
-        let (table_bytes, field_bytes) = (40 + self.more_bytes, 48 + self.more_bytes);
         let fields: usize = self.tables.iter().map(|table| table.fields.len()).sum();
-        let fields_at = 112 + self.tables.len() * table_bytes;
-        let rows_at = (fields_at + fields * field_bytes).next_multiple_of(8);
+        let fields_at = header::SIZE + self.tables.len() * self.table_bytes();
+        let rows_at = (fields_at + fields * self.field_bytes()).next_multiple_of(8);
         let rows: usize = self.tables.iter().map(|table| table.data.len()).sum();
         let mut out = Vec::with_capacity(rows_at + rows);
-        out.extend(b"tslabst\0");
-        add_words(&mut out, &[self.abi, 112]);
-        add_longs(&mut out, &[(rows_at + rows) as u64, 112]);
-        add_words(&mut out, &[self.tables.len() as u32, table_bytes as u32]);
-        add_longs(&mut out, &[fields_at as u64]);
-        add_words(&mut out, &[fields as u32, field_bytes as u32]);
-        add_longs(&mut out, &[0x1234]);
-        add_words(&mut out, &[self.pid, self.page_bytes]);
-        add_longs(&mut out, &[self.start_ticks, self.made_ms, self.told_ms]);
-        add_name(&mut out, self.version, 16);
+        out.extend(self.header(fields_at, fields, rows_at + rows));
         self.add_tables(&mut out, rows_at);
         self.add_fields(&mut out);
         out.resize(rows_at, 0);
@@ -163,172 +161,107 @@ impl Image {
         out
     }
 
+    fn table_bytes(&self) -> usize {
+        rows::table::SIZE + self.more_bytes
+    }
+
+    fn field_bytes(&self) -> usize {
+        rows::field::SIZE + self.more_bytes
+    }
+
+    fn header(&self, fields_at: usize, fields: usize, file_bytes: usize) -> Vec<u8> {
+        let mut out = vec![0; header::SIZE];
+        put(&mut out, header::MAGIC.start, MAGIC);
+        put_words(
+            &mut out,
+            &[
+                (header::ABI, self.abi),
+                (header::HEADER_BYTES, header::SIZE as u32),
+                (header::TABLES, self.tables.len() as u32),
+                (header::TABLE_BYTES, self.table_bytes() as u32),
+                (header::FIELDS, fields as u32),
+                (header::FIELD_BYTES, self.field_bytes() as u32),
+                (header::PID, self.pid),
+                (header::PAGE_BYTES, self.page_bytes),
+            ],
+        );
+        put_longs(
+            &mut out,
+            &[
+                (header::FILE_BYTES, file_bytes as u64),
+                (header::TABLES_AT, header::SIZE as u64),
+                (header::FIELDS_AT, fields_at as u64),
+                (header::LAYOUT_HASH, 0x1234),
+                (header::START_TICKS, self.start_ticks),
+                (header::MADE_MS, self.made_ms),
+                (header::TOLD_MS, self.told_ms),
+            ],
+        );
+        put(&mut out, header::VERSION.start, self.version.as_bytes());
+        out
+    }
+
     fn add_tables(&self, out: &mut Vec<u8>, rows_at: usize) {
+        use rows::table::{AT, IS_FULL, MOST_ROWS, NAME, ROW_BYTES, ROWS, SIZE};
         let mut at = rows_at;
         for table in &self.tables {
-            add_name(out, table.name, 16);
-            add_longs(out, &[at as u64]);
-            add_words(out, &[table.row_bytes, table.most_rows, table.rows, table.is_full]);
-            out.resize(out.len() + self.more_bytes, 0xee);
+            let mut bytes = vec![0; SIZE];
+            put(&mut bytes, NAME.start, table.name.as_bytes());
+            put_longs(&mut bytes, &[(AT, at as u64)]);
+            put_words(&mut bytes, &[(ROW_BYTES, table.row_bytes), (MOST_ROWS, table.most_rows)]);
+            put_words(&mut bytes, &[(ROWS, table.rows), (IS_FULL, table.is_full)]);
+            bytes.resize(self.table_bytes(), 0xee);
+            out.extend(bytes);
             at += table.data.len();
         }
     }
 
     fn add_fields(&self, out: &mut Vec<u8>) {
+        use rows::field::{AT, BYTES, COUNT, KIND, NAME, SIZE, TABLE, UNIT};
         for (number, table) in self.tables.iter().enumerate() {
             for field in &table.fields {
-                add_name(out, field.name, 32);
-                out.extend((number as u16).to_ne_bytes());
-                out.extend([field.kind, field.unit]);
-                add_words(out, &[field.at]);
-                out.extend(field.bytes.to_ne_bytes());
-                out.extend(field.count.to_ne_bytes());
-                add_words(out, &[0]);
-                out.resize(out.len() + self.more_bytes, 0xee);
+                let mut bytes = vec![0; SIZE];
+                put(&mut bytes, NAME.start, field.name.as_bytes());
+                put(&mut bytes, TABLE, &(number as u16).to_ne_bytes());
+                (bytes[KIND], bytes[UNIT]) = (field.kind, field.unit);
+                put_words(&mut bytes, &[(AT, field.at)]);
+                put(&mut bytes, BYTES, &field.bytes.to_ne_bytes());
+                put(&mut bytes, COUNT, &field.count.to_ne_bytes());
+                bytes.resize(self.field_bytes(), 0xee);
+                out.extend(bytes);
             }
         }
     }
 }
 
-fn add_words(out: &mut Vec<u8>, values: &[u32]) {
-    for value in values {
-        out.extend(value.to_ne_bytes());
+fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
+    out[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+fn put_words(out: &mut [u8], values: &[(usize, u32)]) {
+    for (at, value) in values {
+        put(out, *at, &value.to_ne_bytes());
     }
 }
 
-fn add_longs(out: &mut Vec<u8>, values: &[u64]) {
-    for value in values {
-        out.extend(value.to_ne_bytes());
+fn put_longs(out: &mut [u8], values: &[(usize, u64)]) {
+    for (at, value) in values {
+        put(out, *at, &value.to_ne_bytes());
     }
-}
-
-fn add_name(out: &mut Vec<u8>, name: &str, bytes: usize) {
-    let end = out.len() + bytes;
-    out.extend(name.as_bytes());
-    out.resize(end, 0);
 }
 
 fn tables() -> Vec<Table> {
-    vec![
-        Table::new("process", 1, process_fields()),
-        Table::new(
-            "classes",
-            4,
-            vec![
-                word("bytes", GAUGE, BYTES),
-                word("slab_bytes", GAUGE, BYTES),
-                word("capacity", GAUGE, OBJECTS),
-            ],
-        ),
-        Table::new("labels", 8, vec![field("text", TEXT, 0, 1, 64)]),
-        Table::new("epochs", 16, epoch_fields()),
-        Table::new("heaps", 8, heap_fields()),
-        Table::new("bins", 8, bin_fields()),
-        Table::new("control", 1, vec![word("sample_bytes", GAUGE, BYTES)]),
-        Table::new("sites", 8, site_fields()),
-        Table::new("samples", 16, sample_fields()),
-    ]
-}
-
-fn process_fields() -> Vec<Field> {
-    vec![
-        long("open_bytes", GAUGE, BYTES),
-        long("free_bytes", GAUGE, BYTES),
-        long("dirty_bytes", GAUGE, BYTES),
-        long("cached_bytes", GAUGE, BYTES),
-        long("large_objects", GAUGE, OBJECTS),
-        long("large_bytes", GAUGE, BYTES),
-        long("large_allocations", COUNTER, OBJECTS),
-        long("purges", COUNTER, PIECES),
-        long("purged_bytes", COUNTER, BYTES),
-        long("purges_refused", COUNTER, PIECES),
-        long("limits_refused", COUNTER, PIECES),
-        long("memory_refused", COUNTER, PIECES),
-        long("sample_bytes", GAUGE, BYTES),
-        long("weight_bytes", GAUGE, BYTES),
-        long("samples_taken", COUNTER, OBJECTS),
-        long("samples_lost", COUNTER, OBJECTS),
-        long("region_at", ID, 0),
-        long("region_bytes", GAUGE, BYTES),
-        long("blocks_at", ID, 0),
-        long("blocks_bytes", GAUGE, BYTES),
-    ]
-}
-
-fn epoch_fields() -> Vec<Field> {
-    vec![
-        long("id", ID, 0),
-        long("parent", ID, 0),
-        word("label", ID, 0),
-        word("state", ID, 0),
-        long("opened_ms", GAUGE, MS),
-        long("closed_ms", GAUGE, MS),
-        long("held_bytes", GAUGE, BYTES),
-        long("soft_limit_bytes", GAUGE, BYTES),
-        long("hard_limit_bytes", GAUGE, BYTES),
-        long("large_objects", GAUGE, OBJECTS),
-        long("large_bytes", GAUGE, BYTES),
-        each("survivors", GAUGE, OBJECTS, 4),
-    ]
-}
-
-fn heap_fields() -> Vec<Field> {
-    vec![
-        word("state", ID, 0),
-        word("epoch", ID, 0),
-        word("home", ID, 0),
-        word("thread", ID, 0),
-        word("scopes", GAUGE, PIECES),
-        word("cached_units", GAUGE, PIECES),
-        long("cut_objects", COUNTER, OBJECTS),
-        long("cut_bytes", COUNTER, BYTES),
-        long("freed_objects", COUNTER, OBJECTS),
-        long("freed_bytes", COUNTER, BYTES),
-        long("away_objects", COUNTER, OBJECTS),
-        long("away_bytes", COUNTER, BYTES),
-        long("cell_bytes", GAUGE, BYTES),
-    ]
-}
-
-fn bin_fields() -> Vec<Field> {
-    vec![
-        each("allocations", COUNTER, OBJECTS, 8),
-        each("out", GAUGE, OBJECTS, 4),
-        each("hot", GAUGE, OBJECTS, 4),
-        each("sent", COUNTER, OBJECTS, 8),
-        each("taken", COUNTER, OBJECTS, 8),
-        each("slabs", GAUGE, PIECES, 4),
-        each("opened", COUNTER, PIECES, 4),
-        each("refills", COUNTER, PIECES, 8),
-        each("returned", COUNTER, OBJECTS, 8),
-        long("cells_taken", COUNTER, PIECES),
-        long("cells_restarted", COUNTER, PIECES),
-        long("ended_objects", COUNTER, OBJECTS),
-        long("ended_bytes", COUNTER, BYTES),
-    ]
-}
-
-fn site_fields() -> Vec<Field> {
-    vec![
-        long("allocations", COUNTER, OBJECTS),
-        long("bytes", COUNTER, BYTES),
-        long("frees", COUNTER, OBJECTS),
-        word("label", ID, 0),
-        word("class", ID, 0),
-        long("depth", GAUGE, PIECES),
-        field("frames", ID, 0, 8, 32),
-    ]
-}
-
-fn sample_fields() -> Vec<Field> {
-    vec![
-        word("site", ID, 0),
-        word("times", GAUGE, OBJECTS),
-        long("address", ID, 0),
-        long("bytes", GAUGE, BYTES),
-        long("epoch", ID, 0),
-        long("sampled_ms", GAUGE, MS),
-    ]
+    let table = |fields: &&[rows::Field]| {
+        let name = fields[0].table;
+        let rows = match name {
+            "process" | "control" => 1,
+            "classes" => CLASS_BYTES.len() as u32,
+            "epochs" | "samples" => 16,
+            _ => 8,
+        };
+        Table::new(name, rows, fields.iter().map(Field::of).collect())
+    };
+    TABLES.iter().map(table).collect()
 }
 
 /// A process with two threads. What lives, in objects and bytes: in the default epoch 133 and
@@ -364,6 +297,53 @@ pub fn add_epoch(image: &mut Image, row: usize, label: &str, values: &[(&str, u6
     image.set_all("epochs", row, values);
 }
 
+/// When a process closes epochs that leave an object of 128 B: so many a second since its file was
+/// made, or for some time at first.
+#[derive(Clone, Copy)]
+pub struct Closing {
+    pub label: (usize, &'static str),
+    pub a_second: u64,
+    /// Its object is freed so long after.
+    pub kept_ms: u64,
+    /// No epoch was closed later than so long after the file was made.
+    pub until_ms: u64,
+}
+
+impl Closing {
+    /// Whose objects are never freed.
+    pub fn leak(label: (usize, &'static str), a_second: u64) -> Self {
+        Self { label, a_second, kept_ms: u64::MAX, until_ms: u64::MAX }
+    }
+
+    fn each(self, lived_ms: u64) -> impl Iterator<Item = (usize, u64)> {
+        let end_ms = lived_ms.min(self.until_ms);
+        let closed = (0..=end_ms * self.a_second / 1000).map(move |n| n * 1000 / self.a_second);
+        let lives = move |closed_ms: u64| lived_ms - closed_ms < self.kept_ms;
+        closed.enumerate().filter(move |&(_, closed_ms)| closed_ms <= end_ms && lives(closed_ms))
+    }
+}
+
+/// A process that has lived for so long, with the survivors of such epochs. An epoch has the same
+/// row and id at each age of the process.
+pub fn server(lived_ms: u64, closing: &[Closing]) -> Image {
+    let mut image = Image::new(42, 7);
+    image.told_ms = image.made_ms + lived_ms;
+    let made_ms = image.made_ms;
+    for (number, all) in closing.iter().enumerate() {
+        image.text("labels", all.label.0, all.label.1.as_bytes());
+        for (epoch, closed_ms) in all.each(lived_ms) {
+            let row = 16 + epoch * closing.len() + number;
+            image.reach("epochs", row);
+            let label = all.label.0 as u64;
+            image.set_all("epochs", row, &[("id", 1 << 24 | row as u64), ("label", label)]);
+            image.set_all("epochs", row, &[("state", 1), ("opened_ms", 1), ("held_bytes", 4096)]);
+            image.set("epochs", row, "closed_ms", made_ms + closed_ms);
+            image.set_class("epochs", row, "survivors", 1, 1);
+        }
+    }
+    image
+}
+
 fn add_heaps(image: &mut Image) {
     image.set_all("heaps", 1, &[("state", 1), ("home", 1), ("thread", 42)]);
     image.set_all("heaps", 2, &[("state", 2), ("home", 2)]);
@@ -378,7 +358,7 @@ fn add_heaps(image: &mut Image) {
     add_bins(image, 1, 1, &busy);
     add_bins(image, 1, 1, &[("slabs", 2), ("opened", 4)]);
     add_bins(image, 2, 1, &[("out", 50), ("hot", 5), ("sent", 2), ("taken", 1)]);
-    add_bins(image, 3, 2, &[("out", 20), ("hot", 2), ("taken", 5), ("slabs", 1)]);
+    add_bins(image, 3, 2, &[("out", 20), ("hot", 2), ("taken", 5), ("away", 5), ("slabs", 1)]);
 }
 
 fn add_bins(image: &mut Image, row: usize, class: usize, values: &[(&str, u64)]) {
@@ -406,6 +386,13 @@ pub fn add_samples(image: &mut Image) {
     add_sample(image, 6, 4, 100_000, 0, 5);
 }
 
+/// Adds a call stack and a sample of it; `calls` are addresses of code, innermost first.
+pub fn add_sampled(image: &mut Image, calls: &[u64]) {
+    image.set_all("process", 0, &[("weight_bytes", 4096), ("samples_taken", 1)]);
+    add_site(image, 1, (7, 1), 1, 128, calls);
+    add_sample(image, 1, 1, 128, 1 << 24 | 7, 61_500);
+}
+
 // `of`: the row of its label, and of its class.
 fn add_site(image: &mut Image, row: usize, of: (u64, u64), count: u64, bytes: u64, calls: &[u64]) {
     image.set_all("sites", row, &[("allocations", count), ("bytes", count * bytes)]);
@@ -417,7 +404,7 @@ fn add_site(image: &mut Image, row: usize, of: (u64, u64), count: u64, bytes: u6
 
 fn add_sample(image: &mut Image, row: usize, site: u64, bytes: u64, epoch: u64, age_ms: u64) {
     let address = 0x7000 + (row as u64 - 1) * 0x1000;
-    let sampled_ms = TOLD_MS.saturating_sub(age_ms);
+    let sampled_ms = image.told_ms.saturating_sub(age_ms);
     image.set_all("samples", row, &[("site", site), ("address", address), ("bytes", bytes)]);
     image.set_all("samples", row, &[("epoch", epoch), ("sampled_ms", sampled_ms)]);
 }

@@ -59,6 +59,10 @@ impl Server {
         Self { child, said, address: address.unwrap_or_else(|| panic!("{first}")) }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn get(&self, path: &str) -> Response {
         self.ask(path, &[])
     }
@@ -94,19 +98,24 @@ impl Server {
         serde_json::from_str(&response.body).unwrap()
     }
 
+    /// The figures as OpenMetrics.
+    pub fn scrape(&self) -> Response {
+        self.ask("/metrics", &["Accept: application/openmetrics-text"])
+    }
+
     /// The figures of now, or of a moment ago.
     pub fn metrics(&self) -> Vec<Family> {
-        let response = self.get("/metrics");
+        let response = self.scrape();
         assert_eq!(response.status, 200, "{}", response.body);
         parse(&response.body).unwrap_or_else(|error| panic!("{error} in\n{}", response.body))
     }
 
     /// Figures that are made after this call.
     pub fn new_metrics(&self) -> Vec<Family> {
-        let old = self.get("/metrics").body;
+        let old = self.scrape().body;
         let start = Instant::now();
         // How long reading took is never twice the same.
-        while self.get("/metrics").body == old {
+        while self.scrape().body == old {
             assert!(start.elapsed() < PATIENCE, "old figures");
             thread::sleep(Duration::from_millis(20));
         }

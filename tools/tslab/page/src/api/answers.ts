@@ -1,12 +1,11 @@
 // answers: what the agent says, as `tslab ps | stats | epochs | leaks --json` do. Times are in ms,
 // sizes in bytes; null: not known.
+import type { EpochState, SLOW_PATHS } from "./rows.js";
 
 export type Figure = number | null;
 
 /** Stale: the process runs, and does not use the file. */
 export type Life = "alive" | "stale" | "dead";
-
-export type EpochState = "open" | "closed" | "released";
 
 export interface Process {
   readonly pid: number;
@@ -39,8 +38,16 @@ export interface Identity {
 export interface Totals {
   readonly live_objects: Figure;
   readonly live_bytes: Figure;
+  readonly large_bytes: Figure;
+  /** Slabs, cells and large blocks of all epochs, with what is free in them. */
+  readonly held_bytes: Figure;
   readonly hot_bytes: Figure;
+  /** Held, and neither live nor at hand. */
+  readonly spare_bytes: Figure;
+  /** Empty units of threads. */
+  readonly thread_cached_bytes: Figure;
   readonly epochs_open: Figure;
+  readonly epochs_shared: Figure;
   readonly epochs_closed_with_survivors: Figure;
   readonly threads: Figure;
   readonly unsettled: boolean;
@@ -50,7 +57,10 @@ export interface SizeClass {
   readonly bytes: Figure;
   readonly slab_bytes: Figure;
   readonly capacity: Figure;
+  /** In slabs of all epochs, and what outlived its epoch. */
   readonly live: Figure;
+  /** Blocks that the slabs miss. */
+  readonly out: Figure;
   readonly hot: Figure;
   readonly slabs: Figure;
   readonly opened: Figure;
@@ -69,7 +79,7 @@ export interface Stats extends Identity {
   /** Objects so far. */
   readonly allocations: Figure;
   /** How often the fast path was left, by cause. */
-  readonly slow_paths: Readonly<Record<string, Figure>>;
+  readonly slow_paths: Readonly<Partial<Record<keyof typeof SLOW_PATHS, Figure>>>;
 }
 
 export interface Live {
@@ -94,6 +104,8 @@ export interface Epoch {
   readonly live: Live;
   /** Its children's included. */
   readonly held_bytes: Figure;
+  /** Of it, without its children's. */
+  readonly own_bytes: Figure;
   readonly soft_limit_bytes: Figure;
   readonly hard_limit_bytes: Figure;
 }
@@ -118,6 +130,8 @@ export interface Leak {
   readonly state: EpochState | null;
   readonly for_ms: Figure;
   readonly objects: Figure;
+  /** Of them, those that outlived their epoch; null: nobody knows of a shared one's. */
+  readonly outlived_objects: Figure;
   readonly bytes: Figure;
   readonly unsettled: boolean;
   /** Without their children's. */

@@ -80,7 +80,8 @@ export function Scatter({ epochs, pid }: ScatterProps): JSX.Element {
 
 const placeable = (epochs: readonly Epoch[]): Epoch[] =>
   epochs
-    .filter((epoch) => epoch.age_ms !== null && (epoch.held_bytes ?? 0) > 0 && epoch.epoch !== 0)
+    .filter((epoch) => epoch.age_ms !== null && (epoch.held_bytes ?? 0) > 0)
+    .filter((epoch) => epoch.epoch !== 0 && epoch.state !== "shared")
     .sort((a, b) => (b.held_bytes ?? 0) - (a.held_bytes ?? 0))
     .slice(0, MOST_DOTS);
 

@@ -1,5 +1,6 @@
 // epochs: the order in which epochs are shown, what a filter leaves of them, and sums by label.
-import type { Epoch, EpochState, Figure } from "../api/answers.js";
+import type { Epoch, Figure } from "../api/answers.js";
+import type { EpochState } from "../api/rows.js";
 import { label } from "./text.js";
 
 export type EpochColumn = "label" | "state" | "age" | "closed" | "objects" | "live" | "held";
@@ -13,11 +14,14 @@ export interface Order<Column> {
 export const nameOf = (epoch: Pick<Epoch, "label" | "epoch">): string =>
   label(epoch.label, epoch.epoch);
 
-/** Null while an epoch is open: only then it cannot have been closed. */
-export const closedFor = (epoch: Epoch): Figure =>
-  epoch.state === "open" ? null : epoch.closed_for_ms;
+/** Whether it never was closed: open, or the shared one of its label, which never ends. */
+export const isUnended = ({ state }: Pick<Epoch, "state">): boolean =>
+  state === "open" || state === "shared";
 
-const STATES: readonly (EpochState | null)[] = ["open", "closed", "released"];
+/** Null while an epoch goes on: only then it cannot have been closed. */
+export const closedFor = (epoch: Epoch): Figure => (isUnended(epoch) ? null : epoch.closed_for_ms);
+
+const STATES: readonly (EpochState | null)[] = ["open", "closed", "released", "shared"];
 
 const KEYS: Record<EpochColumn, (epoch: Epoch) => string | Figure> = {
   label: nameOf,
@@ -78,19 +82,14 @@ function addAncestors(shown: Set<Epoch>, byRow: ReadonlyMap<number, Epoch>, epoc
   }
 }
 
-/** What each epoch holds without its children, by row. */
-export function ownBytes(epochs: readonly Epoch[]): Map<number, Figure> {
-  const own = new Map<number, Figure>(epochs.map((epoch) => [epoch.epoch, epoch.held_bytes]));
-  for (const epoch of epochs) {
-    if (epoch.parent === null || epoch.parent === epoch.epoch) continue;
-    const ofParent = own.get(epoch.parent) ?? null;
-    if (ofParent === null || epoch.held_bytes === null) continue;
-    own.set(epoch.parent, Math.max(0, ofParent - epoch.held_bytes));
-  }
-  return own;
-}
+/** Whether the program opened it: the default one and the shared one of a label are the library's. */
+export const isThePrograms = ({ epoch, state }: Epoch): boolean =>
+  epoch !== 0 && (state === "open" || state === "closed");
 
-/** All epochs of one label. */
+const isIn = (epoch: Epoch, state: EpochState): boolean =>
+  isThePrograms(epoch) && epoch.state === state;
+
+/** All epochs of one label; those of the library count for what they hold alone. */
 export interface LabelSum {
   readonly name: string;
   epochs: number;
@@ -117,39 +116,41 @@ const LABEL_KEYS: Record<LabelColumn, (sum: LabelSum) => string | Figure> = {
 };
 
 export function byLabel(epochs: readonly Epoch[], order: Order<LabelColumn>): LabelSum[] {
-  const own = ownBytes(epochs);
   const sums = new Map<string, LabelSum>();
   for (const epoch of epochs) {
     const name = nameOf(epoch);
     const sum = sums.get(name);
-    if (sum === undefined) sums.set(name, labelSum(name, epoch, own));
-    else addEpoch(sum, epoch, own);
+    if (sum === undefined) sums.set(name, labelSum(name, epoch));
+    else addEpoch(sum, epoch);
   }
   return sorted([...sums.values()], LABEL_KEYS[order.column ?? "held"], order.falling);
 }
 
-function labelSum(name: string, epoch: Epoch, own: ReadonlyMap<number, Figure>): LabelSum {
+/** A shared epoch is as old as its label: its age says nothing. */
+const ageOf = (epoch: Epoch): Figure => (epoch.state === "shared" ? null : epoch.age_ms);
+
+function labelSum(name: string, epoch: Epoch): LabelSum {
   return {
     name,
-    epochs: 1,
-    open: Number(epoch.state === "open"),
-    closed: Number(epoch.state === "closed"),
-    oldest: epoch.age_ms,
+    epochs: Number(isThePrograms(epoch)),
+    open: Number(isIn(epoch, "open")),
+    closed: Number(isIn(epoch, "closed")),
+    oldest: ageOf(epoch),
     objects: epoch.live.objects,
     live: epoch.live.bytes,
-    held: own.get(epoch.epoch) ?? null,
+    held: epoch.own_bytes,
     largest: epoch,
   };
 }
 
-function addEpoch(sum: LabelSum, epoch: Epoch, own: ReadonlyMap<number, Figure>): void {
-  sum.epochs += 1;
-  sum.open += Number(epoch.state === "open");
-  sum.closed += Number(epoch.state === "closed");
-  sum.oldest = larger(sum.oldest, epoch.age_ms);
+function addEpoch(sum: LabelSum, epoch: Epoch): void {
+  sum.epochs += Number(isThePrograms(epoch));
+  sum.open += Number(isIn(epoch, "open"));
+  sum.closed += Number(isIn(epoch, "closed"));
+  sum.oldest = larger(sum.oldest, ageOf(epoch));
   sum.objects = plus(sum.objects, epoch.live.objects);
   sum.live = plus(sum.live, epoch.live.bytes);
-  sum.held = plus(sum.held, own.get(epoch.epoch) ?? null);
+  sum.held = plus(sum.held, epoch.own_bytes);
   if ((epoch.held_bytes ?? 0) > (sum.largest.held_bytes ?? 0)) sum.largest = epoch;
 }
 

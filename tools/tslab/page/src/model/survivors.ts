@@ -23,8 +23,12 @@ export interface LeakSum {
   readonly held: Figure;
 }
 
-/** All of them together. */
-export function leakSum(leaks: readonly Leak[]): LeakSum {
+/** Whether its objects may be those of requests in flight. */
+export const isShared = ({ state }: Pick<Leak, "state">): boolean => state === "shared";
+
+/** All of closed epochs together. */
+export function leakSum(all: readonly Leak[]): LeakSum {
+  const leaks = all.filter((leak) => !isShared(leak));
   const total = (figure: (leak: Leak) => Figure): Figure =>
     leaks.length === 0 ? 0 : sum(leaks.map(figure));
   return {
@@ -68,6 +72,12 @@ export function partsText(leak: Leak, most: number): string {
   const more = parts.slice(most).reduce((objects, part) => objects + part.objects, 0);
   return [...texts, ...(more > 0 ? [`${number(more)} more`] : [])].join(", ");
 }
+
+/** What is known of the objects of a shared epoch. */
+export const sharedText = ({ outlived_objects: outlived }: Leak): string =>
+  outlived === null
+    ? "shared: some may be of requests in flight"
+    : `shared: about ${number(outlived)} outlived their epochs`;
 
 /** The leak that an epoch is a part of, or that epochs of its label are. */
 export const leakOf = (leaks: readonly Leak[], epoch: Epoch): Leak | undefined =>

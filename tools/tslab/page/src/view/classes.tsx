@@ -10,7 +10,7 @@ export function ClassesPanel({ stats }: { readonly stats: Stats }): JSX.Element 
   const classes = usedClasses(stats);
   const most = classes.reduce((most, one) => Math.max(most, classBytes(one) ?? 0), 0);
   return (
-    <Panel title="Size classes" about="Objects of the default epoch, in slabs.">
+    <Panel title="Size classes" about="Objects in slabs, and those that outlived their epochs.">
       {classes.length === 0 ? <Empty>{emptyText(stats)}</Empty> : null}
       <div class="scroll" hidden={classes.length === 0}>
         <table aria-label="Size classes">

@@ -5,7 +5,7 @@ import type { Epoch, Figure, Leak } from "../api/answers.js";
 import { TimeChart, type Line } from "../chart/timechart.js";
 import type { Model } from "../live/model.js";
 import type { Watched, WatchedEpoch } from "../live/watched.js";
-import { closedFor, nameOf } from "../model/epochs.js";
+import { closedFor, isUnended, nameOf } from "../model/epochs.js";
 import { classSums, samplesOf } from "../model/flame.js";
 import { hashOfEpoch, hashOfProcess } from "../model/route.js";
 import { leakOf, partsOf, type Part } from "../model/survivors.js";
@@ -114,7 +114,7 @@ function Over({ model, epoch, last, theme }: OverProps): JSX.Element {
         <Tile name="live" value={bytes(last.live.bytes)} tone="live" />
         <Tile name="objects" value={number(last.live.objects)} />
         <Tile name="age" value={age(last.age_ms)} />
-        {last.state === "open" ? null : <Tile name="closed for" value={age(closedFor(last))} />}
+        {isUnended(last) ? null : <Tile name="closed for" value={age(closedFor(last))} />}
         <Limit name="soft limit" held={last.held_bytes} limit={last.soft_limit_bytes} />
         <Limit name="hard limit" held={last.held_bytes} limit={last.hard_limit_bytes} />
       </dl>
@@ -181,10 +181,12 @@ function Classes({ watched, epoch }: PartProps): JSX.Element {
   );
 }
 
-const outlivedText = ({ epochs }: Leak): string =>
-  epochs === 1
+function outlivedText({ epochs, state }: Leak): string {
+  if (state === "shared") return "Objects of all epochs of the label, requests in flight included.";
+  return epochs === 1
     ? "Objects that outlived the epoch."
     : `Objects that outlived the ${number(epochs)} epochs with this label.`;
+}
 
 function Parts({ parts }: { readonly parts: readonly Part[] }): JSX.Element {
   const most = parts.reduce((most, part) => Math.max(most, part.bytes ?? 0), 0);

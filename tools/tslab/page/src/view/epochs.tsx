@@ -8,6 +8,7 @@ import type { Watched } from "../live/watched.js";
 import {
   byLabel,
   closedFor,
+  isUnended,
   filtered,
   nameOf,
   orderedEpochs,
@@ -63,10 +64,11 @@ export function EpochsPanel({ model, watched }: PanelProps): JSX.Element {
 
 function aboutText(epochs: readonly Epoch[]): string | undefined {
   if (epochs.length === 0) return undefined;
-  const of = (state: string): number => epochs.filter((epoch) => epoch.state === state).length;
-  const [released, closed] = [of("released"), of("closed")];
-  const parts = [`${number(of("open"))} open`, `${number(closed)} closed`];
-  return [...parts, ...(released > 0 ? [`${number(released)} released`] : [])].join(", ");
+  const counted = epochs.filter(({ epoch }) => epoch !== 0);
+  const of = (state: string): number => counted.filter((epoch) => epoch.state === state).length;
+  const parts = [`${number(of("open"))} open`, `${number(of("closed"))} closed`];
+  const seldom = ["released", "shared"].filter((state) => of(state) > 0);
+  return [...parts, ...seldom.map((state) => `${number(of(state))} ${state}`)].join(", ");
 }
 
 interface FilterProps {
@@ -181,7 +183,7 @@ function EpochRow({ epoch, pid, most, depth, isFirst }: EpochRowProps): JSX.Elem
     bytes(epoch.live.bytes),
     number(epoch.live.objects),
     age(epoch.age_ms),
-    epoch.state === "open" ? "" : age(closed),
+    isUnended(epoch) ? "" : age(closed),
   ];
   return (
     <tr class={epoch.state ?? ""}>
@@ -206,9 +208,16 @@ function EpochRow({ epoch, pid, most, depth, isFirst }: EpochRowProps): JSX.Elem
   );
 }
 
+const SHARED_TEXT = "Small, short epochs of the label lie here side by side. It never ends.";
+
 /** The shape says what the colour says. */
 export const State = ({ epoch }: { readonly epoch: Epoch }): JSX.Element => (
-  <span class={`state ${epoch.state ?? "unknown"}`}>{epoch.state ?? "–"}</span>
+  <span
+    class={`state ${epoch.state ?? "unknown"}`}
+    title={epoch.state === "shared" ? SHARED_TEXT : undefined}
+  >
+    {epoch.state ?? "–"}
+  </span>
 );
 
 const LABEL_COLUMNS: readonly Column<LabelColumn>[] = [

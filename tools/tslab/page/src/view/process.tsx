@@ -147,6 +147,7 @@ function Tiles({ watched }: { readonly watched: Watched }): JSX.Element {
     <dl class="tiles">
       <Tile name="RSS" value={bytes(rss)} tone="rss" />
       <Tile name="live" value={bytes(live)} about={count(objects, "object")} tone="live" />
+      <Tile name="held" value={bytes(stats?.totals.held_bytes ?? null)} about="free blocks too" />
       <Tile name="RSS over live" value={times(ratio(rss, live))} />
       <Tile name="epochs open" value={number(stats?.totals.epochs_open ?? null)} />
       <Tile
@@ -167,7 +168,7 @@ function PartsBar({ stats }: { readonly stats: Stats }): JSX.Element {
   return (
     <div class="parts">
       <p class="about">
-        What the allocator has opened, by use; room that was never touched is not resident
+        What the allocator has opened, by use; what was never touched is not resident
       </p>
       <div class="whole" aria-hidden="true">
         {some.map((part) => (

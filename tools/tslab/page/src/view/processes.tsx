@@ -14,20 +14,42 @@ const RECENT = 120;
 
 export function ProcessList({ model }: { readonly model: Model }): JSX.Element {
   const processes = listed(model);
+  const isFolded = (process: Process) => process.life === "dead" && !isWatched(model, process);
+  const ended = processes.filter(isFolded);
   return (
     <nav class="processes" aria-label="Processes">
       <h2>
         Processes <span class="count">{number(model.processes.length)}</span>
       </h2>
       {processes.length === 0 ? <Empty>{emptyText(model)}</Empty> : null}
-      <ul onKeyDown={walk}>
-        {processes.map((process) => (
-          <Item key={process.path} process={process} model={model} />
-        ))}
-      </ul>
+      <Items processes={processes.filter((process) => !isFolded(process))} model={model} />
+      {ended.length === 0 ? null : (
+        <details>
+          <summary>
+            Ended <span class="count">{number(ended.length)}</span>
+          </summary>
+          <Items processes={ended} model={model} />
+        </details>
+      )}
     </nav>
   );
 }
+
+interface ItemsProps {
+  readonly processes: readonly Process[];
+  readonly model: Model;
+}
+
+const Items = ({ processes, model }: ItemsProps): JSX.Element => (
+  <ul onKeyDown={walk}>
+    {processes.map((process) => (
+      <Item key={process.path} process={process} model={model} />
+    ))}
+  </ul>
+);
+
+const isWatched = ({ watched }: Model, process: Process): boolean =>
+  watched?.process?.path === process.path;
 
 /** The larger first; a process that has gone stays while it is looked at. */
 function listed({ processes, watched }: Model): Process[] {
@@ -55,12 +77,12 @@ interface ItemProps {
 }
 
 function Item({ process, model }: ItemProps): JSX.Element {
-  const isWatched = model.watched?.process?.path === process.path;
-  const isGone = isWatched && model.watched?.gone === true;
+  const isCurrent = isWatched(model, process);
+  const isGone = isCurrent && model.watched?.gone === true;
   const [, rss = []] = model.tracks.get(process.path)?.since((model.told ?? 0) - RECENT) ?? [[]];
   return (
     <li class={isGone || process.life === "dead" ? "ended" : ""}>
-      <a href={hashOfProcess(process.pid)} aria-current={isWatched ? "page" : undefined} data-row>
+      <a href={hashOfProcess(process.pid)} aria-current={isCurrent ? "page" : undefined} data-row>
         <span class="who">
           <Name>{process.name === null ? "unnamed" : printable(process.name)}</Name>
         </span>

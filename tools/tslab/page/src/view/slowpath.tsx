@@ -111,7 +111,7 @@ function Rate({
   readonly cause: Cause;
 }): JSX.Element {
   const { counts, stats } = watched;
-  const isBytes = cause === PURGED_BYTES;
+  const isBytes = cause.unit === "bytes";
   const total = stats === null ? null : cause.count(stats);
   const now = rateOf(watched, cause);
   const recent = counts.recentRates(columnOf(cause), RECENT);

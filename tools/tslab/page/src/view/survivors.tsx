@@ -7,7 +7,14 @@ import type { Model } from "../live/model.js";
 import type { Watched } from "../live/watched.js";
 import type { Order } from "../model/epochs.js";
 import { hashOfEpoch } from "../model/route.js";
-import { leakSum, orderedLeaks, partsText, type LeakColumn } from "../model/survivors.js";
+import {
+  isShared,
+  leakSum,
+  orderedLeaks,
+  partsText,
+  sharedText,
+  type LeakColumn,
+} from "../model/survivors.js";
 import { age, bytes, count, label, number } from "../model/text.js";
 import { Bar, Choice, Empty, Name, Panel } from "./fragments.js";
 import { useKept } from "./kept.js";
@@ -74,7 +81,7 @@ function Survivors({ watched }: { readonly watched: Watched }): JSX.Element {
   const most = leaks.reduce((most, leak) => Math.max(most, leak.bytes ?? 0), 0);
   return (
     <>
-      <p class="verdict alarm">{sumText(leaks)}</p>
+      {leaks.every(isShared) ? null : <p class="verdict alarm">{sumText(leaks)}</p>}
       <Table name="Survivors" columns={COLUMNS} order={order} sort={sort}>
         {shown.map((leak, index) => (
           <Row key={leak.id} leak={leak} pid={watched.pid} most={most} isFirst={index === 0} />
@@ -120,7 +127,7 @@ function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
         </a>
         <span class="about classes">
           {leak.epochs > 1 ? `${count(leak.epochs, "epoch")}: ` : null}
-          {partsText(leak, 3)}
+          {isShared(leak) ? sharedText(leak) : partsText(leak, 3)}
         </span>
       </th>
       {COLUMNS.slice(1).map((column, index) => (

@@ -51,8 +51,10 @@ export function server(second: number): Told {
 /** A process of which little is known. */
 export function stranger(pid: number, name: string): Told {
   const size = { pid, name, rss: 24 * MIB, live: null };
-  const none = { live_objects: null, live_bytes: null, hot_bytes: null, epochs_open: null };
-  const totals = { ...none, epochs_closed_with_survivors: null, threads: null, unsettled: false };
+  const none = { live_objects: null, live_bytes: null, large_bytes: null, held_bytes: null };
+  const free = { hot_bytes: null, spare_bytes: null, thread_cached_bytes: null };
+  const counts = { epochs_open: null, epochs_shared: null, epochs_closed_with_survivors: null };
+  const totals = { ...none, ...free, ...counts, threads: null, unsettled: false };
   return {
     process: { ...process(size), epochs_open: null, epochs_closed_with_survivors: null },
     stats: {
@@ -102,8 +104,13 @@ function stats(size: Size, second: number): Stats {
     totals: {
       live_objects: Math.round(live / 310),
       live_bytes: live,
+      large_bytes: 14 * MIB,
+      held_bytes: live + 23 * MIB,
       hot_bytes: 3 * MIB,
+      spare_bytes: 20 * MIB,
+      thread_cached_bytes: 6 * MIB,
       epochs_open: 18,
+      epochs_shared: 0,
       epochs_closed_with_survivors: 3,
       threads: 12,
       unsettled: false,
@@ -151,6 +158,7 @@ const classes = (second: number): SizeClass[] =>
     slab_bytes: 64 * KIB,
     capacity: Math.floor((64 * KIB) / bytes),
     live,
+    out: live + 512,
     hot: 512,
     slabs: Math.ceil((live * bytes * 1.2) / (64 * KIB)),
     opened: 2_000 + Math.round(second * 7 + 20 * Math.sin(second / 9)),
@@ -188,6 +196,7 @@ export function epoch(
     closed_for_ms: closed === null ? null : closed * 1000,
     live: { objects: live === null ? null : Math.round(live / 140), bytes: live, unsettled: false },
     held_bytes: held,
+    own_bytes: held,
     soft_limit_bytes: null,
     hard_limit_bytes: limit,
   };
@@ -253,6 +262,7 @@ function leaks(second: number): Leak[] {
       pinned_pages: Math.ceil(held / 4096),
       classes: counts,
       large_objects: 0,
+      outlived_objects: objects.reduce((sum, count) => sum + count, 0),
     };
   };
   return [

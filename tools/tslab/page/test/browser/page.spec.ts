@@ -12,6 +12,22 @@ test("shows the largest process at once", async ({ page, address }) => {
   await expect(page.locator(".link")).toHaveText(/^live \d\d:\d\d:\d\d$/);
 });
 
+test("folds processes that have ended", async ({ page, address, agent }) => {
+  const running = agent.told[0];
+  const ended = [...Array(300).keys()].map((number) => {
+    const told = stranger(5000 + number, `worker-${number}`);
+    return { ...told, process: { ...told.process, life: "dead" as const } };
+  });
+  agent.told = [running, ...ended].filter((told) => told !== undefined);
+  await page.goto(address);
+  const links = page.getByRole("navigation").getByRole("link");
+  await expect(page.getByText("Ended 300")).toBeVisible();
+  await expect(links.filter({ visible: true })).toHaveCount(1);
+  await page.getByText("Ended 300").click();
+  await expect(links.filter({ visible: true })).toHaveCount(301);
+  await expect(links.last()).toContainText("worker-299");
+});
+
 test("follows the figures", async ({ page, address, agent }) => {
   await page.goto(address);
   await expect(page.locator(".tile.live .about")).toHaveText(/objects$/);

@@ -4,9 +4,9 @@ import { test } from "node:test";
 import type { Epoch } from "../../src/api/answers.js";
 import {
   byLabel,
+  closedFor,
   filtered,
   orderedEpochs,
-  ownBytes,
   type EpochColumn,
 } from "../../src/model/epochs.js";
 
@@ -23,6 +23,7 @@ function epoch(row: number, more: Partial<Epoch> = {}): Epoch {
     state: "open",
     live,
     held_bytes: row,
+    own_bytes: row,
     ...more,
   };
 }
@@ -46,6 +47,21 @@ test("an open epoch has not been closed, whatever the file says", () => {
   assert.deepEqual(rows(orderedEpochs(epochs, order("closed", true))), [2, 1]);
 });
 
+test("the shared epoch of a label is none of its open ones, and has no age", () => {
+  const shared = epoch(1, { state: "shared", own_bytes: 100, age_ms: 900, closed_for_ms: 3 });
+  const [sum] = byLabel([shared, epoch(2)], { column: "held", falling: true });
+  assert.deepEqual([sum?.epochs, sum?.open, sum?.oldest, sum?.held], [1, 1, 5, 102]);
+  assert.equal(closedFor(shared), null);
+  const states = orderedEpochs([shared, epoch(2)], order("state"));
+  assert.deepEqual(rows(states), [2, 1]);
+});
+
+test("the default epoch is none of the program's", () => {
+  const own = epoch(0, { label: "default", own_bytes: 9 });
+  const [sum] = byLabel([own], { column: "held", falling: true });
+  assert.deepEqual([sum?.epochs, sum?.open, sum?.held], [0, 0, 9]);
+});
+
 test("a filter keeps the ancestors in the tree alone", () => {
   const tree = [
     epoch(1, { label: "tenant" }),
@@ -66,14 +82,13 @@ test("parents in a ring, as in a damaged file, end", () => {
     epoch(3, { parent: 3 }),
   ];
   assert.deepEqual(rows(filtered(ring, "x", true)), [1, 2]);
-  assert.equal(ownBytes(ring).get(3), 3);
 });
 
 test("no byte counts twice in sums by label", () => {
   const epochs = [
-    epoch(1, { label: "tenant", held_bytes: 100 }),
-    epoch(2, { parent: 1, held_bytes: 30, age_ms: 7 }),
-    epoch(3, { parent: 1, held_bytes: 20, state: "closed", age_ms: 90 }),
+    epoch(1, { label: "tenant", held_bytes: 100, own_bytes: 50 }),
+    epoch(2, { parent: 1, held_bytes: 30, own_bytes: 30, age_ms: 7 }),
+    epoch(3, { parent: 1, held_bytes: 20, own_bytes: 20, state: "closed", age_ms: 90 }),
   ];
   const [tenant, requests] = byLabel(epochs, { column: "held", falling: true });
   assert.deepEqual([tenant?.name, tenant?.held], ["tenant", 50]);

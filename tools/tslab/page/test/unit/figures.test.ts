@@ -4,20 +4,35 @@ import { test } from "node:test";
 import type { Leak, SizeClass, Stats } from "../../src/api/answers.js";
 import {
   ALLOCATIONS,
+  COUNTED,
   LIMIT_REFUSED,
   SLAB_OPENED,
+  SLOW_ALLOCATIONS,
+  SLOW_FREES,
+  columnOf,
   fill,
   memoryParts,
   ratio,
   usedClasses,
 } from "../../src/model/figures.js";
-import { leakSum, orderedLeaks, partsOf, partsText } from "../../src/model/survivors.js";
+import {
+  leakSum,
+  orderedLeaks,
+  partsOf,
+  partsText,
+  sharedText,
+} from "../../src/model/survivors.js";
 
 const NO_TOTALS = {
   live_objects: null,
   live_bytes: null,
+  large_bytes: null,
+  held_bytes: null,
   hot_bytes: null,
+  spare_bytes: null,
+  thread_cached_bytes: null,
   epochs_open: null,
+  epochs_shared: null,
   epochs_closed_with_survivors: null,
   threads: null,
   unsettled: false,
@@ -41,6 +56,7 @@ function sizeClass(bytes: number, more: Partial<SizeClass> = {}): SizeClass {
     slab_bytes: 65536,
     capacity: 10,
     live: 0,
+    out: 0,
     hot: 0,
     slabs: 0,
     opened: 0,
@@ -51,28 +67,34 @@ function sizeClass(bytes: number, more: Partial<SizeClass> = {}): SizeClass {
   return { bytes, ...none, unsettled: false, ...more };
 }
 
-test("the parts of the memory add up, whatever moments they are of", () => {
-  const totals = { ...NO_TOTALS, live_bytes: 50, hot_bytes: 5 };
-  const process = { open_bytes: 100, free_bytes: 20, dirty_bytes: 7, cached_bytes: 10 };
-  const parts = memoryParts(stats({ totals, process })) ?? [];
+test("the parts of the memory are what all faces show", () => {
+  const own = { live_bytes: 50, hot_bytes: 5, spare_bytes: 15, thread_cached_bytes: 4 };
+  const totals = { ...NO_TOTALS, ...own };
+  const parts = memoryParts(stats({ totals, process: { dirty_bytes: 7, cached_bytes: 10 } }));
   assert.deepEqual(
-    parts.map((part) => part.bytes),
-    [50, 5, 15, 10, 7],
-  );
-  const late = memoryParts(stats({ totals: { ...totals, live_bytes: 90 }, process })) ?? [];
-  assert.deepEqual(
-    late.map((part) => part.bytes),
-    [90, 5, 0, 10, 7],
+    parts?.map((part) => part.bytes),
+    [50, 5, 15, 14, 7],
   );
 });
 
 test("one part that is not known makes all unknown", () => {
-  const process = { open_bytes: 100, free_bytes: 20, dirty_bytes: null, cached_bytes: 10 };
-  assert.equal(
-    memoryParts(stats({ totals: { ...NO_TOTALS, live_bytes: 1, hot_bytes: 1 }, process })),
-    null,
-  );
-  assert.equal(memoryParts(stats()), null);
+  const known = { live_bytes: 1, hot_bytes: 1, spare_bytes: 1, thread_cached_bytes: 1 };
+  const totals = { ...NO_TOTALS, ...known };
+  const process = { dirty_bytes: 1, cached_bytes: 1 };
+  assert.notEqual(memoryParts(stats({ totals, process })), null);
+  assert.equal(memoryParts(stats({ totals, process: { ...process, dirty_bytes: null } })), null);
+  for (const name of Object.keys(known)) {
+    assert.equal(memoryParts(stats({ totals: { ...totals, [name]: null }, process })), null);
+  }
+});
+
+test("each count has a column of its own, whichever object names it", () => {
+  assert.deepEqual(COUNTED.map(columnOf), [...COUNTED.keys()]);
+  assert.equal(COUNTED[columnOf(SLAB_OPENED)]?.name, "slab opened");
+  assert.equal(columnOf(ALLOCATIONS), 0);
+  const slow = [...SLOW_ALLOCATIONS, ...SLOW_FREES].map(({ name }) => name);
+  assert.deepEqual(slow.slice(0, 2), ["bin empty", "slab opened"]);
+  assert.ok(SLOW_FREES.some(({ name }) => name === "other thread"));
 });
 
 test("counts that an older library does not have are not known", () => {
@@ -104,8 +126,8 @@ test("classes in use, the heavier first", () => {
 });
 
 test("blocks in use are a part of those that slabs have", () => {
-  assert.equal(fill(sizeClass(64, { live: 4, hot: 1, slabs: 1 })), 0.5);
-  assert.equal(fill(sizeClass(64, { live: 4, hot: null, slabs: 1 })), null);
+  assert.equal(fill(sizeClass(64, { out: 5, slabs: 1 })), 0.5);
+  assert.equal(fill(sizeClass(64, { out: null, slabs: 1 })), null);
   assert.equal(fill(sizeClass(64)), null);
 });
 
@@ -117,6 +139,7 @@ function leak(more: Partial<Leak> = {}): Leak {
     held_bytes: 4096,
     pinned_pages: 1,
     large_objects: 0,
+    outlived_objects: 1,
   };
   return {
     epoch: 7,
@@ -151,6 +174,15 @@ test("survivors by class: known ones, large ones, and the rest", () => {
   assert.equal(partsText(leak({ classes, objects: 6 }), 2), "2 × 1.0 KiB, 3 × 64 B, 1 more");
 });
 
+test("objects of a shared epoch may be of requests in flight", () => {
+  const shared = leak({ state: "shared", outlived_objects: null });
+  assert.equal(sharedText(shared), "shared: some may be of requests in flight");
+  assert.equal(
+    sharedText(leak({ state: "shared", outlived_objects: 120 })),
+    "shared: about 120 outlived their epochs",
+  );
+});
+
 test("survivors in sum and in order", () => {
   const leaks = [leak({ bytes: 1 }), leak({ bytes: null }), leak({ bytes: 5, epochs: 2 })];
   assert.deepEqual(
@@ -158,5 +190,7 @@ test("survivors in sum and in order", () => {
     [5, 1, null],
   );
   assert.deepEqual(leakSum(leaks), { epochs: 4, objects: 60, bytes: null, held: 12_288 });
+  const shared = leak({ state: "shared", bytes: 7 });
+  assert.equal(leakSum([shared, leak({ bytes: 5 })]).bytes, 5);
   assert.deepEqual(leakSum([]), { epochs: 0, objects: 0, bytes: 0, held: 0 });
 });

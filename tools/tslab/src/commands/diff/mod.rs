@@ -268,14 +268,14 @@ mod tests {
    WHAT                       BEFORE      AFTER     CHANGE    %
 !  \"GET /upload\"  held      48.0 KiB   64.0 KiB  +16.0 KiB  +33
 !  \"GET /upload\"  live      46.8 KiB   59.3 KiB  +12.5 KiB  +26
+!  class 128 B    live      58.9 KiB   71.3 KiB  +12.4 KiB  +21
 !  \"GET /upload\"  objects        357        457       +100  +28
 !  process        objects        809        908        +99  +12
+!  class 128 B    objects        471        570        +99  +21
    process        live     409.7 KiB  422.1 KiB  +12.4 KiB   +3
    \"default\"      live     211.7 KiB  211.6 KiB     -128 B   -0
-   class 128 B    live      16.4 KiB   16.3 KiB     -128 B   -0
    \"default\"      objects        133        132         -1   -0
-   class 128 B    objects        131        130         -1   -0
-4 figures grew by more than 5 %
+6 figures grew by more than 5 %
 ";
         assert_eq!(format!("\n{}", report.text()), expected);
     }

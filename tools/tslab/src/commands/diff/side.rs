@@ -1,6 +1,6 @@
 //! One of the two things that are compared, from whichever form it comes in.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use crate::held::{self, Holder};
 use crate::host;
 use crate::segment::{Segment, Source};
 use crate::snapshot::{Class, Snapshot};
@@ -206,28 +207,19 @@ impl Side {
     }
 }
 
-// What epochs hold without their children, by row.
-fn own_bytes(epochs: &[WrittenEpoch]) -> HashMap<u64, u64> {
-    let held = epochs.iter().filter_map(|epoch| Some((epoch.epoch, epoch.held_bytes?)));
-    let mut own: HashMap<_, _> = held.collect();
-    for epoch in epochs {
-        let parent = epoch.parent.filter(|parent| *parent != epoch.epoch);
-        if let Some(own) = parent.and_then(|parent| own.get_mut(&parent)) {
-            *own = own.saturating_sub(epoch.held_bytes.unwrap_or_default());
-        }
-    }
-    own
-}
-
 fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<Arc<str>>, Sum> {
-    let own = own_bytes(epochs);
+    let holder = |epoch: &WrittenEpoch| {
+        let (row, parent, held_bytes) = (epoch.epoch, epoch.parent, epoch.held_bytes);
+        Holder { row, parent, held_bytes }
+    };
+    let own = held::own(&epochs.iter().map(holder).collect::<Vec<_>>());
     let mut labels = BTreeMap::new();
-    for epoch in epochs {
+    for (epoch, own_bytes) in epochs.iter().zip(own) {
         let sum = labels.entry(epoch.label.clone()).or_insert(Sum::NOTHING);
         sum.add(Sum {
             live_bytes: epoch.live.bytes,
             objects: epoch.live.objects,
-            resident_bytes: own.get(&epoch.epoch).copied(),
+            resident_bytes: own_bytes,
         });
     }
     labels
@@ -264,7 +256,7 @@ mod tests {
         assert_eq!(of("step").resident_bytes, Some(100_000));
         assert_eq!((of("GET /upload").objects, of("default").objects), (Some(357), Some(133)));
         let class = side.classes.unwrap()[&128];
-        assert_eq!((class.objects, class.resident_bytes), (Some(131), Some(131_072)));
+        assert_eq!((class.objects, class.resident_bytes), (Some(131 + 340), Some(131_072)));
         assert_eq!(side.process.live_bytes, Some(419_520));
     }
 

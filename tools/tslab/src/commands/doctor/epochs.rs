@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::finding::{Finding, Found, Patient, percent, reaches};
-use crate::commands::leaks::own_bytes;
-use crate::snapshot::{DEFAULT_EPOCH, Epoch, State};
+use super::finding::{Finding, Found, Patient, Rank, percent, reaches};
+use crate::commands::growth::Verdict;
+use crate::rows::EpochState;
+use crate::snapshot::{DEFAULT_EPOCH, Epoch};
 use crate::text;
 
 const NEAR_PERCENT: u64 = 90;
@@ -25,14 +26,13 @@ struct Group<'a> {
 // What some epochs come to, by label; those that hold most first.
 fn groups<'a>(patient: &'a Patient, which: impl Fn(&Epoch) -> bool) -> Vec<Group<'a>> {
     let snapshot = &patient.subject.snapshot;
-    let own = own_bytes(snapshot);
     let mut groups = BTreeMap::<_, Group>::new();
     let chosen = snapshot.epochs.iter().filter(|epoch| epoch.row != DEFAULT_EPOCH);
     for epoch in chosen.filter(|epoch| which(epoch)) {
         let label = epoch.label.as_deref();
         let empty = || Group { label, epochs: Vec::new(), own_bytes: 0 };
         let group = groups.entry(label).or_insert_with(empty);
-        let bytes = own.get(&epoch.row).copied().unwrap_or_default();
+        let bytes = epoch.own_bytes.unwrap_or_default();
         group.own_bytes = group.own_bytes.saturating_add(bytes);
         group.epochs.push(epoch);
     }
@@ -71,25 +71,60 @@ fn is_older(ms: Option<u64>, limit_ms: u64) -> bool {
     ms.is_some_and(|ms| ms > limit_ms)
 }
 
+fn scopes(patient: &Patient, epoch: &Epoch) -> Option<u64> {
+    let by_row = patient.snapshot().holdings.open_scopes.as_ref()?;
+    by_row.get(usize::try_from(epoch.row).ok()?).copied().filter(|&scopes| scopes > 0)
+}
+
+// Closed, and a thread is inside.
+fn is_left(patient: &Patient, epoch: &Epoch) -> bool {
+    let closed_ms = epoch.since_closed_ms(patient.subject.as_of_ms);
+    let is_over = matches!(epoch.state, Some(EpochState::Closed | EpochState::Released));
+    is_over && scopes(patient, epoch).is_some() && is_older(closed_ms, patient.after_ms)
+}
+
+// What a thread is inside of may be freed yet, and what turns over will be.
+fn is_leaking(patient: &Patient, epoch: &Epoch) -> bool {
+    let closed_ms = epoch.since_closed_ms(patient.subject.as_of_ms);
+    let turns_over = || {
+        let growth = patient.growths.of(epoch);
+        growth.is_some_and(|growth| growth.verdict == Verdict::TurnsOver)
+    };
+    epoch.has_survivors()
+        && is_older(closed_ms, patient.after_ms)
+        && !is_left(patient, epoch)
+        && !patient.ignored.has_label(epoch.label.as_deref())
+        && !turns_over()
+}
+
+fn is_open_too_long(patient: &Patient, epoch: &Epoch) -> bool {
+    let open_ms = epoch.since_opened_ms(patient.subject.as_of_ms);
+    epoch.state == Some(EpochState::Open) && is_older(open_ms, patient.open_after_ms)
+}
+
+/// Whether a finding here tells of the epoch's memory.
+pub(super) fn is_told(patient: &Patient, epoch: &Epoch) -> bool {
+    let is_told = [is_leaking, is_left, is_open_too_long];
+    epoch.row != DEFAULT_EPOCH && is_told.iter().any(|is_told| is_told(patient, epoch))
+}
+
 /// Objects outlived their epochs.
 pub(super) fn leak(patient: &Patient) -> Found {
     let subject = patient.subject;
     subject.snapshot.missing.is_empty().then_some(())?;
-    let is_leaking = |epoch: &Epoch| {
-        let closed_ms = epoch.since_closed_ms(subject.as_of_ms);
-        epoch.has_survivors() && is_older(closed_ms, patient.after_ms)
-    };
     let finding = |group: &Group| {
         let objects = group.sum(|epoch| epoch.live.objects);
         let bytes = group.sum(|epoch| epoch.live.bytes);
         let closed_ms = group.most(|epoch| epoch.since_closed_ms(subject.as_of_ms));
+        let growth = patient.growths.of(group.epochs[0]);
         let what = format!(
-            "{} closed up to {} ago, with {} of {} in {}",
+            "{} closed up to {} ago, with {} of {} in {}{}",
             group.count(),
             text::age(closed_ms),
             text::count(Some(objects), "object"),
             text::bytes(Some(bytes)),
-            text::bytes(Some(group.own_bytes))
+            text::bytes(Some(group.own_bytes)),
+            growth.map(|growth| format!("; {}", growth.text())).unwrap_or_default()
         );
         let figures =
             [("objects", objects), ("bytes", bytes), ("closed_ms", closed_ms.unwrap_or_default())];
@@ -98,9 +133,11 @@ pub(super) fn leak(patient: &Patient) -> Found {
              and allocate that outside of the epoch",
             subject.pid
         );
-        Finding::new("leak", what, &group.evidence(&figures), advice)
+        let mut evidence = group.evidence(&figures);
+        evidence.push(("verdict", json!(growth.map(|growth| growth.verdict))));
+        Finding::new("leak", Rank::of_bytes(group.own_bytes), what, &evidence, advice)
     };
-    Some(groups(patient, is_leaking).iter().map(finding).collect())
+    Some(groups(patient, |epoch| is_leaking(patient, epoch)).iter().map(finding).collect())
 }
 
 /// Epochs are open for too long.
@@ -110,10 +147,6 @@ pub(super) fn open_too_long(patient: &Patient) -> Found {
     let is_known = |epoch: &Epoch| epoch.state.is_some() && epoch.opened_ms.is_some();
     let others = || epochs.iter().filter(|epoch| epoch.row != DEFAULT_EPOCH);
     (!epochs.is_empty() && others().all(is_known)).then_some(())?;
-    let is_old = |epoch: &Epoch| {
-        let open_ms = epoch.since_opened_ms(subject.as_of_ms);
-        epoch.state == Some(State::Open) && is_older(open_ms, patient.open_after_ms)
-    };
     let finding = |group: &Group| {
         let oldest_ms = group.most(|epoch| epoch.since_opened_ms(subject.as_of_ms));
         let live = group.sum(|epoch| epoch.live.bytes);
@@ -128,26 +161,18 @@ pub(super) fn open_too_long(patient: &Patient) -> Found {
         let advice = "close it on every path that leaves the code that opened it, or let \
                       --open-after be as long as it is meant to live"
             .to_owned();
-        Finding::new("open-too-long", what, &group.evidence(&figures), advice)
+        let rank = Rank::of_bytes(group.own_bytes);
+        Finding::new("open-too-long", rank, what, &group.evidence(&figures), advice)
     };
-    Some(groups(patient, is_old).iter().map(finding).collect())
+    Some(groups(patient, |epoch| is_open_too_long(patient, epoch)).iter().map(finding).collect())
 }
 
 /// Threads are still inside of closed epochs.
 pub(super) fn scope_left_open(patient: &Patient) -> Found {
     let subject = patient.subject;
-    let by_row = subject.snapshot.holdings.open_scopes.as_ref()?;
-    let scopes = |epoch: &Epoch| {
-        let row = usize::try_from(epoch.row).ok()?;
-        by_row.get(row).copied().filter(|&scopes| scopes > 0)
-    };
-    let is_left = |epoch: &Epoch| {
-        let closed_ms = epoch.since_closed_ms(subject.as_of_ms);
-        let is_over = matches!(epoch.state, Some(State::Closed | State::Released));
-        is_over && scopes(epoch).is_some() && is_older(closed_ms, patient.after_ms)
-    };
+    subject.snapshot.holdings.open_scopes.as_ref()?;
     let finding = |group: &Group| {
-        let open = group.sum(scopes);
+        let open = group.sum(|epoch| scopes(patient, epoch));
         let closed_ms = group.most(|epoch| epoch.since_closed_ms(subject.as_of_ms));
         let what = format!(
             "{} closed up to {} ago, and {} still open there",
@@ -159,9 +184,10 @@ pub(super) fn scope_left_open(patient: &Patient) -> Found {
         let advice = "let each thread leave its scope before the epoch is closed: until then the \
                       epoch's memory stays"
             .to_owned();
-        Finding::new("scope-left-open", what, &group.evidence(&figures), advice)
+        let rank = Rank::of_bytes(group.own_bytes);
+        Finding::new("scope-left-open", rank, what, &group.evidence(&figures), advice)
     };
-    Some(groups(patient, is_left).iter().map(finding).collect())
+    Some(groups(patient, |epoch| is_left(patient, epoch)).iter().map(finding).collect())
 }
 
 /// Epochs are close to a limit.
@@ -206,7 +232,7 @@ fn limit_finding(epoch: &Epoch) -> Option<Finding> {
     } else {
         "let the callback of the soft limit make room"
     };
-    Some(Finding::new("near-limit", what, &evidence, advice.to_owned()))
+    Some(Finding::new("near-limit", Rank::Refused, what, &evidence, advice.to_owned()))
 }
 
 #[cfg(test)]
@@ -219,7 +245,7 @@ mod tests {
         let found = findings(&sample(42, 7));
         assert_eq!(found.len(), 1);
         let expected = "1 epoch \"GET /upload\" closed up to 61 s ago, with 357 objects of \
-                        46.8 KiB in 48.0 KiB";
+                        46.8 KiB in 48.0 KiB; stands: none came for 61 s";
         assert_eq!(found[0].what, expected);
         assert!(found[0].advice.starts_with("`tslab leaks 42`"));
         assert_eq!(found[0].evidence["objects"], 357);
@@ -243,6 +269,15 @@ mod tests {
         assert_eq!((found[0].cause, found[0].what.as_str()), ("open-too-long", expected));
         image.set("epochs", 8, "opened_ms", TOLD_MS - 600_000);
         assert_eq!(findings(&image)[0].evidence["epochs"], 2);
+    }
+
+    #[test]
+    fn shared_epochs_are_not_open_for_too_long() {
+        let mut image = healthy();
+        image.set_all("epochs", 7, &[("opened_ms", TOLD_MS - 600_001)]);
+        assert_eq!(causes(&image), ["open-too-long"]);
+        image.set("epochs", 7, "state", 3);
+        assert!(causes(&image).is_empty());
     }
 
     #[test]

@@ -2,49 +2,69 @@
 
 use serde_json::Value;
 
-use super::finding::{Finding, Found, MIB, Patient, percent, reaches};
+use super::epochs;
+use super::finding::{Finding, Found, MIB, Patient, Rank, percent, reaches};
+use super::helper::Helper;
+use crate::commands::account::Kind;
 use crate::holdings::TableUse;
-use crate::snapshot::{Class, Snapshot};
+use crate::rows::{Field, process};
+use crate::snapshot::{Class, Epoch, Snapshot};
 use crate::text;
 
 // From when on memory counts.
 const MUCH_BYTES: u64 = 64 * MIB;
 const OUTSIDE_BYTES: u64 = 256 * MIB;
-const OUTSIDE_TIMES: u64 = 3;
+const OUTSIDE_PERCENT: u64 = 50;
+const FREE_PERCENT: u64 = 20;
 const DIRTY_PERCENT: u64 = 25;
 const CACHE_PERCENT: u64 = 25;
+// A class that has less of what is free is not its cause.
+const CLASS_PERCENT: u64 = 10;
 
-// From when on counts count.
-const PURGES: u64 = 1_000;
-const PURGES_A_SECOND: u64 = 100;
-const ALLOCATIONS: u64 = 100_000;
+// From when on counts count, a second.
+const PURGES: u64 = 100;
+const PURGED_PERCENT: u64 = 50;
+const OPENED: u64 = 1_000;
 const OPENED_PERCENT: u64 = 5;
-const SENT: u64 = 1_000_000;
+const SENT: u64 = 100_000;
 const SENT_PERCENT: u64 = 50;
-const RETURNED: u64 = 1_000_000;
+const RETURNED: u64 = 100_000;
 const RETURNED_PERCENT: u64 = 50;
 const ROWS_PERCENT: u64 = 90;
-
-// A process that did not tell of itself for so long sleeps.
-const ASLEEP_MS: u64 = 1_000;
 
 fn shown(bytes: u64) -> String {
     text::bytes(Some(bytes))
 }
 
-fn refusals(
+// How often something was refused, and for people, also how much of it is recent.
+fn refusals(patient: &Patient, field: Field, what: &str) -> Option<(u64, String)> {
+    let times = patient.snapshot().process_figure(field)?;
+    let recent = patient.grew(|snapshot| snapshot.process_figure(field));
+    let recent = recent.map(|recent| format!(", {recent} of them {}", patient.span()));
+    let times_text = text::count(Some(times), "time");
+    Some((times, format!("{what} {times_text}{}", recent.unwrap_or_default())))
+}
+
+// Whether the system takes no pages back: it refused between the looks, or more often than not.
+// What it refused once, long ago, is not the cause of anything now.
+fn keeps_pages(patient: &Patient) -> Option<bool> {
+    let figure = |field| patient.snapshot().process_figure(field);
+    Some(patient.is_refusing() || figure(process::PURGES_REFUSED)? > figure(process::PURGES)?)
+}
+
+fn refused(
     patient: &Patient,
     cause: &'static str,
-    field: &'static str,
+    field: Field,
     what: &str,
     advice: &str,
 ) -> Found {
-    let times = patient.subject.snapshot.process_figure(field)?;
+    let (times, what) = refusals(patient, field, what)?;
     if times == 0 {
         return Some(Vec::new());
     }
-    let what = format!("{what} {}", text::count(Some(times), "time"));
-    Some(vec![Finding::new(cause, what, &[(field, Value::from(times))], advice.to_owned())])
+    let evidence = [(field.name, Value::from(times))];
+    Some(vec![Finding::new(cause, Rank::Refused, what, &evidence, advice.to_owned())])
 }
 
 /// The system gave no memory.
@@ -54,60 +74,77 @@ pub(super) fn memory_refused(patient: &Patient) -> Found {
          and CommitLimit in /proc/meminfo: the one that is reached must be raised",
         patient.subject.pid
     );
-    refusals(patient, "memory-refused", "memory_refused", "the system refused memory", &advice)
+    let what = "the system refused memory";
+    refused(patient, "memory-refused", process::MEMORY_REFUSED, what, &advice)
 }
 
 /// An epoch's hard limit gave none.
 pub(super) fn limit_refused(patient: &Patient) -> Found {
     let advice = "raise hard_limit_bytes of the epoch whose HELD is close to it in `tslab epochs`, \
                   or let its on_limit make room: callers have got NULL";
-    refusals(patient, "limit-refused", "limits_refused", "hard limits refused memory", advice)
+    let what = "hard limits refused memory";
+    refused(patient, "limit-refused", process::LIMITS_REFUSED, what, advice)
 }
 
 /// Pages stay although they are free.
 pub(super) fn purge_refused(patient: &Patient) -> Found {
-    let advice = "run the program with TSLAB_VERBOSE=true, which says why: locked memory \
-                  (mlockall, ulimit -l) cannot be given back";
     let what = "the system refused to take free pages back";
-    refusals(patient, "purge-refused", "purges_refused", what, advice)
+    let field = process::PURGES_REFUSED;
+    let (times, what) = refusals(patient, field, what)?;
+    if !keeps_pages(patient)? {
+        return Some(Vec::new());
+    }
+    let dirty = patient.snapshot().process_figure(process::DIRTY_BYTES).unwrap_or_default();
+    let what = format!("{what}; {} are free and not given back", shown(dirty));
+    let evidence = [(field.name, Value::from(times)), ("dirty_bytes", Value::from(dirty))];
+    let advice = "run the program with TSLAB_VERBOSE=true, which says why: locked memory \
+                  (mlockall, ulimit -l) cannot be given back"
+        .to_owned();
+    Some(vec![Finding::new("purge-refused", Rank::of_bytes(dirty), what, &evidence, advice)])
 }
 
-// Slabs, cells and large blocks, live or not.
-fn held_bytes(snapshot: &Snapshot) -> Option<u64> {
-    let open = snapshot.process_figure("open_bytes")?;
-    let free = snapshot.process_figure("free_bytes")?;
-    let cached = snapshot.process_figure("cached_bytes")?;
-    let by_threads = snapshot.holdings.thread_cached_bytes?;
-    Some(open.saturating_sub(free).saturating_sub(cached).saturating_sub(by_threads))
+// The class that has most memory free in its slabs, and how much. Counts of classes are told at
+// other moments than those of the whole: a class never has more.
+fn emptiest_class(snapshot: &Snapshot, free: u64) -> Option<(u64, u64)> {
+    let spare = |class: &Class| Some((class.spare_bytes()?.min(free), class.bytes?));
+    let (bytes, class) = snapshot.classes.iter().filter_map(spare).max()?;
+    reaches(bytes, CLASS_PERCENT, free).then_some((class, bytes))
 }
 
-// The class that has most memory free in its slabs, and how much.
-fn emptiest_class(snapshot: &Snapshot) -> Option<(u64, u64)> {
-    let out = snapshot.holdings.out.as_ref()?;
-    let free = |(class, out): (&Class, &u64)| {
-        let slabs = class.slabs?.saturating_mul(class.slab_bytes?);
-        Some((slabs.saturating_sub(class.bytes?.saturating_mul(*out)), class.bytes?))
+// A sum over the epochs of which other findings tell.
+fn of_told(patient: &Patient, bytes: impl Fn(&Epoch) -> Option<u64>) -> u64 {
+    let told = patient.snapshot().epochs.iter().filter(|epoch| epochs::is_told(patient, epoch));
+    told.filter_map(bytes).fold(0, u64::saturating_add)
+}
+
+// Free in slabs and cells, without epochs of which other findings tell.
+fn free_in_slabs(patient: &Patient) -> Option<u64> {
+    let used = |epoch: &Epoch| {
+        let hot = patient.hot_bytes(epoch).unwrap_or_default();
+        Some(epoch.live.bytes?.saturating_add(hot))
     };
-    let (free, class) = snapshot.classes.iter().zip(out).filter_map(free).max()?;
-    Some((class, free))
+    let told = of_told(patient, |epoch| Some(epoch.own_bytes?.saturating_sub(used(epoch)?)));
+    let free = patient.snapshot().totals().spare_bytes?.saturating_sub(told);
+    Some(patient.resident(Kind::FreeInSlabs).map_or(free, |resident| resident.min(free)))
 }
 
 /// A few live objects keep many slabs.
 pub(super) fn retention(patient: &Patient) -> Found {
-    let snapshot = &patient.subject.snapshot;
-    let (totals, held) = (snapshot.totals(), held_bytes(snapshot)?);
-    let large = snapshot.process_figure("large_bytes")?;
-    let live = totals.live_bytes?.saturating_sub(large);
-    let free = held.saturating_sub(large).saturating_sub(live).saturating_sub(totals.hot_bytes?);
-    if free < MUCH_BYTES || free <= live {
+    let totals = patient.snapshot().totals();
+    let live = totals.live_bytes?.saturating_sub(totals.large_bytes?);
+    let free = free_in_slabs(patient)?;
+    let whole = free.saturating_add(live);
+    if free < MUCH_BYTES || !reaches(free, FREE_PERCENT, whole) || patient.is_returning(free) {
         return Some(Vec::new());
     }
-    let class = emptiest_class(snapshot);
+    let class = emptiest_class(patient.snapshot(), free);
     let of_it = class.map(|(class, free)| format!(", {} of it in class {class} B", shown(free)));
+    let resident = if patient.account.is_some() { "" } else { ", resident or not," };
     let what = format!(
-        "{} are free in slabs and cells that hold {} of live objects{}",
+        "{}{resident} are free in slabs and cells that hold {} of live objects, {} % of both{}",
         shown(free),
         shown(live),
+        percent(free, whole),
         of_it.unwrap_or_default()
     );
     let evidence = [
@@ -116,46 +153,86 @@ pub(super) fn retention(patient: &Patient) -> Found {
         ("class_bytes", Value::from(class.map(|(class, _)| class))),
         ("class_free_bytes", Value::from(class.map(|(_, free)| free))),
     ];
-    let advice = "give objects that live long and are allocated among short-lived ones an epoch \
-                  of their own";
-    Some(vec![Finding::new("retention", what, &evidence, advice.to_owned())])
+    let advice = retention_advice(patient).to_owned();
+    Some(vec![Finding::new("retention", Rank::of_bytes(free), what, &evidence, advice)])
 }
 
-/// Free memory is given back too late.
+fn retention_advice(patient: &Patient) -> &'static str {
+    match patient.helper {
+        _ if patient.knows_epochs() => {
+            "give objects that live long and are allocated among short-lived ones an epoch of \
+             their own"
+        }
+        Some(Helper::Never) => {
+            "start it without option helper:never: what of it is whole pages then goes back by \
+             itself"
+        }
+        _ => {
+            "unless option helper is never, pages without live objects go back by themselves: \
+             these have some. New objects of these sizes use the rest; a restart gives it back"
+        }
+    }
+}
+
+// Free, in no slab or cell, and resident. Much that nobody has told of is free: threads tell what
+// they use, and what they freed only when they next come by a slow path.
+fn idle_bytes(patient: &Patient) -> Option<u64> {
+    let dirty = |snapshot: &Snapshot| snapshot.process_figure(process::DIRTY_BYTES);
+    let Some(account) = &patient.account else {
+        return Some(dirty(&patient.before?.snapshot)?.min(dirty(patient.snapshot())?));
+    };
+    let idle = [Kind::Dirty, Kind::SharedCache, Kind::Untold].map(|part| account.bytes(part));
+    let idle = idle.into_iter().fold(0, u64::saturating_add);
+    Some(idle.saturating_sub(account.not_resident_bytes))
+}
+
+/// Free memory that nobody gives back.
 pub(super) fn dirty(patient: &Patient) -> Found {
-    let subject = patient.subject;
-    let snapshot = &subject.snapshot;
-    let dirty = snapshot.process_figure("dirty_bytes")?;
-    let held = held_bytes(snapshot)?;
-    if dirty < MUCH_BYTES || !reaches(dirty, DIRTY_PERCENT, held) {
+    let dirty = idle_bytes(patient)?;
+    let held = patient.snapshot().totals().held_bytes?;
+    // The system's refusals are a finding of their own.
+    let is_wrong = patient.is_stuck(dirty)? && !keeps_pages(patient)?;
+    let is_much = dirty >= MUCH_BYTES && reaches(dirty, DIRTY_PERCENT, held);
+    if !is_much || !is_wrong || patient.is_returning(dirty) {
         return Some(Vec::new());
     }
-    let silent_ms = subject.as_of_ms.saturating_sub(snapshot.header.told_ms);
+    let gone = match patient.purged_bytes()? {
+        0 => "none of it was given back".to_owned(),
+        purged => format!("{} went back", shown(purged)),
+    };
     let what = format!(
-        "{} are free and not given back, beside {} in use; the process last told {} ago",
+        "{} are free beside {} in use, and {gone} {}",
         shown(dirty),
         shown(held),
-        text::age(Some(silent_ms))
+        patient.span()
     );
     let evidence = [
         ("dirty_bytes", Value::from(dirty)),
         ("held_bytes", Value::from(held)),
-        ("silent_ms", Value::from(silent_ms)),
+        ("over_ms", Value::from(patient.over_ms())),
     ];
-    let advice = if silent_ms > ASLEEP_MS {
-        "set option helper, whose thread gives memory back while the program idles"
-    } else {
-        "lower option purge_delay_ms"
+    let advice = match patient.helper {
+        Some(Helper::Never) => {
+            "start it without option helper:never: a thread then gives memory back while the \
+             program idles"
+        }
+        Some(Helper::Runs) => "lower option purge_delay_ms",
+        Some(Helper::Absent) | None => {
+            "start it with TSLAB_HELPER=always and TSLAB_VERBOSE=true, which says if the system \
+             refuses the thread that gives memory back"
+        }
     };
-    Some(vec![Finding::new("dirty", what, &evidence, advice.to_owned())])
+    let rank = Rank::of_bytes(dirty);
+    Some(vec![Finding::new("dirty", rank, what, &evidence, advice.to_owned())])
 }
 
 /// Threads keep much for themselves.
 pub(super) fn thread_caches(patient: &Patient) -> Found {
-    let snapshot = &patient.subject.snapshot;
+    let snapshot = patient.snapshot();
     let totals = snapshot.totals();
     let units = snapshot.holdings.thread_cached_bytes?;
-    let (hot, live) = (totals.hot_bytes?, totals.live_bytes?);
+    let (all_hot, live) = (totals.hot_bytes?, totals.live_bytes?);
+    let hot = all_hot.saturating_sub(of_told(patient, |epoch| patient.hot_bytes(epoch)));
     let kept = units.saturating_add(hot);
     if kept < MUCH_BYTES || !reaches(kept, CACHE_PERCENT, live) {
         return Some(Vec::new());
@@ -182,20 +259,26 @@ pub(super) fn thread_caches(patient: &Patient) -> Found {
     } else {
         "let fewer threads do the work: each keeps free objects of every class that it used"
     };
-    Some(vec![Finding::new("thread-caches", what, &evidence, advice.to_owned())])
+    let rank = Rank::of_bytes(kept);
+    Some(vec![Finding::new("thread-caches", rank, what, &evidence, advice.to_owned())])
+}
+
+// Resident, and not the allocator's.
+fn outside_bytes(patient: &Patient, rss: u64) -> Option<u64> {
+    if let Some(account) = &patient.account {
+        return Some(rss.saturating_sub(account.resident_bytes));
+    }
+    let figure = |field| patient.snapshot().process_figure(field);
+    let clean = figure(process::FREE_BYTES)?.saturating_sub(figure(process::DIRTY_BYTES)?);
+    Some(rss.saturating_sub(figure(process::OPEN_BYTES)?.saturating_sub(clean)))
 }
 
 /// The memory is not the allocator's.
 pub(super) fn outside(patient: &Patient) -> Found {
     let subject = patient.subject;
-    let snapshot = &subject.snapshot;
-    let (rss, live) = (subject.rss_bytes?, snapshot.totals().live_bytes?);
-    let open = snapshot.process_figure("open_bytes")?;
-    let clean = snapshot
-        .process_figure("free_bytes")?
-        .saturating_sub(snapshot.process_figure("dirty_bytes")?);
-    let beyond = rss.saturating_sub(open.saturating_sub(clean));
-    if beyond < OUTSIDE_BYTES || rss < live.saturating_mul(OUTSIDE_TIMES) {
+    let (rss, live) = (subject.rss_bytes?, patient.snapshot().totals().live_bytes?);
+    let beyond = outside_bytes(patient, rss)?;
+    if beyond < OUTSIDE_BYTES || !reaches(beyond, OUTSIDE_PERCENT, rss) {
         return Some(Vec::new());
     }
     let what = format!(
@@ -210,109 +293,155 @@ pub(super) fn outside(patient: &Patient) -> Found {
         ("live_bytes", Value::from(live)),
     ];
     let advice = format!("`tslab why {}` says what it is: mappings, stacks or files", subject.pid);
-    Some(vec![Finding::new("outside", what, &evidence, advice)])
+    Some(vec![Finding::new("outside", Rank::of_bytes(beyond), what, &evidence, advice)])
 }
 
-/// Memory is given back only to be taken again.
+/// Memory is given back only to be taken again: resident memory does not become less.
 pub(super) fn purge_churn(patient: &Patient) -> Found {
-    let snapshot = &patient.subject.snapshot;
-    let purges = snapshot.process_figure("purges")?;
-    let bytes = snapshot.process_figure("purged_bytes")?;
-    let lived_ms = patient.subject.as_of_ms.saturating_sub(snapshot.header.made_ms).max(1);
-    let a_second = u128::from(purges) * 1000 / u128::from(lived_ms);
-    if purges < PURGES || a_second < u128::from(PURGES_A_SECOND) {
+    let purges = patient.grew(|snapshot| snapshot.process_figure(process::PURGES))?;
+    let bytes = patient.grew(|snapshot| snapshot.process_figure(process::PURGED_BYTES))?;
+    let again = bytes.saturating_sub(patient.shrank_bytes()?);
+    let is_often = patient.a_second(purges)? >= PURGES;
+    if !is_often || !reaches(again, PURGED_PERCENT, bytes) {
         return Some(Vec::new());
     }
     let what = format!(
-        "{purges} purges gave back {} in {}, {a_second} a second",
+        "{purges} purges gave back {} {}, of which {} are resident again",
         shown(bytes),
-        text::age(Some(lived_ms))
+        patient.span(),
+        shown(again)
     );
     let evidence = [
         ("purges", Value::from(purges)),
         ("purged_bytes", Value::from(bytes)),
-        ("lived_ms", Value::from(lived_ms)),
+        ("resident_again_bytes", Value::from(again)),
+        ("over_ms", Value::from(patient.over_ms())),
     ];
-    let advice = "raise option purge_delay_ms: what goes back is needed again soon";
-    Some(vec![Finding::new("purge-churn", what, &evidence, advice.to_owned())])
+    let advice = "raise option purge_delay_ms: what goes back is needed again soon".to_owned();
+    Some(vec![Finding::new("purge-churn", Rank::Slow, what, &evidence, advice)])
 }
 
-// Slabs are opened again and again, and each for few objects. One that fills up once is opened for
-// as many as it holds.
-fn is_slow(class: &Class) -> Option<bool> {
-    let (opened, allocations) = (class.opened?, class.allocations?);
-    let room = opened.saturating_mul(class.capacity?);
-    Some(
-        allocations >= ALLOCATIONS
-            && reaches(opened, OPENED_PERCENT, allocations)
-            && room > allocations.saturating_mul(2),
-    )
+// What a class did between the looks.
+struct Deed<'a> {
+    class: &'a Class,
+    allocations: u64,
+    opened: u64,
+    returned: u64,
+}
+
+fn deeds<'a>(patient: &'a Patient) -> Option<Vec<Deed<'a>>> {
+    let before = &patient.before?.snapshot.classes;
+    let grown = |before: Option<u64>, now: Option<u64>| Some(now?.saturating_sub(before?));
+    let deed = |(before, class): (&Class, &'a Class)| {
+        Some(Deed {
+            class,
+            allocations: grown(before.allocations, class.allocations)?,
+            opened: grown(before.opened, class.opened)?,
+            returned: grown(before.returned, class.returned)?,
+        })
+    };
+    let all = before.iter().zip(&patient.snapshot().classes).map(deed);
+    all.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())
+}
+
+impl Deed<'_> {
+    // Slabs are opened again and again, and each for few objects. One that fills up once is opened
+    // for as many as it holds.
+    fn opens_for_few(&self, patient: &Patient) -> Option<bool> {
+        let room = self.opened.saturating_mul(self.class.capacity?);
+        let is_often = patient.a_second(self.opened)? >= OPENED;
+        let is_much = reaches(self.opened, OPENED_PERCENT, self.allocations);
+        Some(is_often && is_much && room > self.allocations.saturating_mul(2))
+    }
+
+    fn evidence(&self, patient: &Patient, name: &'static str, count: u64) -> [(&str, Value); 4] {
+        [
+            ("class_bytes", Value::from(self.class.bytes)),
+            (name, Value::from(count)),
+            ("allocations", Value::from(self.allocations)),
+            ("over_ms", Value::from(patient.over_ms())),
+        ]
+    }
+}
+
+// What only a change of the program cures is no finding in one that was never changed.
+fn is_unchanged(patient: &Patient) -> Option<Vec<Finding>> {
+    (!patient.knows_epochs()).then(Vec::new)
 }
 
 /// Allocations take the slow path, since slabs come and go.
 pub(super) fn slow_slabs(patient: &Patient) -> Found {
-    let classes = &patient.subject.snapshot.classes;
-    let slow: Option<Vec<_>> = classes.iter().map(|class| Some((is_slow(class)?, class))).collect();
-    let slow = slow.filter(|all| !all.is_empty())?;
-    let worst = slow.iter().filter(|(is_slow, _)| *is_slow).max_by_key(|(_, class)| class.opened);
-    let Some((_, class)) = worst else { return Some(Vec::new()) };
-    let (opened, allocations) = (class.opened?, class.allocations?);
-    let count = slow.iter().filter(|(is_slow, _)| *is_slow).count();
+    if let Some(none) = is_unchanged(patient) {
+        return Some(none);
+    }
+    let deeds = deeds(patient)?;
+    let judged = deeds.iter().map(|deed| Some((deed.opens_for_few(patient)?, deed)));
+    let judged: Vec<_> = judged.collect::<Option<_>>()?;
+    let slow: Vec<_> = judged.iter().filter(|(is_slow, _)| *is_slow).collect();
+    let worst = slow.iter().max_by_key(|(_, deed)| deed.opened);
+    let Some((_, deed)) = worst else { return Some(Vec::new()) };
     let what = format!(
-        "class {} B opened {opened} slabs of {} for {allocations} objects (such classes: {count})",
-        text::number(class.bytes),
-        text::count(class.capacity, "object"),
+        "class {} B opened {} slabs of {} for {} objects {} (such classes: {})",
+        text::number(deed.class.bytes),
+        deed.opened,
+        text::count(deed.class.capacity, "object"),
+        deed.allocations,
+        patient.span(),
+        slow.len(),
     );
-    let evidence = [
-        ("class_bytes", Value::from(class.bytes)),
-        ("opened", Value::from(opened)),
-        ("allocations", Value::from(allocations)),
-        ("classes", Value::from(count)),
-    ];
-    let advice = "let several short epochs be one: each opens slabs of its own";
-    Some(vec![Finding::new("slow-slabs", what, &evidence, advice.to_owned())])
+    let evidence = deed.evidence(patient, "opened", deed.opened);
+    let advice = "let several short epochs be one: each opens slabs of its own".to_owned();
+    Some(vec![Finding::new("slow-slabs", Rank::Slow, what, &evidence, advice)])
 }
 
 /// Frees take the slow path, since other threads do them.
 pub(super) fn slow_frees(patient: &Patient) -> Found {
-    let snapshot = &patient.subject.snapshot;
-    let sent = snapshot.holdings.sent?;
-    let allocated = snapshot.work.allocations?;
-    if sent < SENT || !reaches(sent, SENT_PERCENT, allocated) {
+    if let Some(none) = is_unchanged(patient) {
+        return Some(none);
+    }
+    let sent = patient.grew(|snapshot| snapshot.holdings.sent)?;
+    let allocated = patient.grew(|snapshot| snapshot.work.allocations)?;
+    if patient.a_second(sent)? < SENT || !reaches(sent, SENT_PERCENT, allocated) {
         return Some(Vec::new());
     }
     let what = format!(
-        "{sent} objects were freed by other threads than allocated them, {} % of {allocated}",
-        percent(sent, allocated)
+        "{sent} objects were freed by other threads than allocated them {}, beside {allocated} \
+         allocations",
+        patient.span()
     );
-    let evidence = [("sent", Value::from(sent)), ("allocations", Value::from(allocated))];
+    let evidence = [
+        ("sent", Value::from(sent)),
+        ("allocations", Value::from(allocated)),
+        ("over_ms", Value::from(patient.over_ms())),
+    ];
     let advice = "let the thread that allocates free, or give the work an epoch and release it as \
-                  a whole";
-    Some(vec![Finding::new("slow-frees", what, &evidence, advice.to_owned())])
+                  a whole"
+        .to_owned();
+    Some(vec![Finding::new("slow-frees", Rank::Slow, what, &evidence, advice)])
 }
 
 /// Frees take the slow path, since more objects of a class are freed than threads keep at hand.
 pub(super) fn slow_bins(patient: &Patient) -> Found {
-    let classes = patient.subject.snapshot.classes.iter();
-    let counted = classes.map(|class| Some((class.returned?, class.allocations?, class.bytes)));
-    let counted = counted.collect::<Option<Vec<_>>>().filter(|all| !all.is_empty())?;
-    let is_slow = |(returned, allocations, _): &&(u64, u64, Option<u64>)| {
-        *returned >= RETURNED && reaches(*returned, RETURNED_PERCENT, *allocations)
+    if let Some(none) = is_unchanged(patient) {
+        return Some(none);
+    }
+    let deeds = deeds(patient)?;
+    let is_slow = |deed: &&Deed| {
+        patient.a_second(deed.returned).is_some_and(|rate| rate >= RETURNED)
+            && reaches(deed.returned, RETURNED_PERCENT, deed.allocations)
     };
-    let worst = counted.iter().filter(is_slow).max_by_key(|(returned, ..)| *returned);
-    let Some(&(returned, allocations, bytes)) = worst else { return Some(Vec::new()) };
+    let worst = deeds.iter().filter(is_slow).max_by_key(|deed| deed.returned);
+    let Some(deed) = worst else { return Some(Vec::new()) };
     let what = format!(
-        "{returned} freed objects of class {} B found no room at hand, {} % of {allocations}",
-        text::number(bytes),
-        percent(returned, allocations)
+        "{} freed objects of class {} B found no room at hand {}, beside {} allocations",
+        deed.returned,
+        text::number(deed.class.bytes),
+        patient.span(),
+        deed.allocations
     );
-    let evidence = [
-        ("class_bytes", Value::from(bytes)),
-        ("returned", Value::from(returned)),
-        ("allocations", Value::from(allocations)),
-    ];
-    let advice = "give what is freed together an epoch, and release it as a whole";
-    Some(vec![Finding::new("slow-bins", what, &evidence, advice.to_owned())])
+    let evidence = deed.evidence(patient, "returned", deed.returned);
+    let advice = "give what is freed together an epoch, and release it as a whole".to_owned();
+    Some(vec![Finding::new("slow-bins", Rank::Slow, what, &evidence, advice)])
 }
 
 /// Tables of the statistics file have no room.
@@ -323,7 +452,13 @@ pub(super) fn full_table(patient: &Patient) -> Found {
     let without_memory = snapshot.full_tables.iter().map(|name| {
         let what = format!("the system has no memory for all rows of table {name:?}");
         let advice = "make room in /dev/shm: figures are too low".to_owned();
-        Finding::new("full-table", what, &[("table", Value::from(name.as_str()))], advice)
+        Finding::new(
+            "full-table",
+            Rank::Figures,
+            what,
+            &[("table", Value::from(name.as_str()))],
+            advice,
+        )
     });
     let is_near = |table: &&TableUse| reaches(table.rows, ROWS_PERCENT, table.most_rows);
     let near = holdings.tables.iter().filter(is_near).filter(|table| table.name != "labels");
@@ -336,7 +471,7 @@ pub(super) fn full_table(patient: &Patient) -> Found {
             ("most_rows", Value::from(most)),
         ];
         let advice = "keep fewer epochs and threads at a time: those beyond are not told of";
-        Finding::new("full-table", what, &evidence, advice.to_owned())
+        Finding::new("full-table", Rank::Figures, what, &evidence, advice.to_owned())
     });
     let labels = holdings.tables.iter().filter(|table| table.name == "labels");
     let labels = labels.filter(|_| holdings.labels_overflow).map(|table| {
@@ -344,7 +479,7 @@ pub(super) fn full_table(patient: &Patient) -> Found {
             format!("all {} labels are taken: others are told as \"other\"", table.most_rows);
         let evidence = [("most_labels", Value::from(table.most_rows))];
         let advice = "take what differs from call to call, such as ids, out of the labels";
-        Finding::new("full-table", what, &evidence, advice.to_owned())
+        Finding::new("full-table", Rank::Figures, what, &evidence, advice.to_owned())
     });
     Some(without_memory.chain(near).chain(labels).collect())
 }
@@ -352,9 +487,8 @@ pub(super) fn full_table(patient: &Patient) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::Subject;
-    use crate::commands::doctor::tests::{causes, findings, healthy};
-    use crate::fixture::Image;
+    use crate::commands::doctor::tests::{Case, causes, findings, healthy, in_a_second, report};
+    use crate::fixture::{Image, TOLD_MS};
 
     fn with(values: &[(&str, u64)]) -> Image {
         let mut image = healthy();
@@ -362,43 +496,87 @@ mod tests {
         image
     }
 
-    fn only(image: &Image) -> String {
-        let found = findings(image);
+    fn said(found: &[Finding]) -> String {
         assert_eq!(found.len(), 1, "{found:?}");
         format!("{}: {} -> {}", found[0].cause, found[0].what, found[0].advice)
     }
 
+    fn only(image: &Image) -> String {
+        said(&findings(image))
+    }
+
     #[test]
     fn refusals_count_from_the_first_on() {
-        for (field, cause) in [
-            ("memory_refused", "memory-refused"),
-            ("limits_refused", "limit-refused"),
-            ("purges_refused", "purge-refused"),
-        ] {
+        for (field, cause) in
+            [("memory_refused", "memory-refused"), ("limits_refused", "limit-refused")]
+        {
             assert_eq!(causes(&with(&[(field, 1)])), [cause]);
         }
-        assert!(only(&with(&[("limits_refused", 3)])).contains("refused memory 3 times"));
+        let thrice = with(&[("limits_refused", 3)]);
+        assert!(only(&thrice).contains("refused memory 3 times ->"), "{}", only(&thrice));
+        assert!(said(&in_a_second(thrice)).contains("refused memory 3 times, 3 of them in 1.0 s"));
     }
 
     #[test]
-    fn free_memory_in_slabs_counts_from_64_mib_on() {
-        // In use: 331,072 large, 88,448 other live objects, 2,432 at hand.
-        let in_use = 331_072 + 88_448 + 2_432;
-        let said = only(&with(&[("open_bytes", in_use + 64 * MIB)]));
-        assert!(said.starts_with("retention: 64.0 MiB are free in slabs and cells that hold 86.4"));
-        assert!(said.contains("109.3 KiB of it in class 128 B"), "{said}");
-        assert!(causes(&with(&[("open_bytes", in_use + 64 * MIB - 1)])).is_empty());
+    fn refused_purges_count_while_they_go_on_or_outnumber_the_others() {
+        let refused = |times| with(&[("purges_refused", times), ("purges", 5)]);
+        assert_eq!(causes(&refused(6)), ["purge-refused"]);
+        assert!(causes(&refused(5)).is_empty());
+        let findings = in_a_second(refused(1));
+        assert_eq!(findings[0].cause, "purge-refused", "{findings:?}");
     }
 
     #[test]
-    fn dirty_memory_counts_from_64_mib_on_and_the_advice_depends_on_sleep() {
-        let dirty = [("open_bytes", 65 * MIB), ("free_bytes", 64 * MIB), ("dirty_bytes", 64 * MIB)];
-        assert!(only(&with(&dirty)).ends_with("lower option purge_delay_ms"));
-        let mut asleep = with(&dirty);
-        asleep.told_ms = 997_000;
-        assert!(only(&asleep).contains("set option helper"), "{}", only(&asleep));
-        let fewer = [("open_bytes", 65 * MIB), ("free_bytes", 64 * MIB), ("dirty_bytes", 60 * MIB)];
-        assert!(causes(&with(&fewer)).is_empty());
+    fn free_memory_in_slabs_counts_from_64_mib_on_and_a_fifth() {
+        // In use: 331,072 large, 88,448 other live objects, 2,432 at hand. Other epochs than the
+        // first hold 380,224.
+        let in_use = 331_072 + 88_448 + 2_432 - 380_224;
+        let mut image = healthy();
+        image.set("epochs", 3, "held_bytes", in_use + 64 * MIB);
+        let expected = "retention: 64.0 MiB, resident or not, are free in slabs and cells that \
+                        hold 86.4 KiB of live objects, 99 % of both -> give objects that live long";
+        assert!(only(&image).starts_with(expected), "{}", only(&image));
+        image.set("epochs", 3, "held_bytes", in_use + 64 * MIB - 1);
+        assert!(causes(&image).is_empty());
+        // Four times as much, but for a byte, lives in slabs: 88,448 as it is.
+        let live = 256 * MIB - 88_448;
+        image.set("epochs", 3, "held_bytes", in_use + 64 * MIB + live);
+        image.set("heaps", 3, "cut_bytes", 64_000 + live);
+        assert_eq!(causes(&image), ["retention"]);
+        image.set("heaps", 3, "cut_bytes", 64_000 + live + 1);
+        image.set("epochs", 3, "held_bytes", in_use + 64 * MIB + live + 1);
+        assert!(causes(&image).is_empty());
+    }
+
+    #[test]
+    fn a_class_is_named_if_it_has_a_tenth_of_what_is_free() {
+        let mut image = healthy();
+        // Slabs of 128 and 512 B have 131,072 - 19,200 B, and much more.
+        image.set_class("bins", 1, "slabs", 3, 1_024);
+        assert!(only(&image).contains(", 64.0 MiB of it in class 512 B"), "{}", only(&image));
+        image.set_class("bins", 1, "slabs", 3, 0);
+        image.set("epochs", 3, "held_bytes", 65 * MIB);
+        assert!(!only(&image).contains("of it in class"), "{}", only(&image));
+    }
+
+    #[test]
+    fn memory_that_nobody_gives_back_counts_from_64_mib_on() {
+        let dirty = |bytes: u64, told: &[(&str, u64)]| {
+            let values = [("open_bytes", 65 * MIB), ("free_bytes", bytes), ("dirty_bytes", bytes)];
+            let both = |told_ms| {
+                let mut image = with(&values);
+                image.set_all("process", 0, told);
+                Image { told_ms, ..image }
+            };
+            let (before, now) = (both(TOLD_MS - 1000), both(TOLD_MS));
+            report(&Case { before: Some(before), now, ..Case::default() }).findings
+        };
+        let expected = "dirty: 64.0 MiB are free beside 627.3 KiB in use, and none of it was \
+                        given back in 1.0 s -> start it with TSLAB_HELPER=always";
+        assert!(said(&dirty(64 * MIB, &[])).starts_with(expected), "{:?}", dirty(64 * MIB, &[]));
+        assert!(dirty(64 * MIB - 1, &[]).is_empty());
+        assert_eq!(dirty(64 * MIB, &[("purges_refused", 6)])[0].cause, "purge-refused");
+        assert!(causes(&with(&[("dirty_bytes", 64 * MIB)])).is_empty());
     }
 
     #[test]
@@ -414,63 +592,78 @@ mod tests {
 
     #[test]
     fn memory_outside_of_the_allocator_is_seen() {
-        let mut subject = Subject::of_bytes(healthy().bytes());
-        let beyond = |subject: &Subject| {
-            outside(&Patient { subject, after_ms: 0, open_after_ms: 0 }).unwrap().len()
+        let beyond = |rss: u64, blocks_bytes| {
+            let rss_bytes = Some([rss, rss]);
+            report(&Case { rss_bytes, blocks_bytes, ..Case::default() }).findings.len()
         };
-        subject.rss_bytes = Some(257 * MIB);
-        assert_eq!(beyond(&subject), 1);
-        subject.rss_bytes = Some(257 * MIB - 1);
-        assert_eq!(beyond(&subject), 0);
+        assert_eq!((beyond(257 * MIB, None), beyond(257 * MIB - 1, None)), (1, 0));
+        // What lives is 420 KiB; the rest of what is resident is free in slabs, or untold.
+        assert_eq!(
+            (beyond(600 * MIB, Some(300 * MIB)), beyond(600 * MIB, Some(301 * MIB))),
+            (1, 0)
+        );
+        assert_eq!(beyond(256 * MIB, Some(MIB)), 0);
     }
 
     #[test]
-    fn purges_count_when_there_are_many_a_second() {
-        // The file was made 999 s before the last word.
-        let churn = with(&[("purges", 99_900), ("purged_bytes", MIB)]);
-        assert!(only(&churn).contains("99900 purges gave back 1.0 MiB in 16 min, 100 a second"));
-        assert!(causes(&with(&[("purges", 99_899)])).is_empty());
+    fn purges_count_when_there_are_many_a_second_and_memory_stays_resident() {
+        let churn = |purges: u64, shrank: u64| {
+            let now = with(&[("purges", 5 + purges), ("purged_bytes", 64 * MIB)]);
+            let before = Image { told_ms: TOLD_MS - 1000, ..healthy() };
+            let rss_bytes = Some([100 * MIB + shrank, 100 * MIB]);
+            report(&Case { before: Some(before), now, rss_bytes, ..Case::default() }).findings
+        };
+        let expected = "purge-churn: 100 purges gave back 64.0 MiB in 1.0 s, of which 32.0 MiB are \
+                        resident again -> raise option purge_delay_ms";
+        assert!(said(&churn(100, 32 * MIB)).starts_with(expected), "{:?}", churn(100, 32 * MIB));
+        assert!(churn(99, 32 * MIB).is_empty() && churn(100, 32 * MIB + 1).is_empty());
     }
 
     #[test]
     fn slabs_opened_for_few_objects_are_slow() {
-        let mut image = healthy();
-        image.set_class("bins", 1, "allocations", 3, 100_000);
-        image.set_class("bins", 1, "opened", 3, 5_000);
-        let said = only(&image);
-        let expected = "class 512 B opened 5000 slabs of 128 objects for 100000 objects (such";
-        assert!(said.contains(expected), "{said}");
-        image.set_class("bins", 1, "opened", 3, 4_999);
-        assert!(causes(&image).is_empty());
+        let slabs = |opened: u64, allocations: u64, capacity: u64| {
+            let mut image = healthy();
+            image.set_class("bins", 1, "allocations", 3, allocations);
+            image.set_class("bins", 1, "opened", 3, opened);
+            image.set("classes", 3, "capacity", capacity);
+            in_a_second(image)
+        };
+        let expected = "slow-slabs: class 512 B opened 1000 slabs of 128 objects for 20000 objects \
+                        in 1.0 s (such";
+        let found = said(&slabs(1_000, 20_000, 128));
+        assert!(found.starts_with(expected), "{found}");
+        assert!(slabs(999, 19_980, 128).is_empty() && slabs(1_000, 20_001, 128).is_empty());
         // As many as each holds: filled once.
-        image.set("classes", 3, "capacity", 20);
-        image.set_class("bins", 1, "opened", 3, 5_000);
-        assert!(causes(&image).is_empty());
+        assert!(slabs(1_000, 20_000, 20).is_empty());
     }
 
     #[test]
     fn frees_by_other_threads_are_slow_when_there_are_many() {
-        let mut image = healthy();
-        image.set_class("bins", 1, "allocations", 1, 2_000_000 - 1_000);
-        image.set_class("bins", 1, "sent", 1, 999_997);
-        image.set_class("bins", 1, "taken", 1, 999_998);
-        assert!(
-            only(&image).starts_with("slow-frees: 1000000 objects were freed by other threads")
-        );
-        image.set_class("bins", 1, "sent", 1, 999_996);
-        assert!(causes(&image).is_empty());
+        let frees = |sent: u64, allocations: u64| {
+            let mut image = healthy();
+            image.set_class("bins", 1, "allocations", 1, 1_000 + allocations);
+            image.set_class("bins", 1, "sent", 1, 5 + sent);
+            image.set_class("bins", 1, "taken", 1, 3 + sent);
+            in_a_second(image)
+        };
+        let found = said(&frees(100_000, 200_000));
+        assert!(found.starts_with("slow-frees: 100000 objects were freed by other"), "{found}");
+        assert!(frees(99_999, 100_000).is_empty() && frees(100_000, 200_001).is_empty());
     }
 
     #[test]
     fn frees_without_room_at_hand_are_slow_when_there_are_many() {
-        let mut image = healthy();
-        image.set_class("bins", 1, "allocations", 1, 2_000_000);
-        image.set_class("bins", 1, "returned", 1, 1_000_000);
-        let expected = "slow-bins: 1000000 freed objects of class 128 B found no room at hand, \
-                        50 % of 2000000 -> give what is freed together an epoch";
-        assert!(only(&image).starts_with(expected), "{}", only(&image));
-        image.set_class("bins", 1, "allocations", 1, 2_000_001);
-        assert!(causes(&image).is_empty());
+        let frees = |returned: u64, allocations: u64| {
+            let mut image = healthy();
+            image.set_class("bins", 1, "allocations", 1, 1_000 + allocations);
+            image.set_class("bins", 1, "returned", 1, returned);
+            in_a_second(image)
+        };
+        let expected = "slow-bins: 100000 freed objects of class 128 B found no room at hand in \
+                        1.0 s, beside 200000 allocations -> give what is freed together an epoch";
+        let found = said(&frees(100_000, 200_000));
+        assert!(found.starts_with(expected), "{found}");
+        assert!(frees(99_999, 100_000).is_empty() && frees(100_000, 200_001).is_empty());
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 mod epochs;
 mod finding;
+mod helper;
 mod memory;
+
+#[cfg(test)]
+mod situations;
 
 use std::fmt::Write;
 
@@ -10,9 +14,14 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Answer, Identity, Setting, Subject};
+use super::growth::Growths;
+use super::ignored::{self, Ignored};
+use super::looks::{self, Looks};
+use super::{Answer, Identity, Setting, leaks, why};
+use crate::host::Life;
 use crate::text;
 use finding::{Finding, Found, Patient};
+pub(super) use helper::Helper;
 
 /// What `doctor` is asked.
 #[derive(Clone, Debug, Args)]
@@ -21,13 +30,20 @@ pub struct Arguments {
     #[arg(value_name = "PID")]
     target: String,
 
-    /// How long an epoch must have been closed for its survivors to count as leaked
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    after: u64,
+    /// How long an epoch must have been closed for its survivors to count as leaked; if not said
+    /// 60, of a process that has ended at most a tenth of its life
+    #[arg(long, value_name = "SECONDS")]
+    after: Option<u64>,
 
     /// How long an epoch may be open
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     open_after: u64,
+
+    #[command(flatten)]
+    looks: looks::Arguments,
+
+    #[command(flatten)]
+    ignored: ignored::Arguments,
 }
 
 /// Why a check cannot say anything: fields that the file does not have.
@@ -46,7 +62,11 @@ struct Check {
     look: fn(&Patient) -> Found,
 }
 
-// In the order in which findings are shown: what hurts first.
+// A process that runs has one; of others an earlier copy of the file will do.
+const SECOND_LOOK: &str = "a second look at it while it runs (or --before)";
+const RESIDENT_TWICE: &str = "what was resident at two looks while it runs";
+
+// What hurts as much is shown in this order.
 const CHECKS: [Check; 16] = [
     Check {
         name: "memory-refused",
@@ -68,7 +88,7 @@ const CHECKS: [Check; 16] = [
     },
     Check {
         name: "leak",
-        threshold: "objects in epochs closed longer ago than --after",
+        threshold: "objects in epochs closed longer ago than --after, unless as many go as come",
         needs: "epochs, heaps or bins",
         look: epochs::leak,
     },
@@ -80,20 +100,20 @@ const CHECKS: [Check; 16] = [
     },
     Check {
         name: "open-too-long",
-        threshold: "epochs open for longer than --open-after, but the default one",
+        threshold: "epochs open for longer than --open-after, but the default and shared ones",
         needs: "epochs.opened_ms",
         look: epochs::open_too_long,
     },
     Check {
         name: "retention",
-        threshold: "64 MiB free in slabs and cells, and more than lives there",
-        needs: "process.open_bytes, or what lives",
+        threshold: "64 MiB free in slabs and cells, a fifth of them, and not on its way back",
+        needs: "epochs.held_bytes, or what lives",
         look: memory::retention,
     },
     Check {
         name: "dirty",
-        threshold: "64 MiB free and not given back, and a quarter of what is in use",
-        needs: "process.dirty_bytes",
+        threshold: "64 MiB free, a quarter of what is in use, and not on its way back",
+        needs: SECOND_LOOK,
         look: memory::dirty,
     },
     Check {
@@ -104,38 +124,38 @@ const CHECKS: [Check; 16] = [
     },
     Check {
         name: "outside",
-        threshold: "256 MiB of RSS that are not the allocator's, and 3 times what lives",
+        threshold: "256 MiB of RSS that are not the allocator's, and half of it",
         needs: "RSS of a process that runs",
         look: memory::outside,
     },
     Check {
         name: "purge-refused",
-        threshold: "the system refused once to take pages back",
-        needs: "process.purges_refused",
+        threshold: "the system refused pages between the looks, or more often than it took any",
+        needs: "process.purges_refused, or process.purges",
         look: memory::purge_refused,
     },
     Check {
         name: "purge-churn",
-        threshold: "1,000 purges, and 100 a second since the file was made",
-        needs: "process.purges",
+        threshold: "100 purges a second, and half of what they gave back is resident again",
+        needs: RESIDENT_TWICE,
         look: memory::purge_churn,
     },
     Check {
         name: "slow-slabs",
-        threshold: "100,000 allocations of a class, 1 of 20 opens a slab, half of it unused",
-        needs: "bins.opened",
+        threshold: "1,000 slabs of a class a second, for 20 allocations each at most, half unused",
+        needs: SECOND_LOOK,
         look: memory::slow_slabs,
     },
     Check {
         name: "slow-frees",
-        threshold: "1,000,000 frees by other threads, and half of all allocations",
-        needs: "bins.sent",
+        threshold: "100,000 frees a second by other threads, and half of all allocations",
+        needs: SECOND_LOOK,
         look: memory::slow_frees,
     },
     Check {
         name: "slow-bins",
-        threshold: "1,000,000 freed objects of a class found no room at hand, half of all",
-        needs: "bins.returned",
+        threshold: "100,000 freed objects of a class a second find no room at hand, half of all",
+        needs: SECOND_LOOK,
         look: memory::slow_bins,
     },
     Check {
@@ -166,34 +186,52 @@ pub(super) struct Report {
 
 /// Looks for everything.
 pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
-    let subject = Subject::find(setting, &arguments.target)?;
-    let report = Report::of(&subject, arguments.after, arguments.open_after);
+    let ignored = arguments.ignored.read()?;
+    let looks = Looks::take(setting, &arguments.target, &arguments.looks, |_| true)?;
+    let report = Report::of(&looks.patient(arguments, &ignored));
+    let note = ignored.functions_note().map(str::to_owned);
     Ok(Answer {
         output: setting.output(&report, Report::text)?,
-        notes: subject.notes(),
+        notes: looks.now.notes().into_iter().chain(note).collect(),
         found: !report.findings.is_empty(),
         failed: false,
     })
 }
 
+impl Looks {
+    fn patient<'a>(&'a self, arguments: &Arguments, ignored: &'a Ignored) -> Patient<'a> {
+        let (subject, before) = (&self.now, self.before.as_ref());
+        let is_alive = subject.life == Life::Alive;
+        let after_ms = leaks::after_ms(arguments.after, subject);
+        Patient {
+            subject,
+            before,
+            account: if is_alive { why::account(subject).ok() } else { None },
+            helper: if is_alive { Helper::of(subject.pid) } else { None },
+            growths: Growths::read(before, subject, after_ms),
+            ignored,
+            after_ms,
+            open_after_ms: arguments.open_after.saturating_mul(1000),
+        }
+    }
+}
+
 impl Report {
-    pub(super) fn of(subject: &Subject, after: u64, open_after: u64) -> Self {
-        let ms = |seconds: u64| seconds.saturating_mul(1000);
-        let (after_ms, open_after_ms) = (ms(after), ms(open_after));
-        let patient = Patient { subject, after_ms, open_after_ms };
+    fn of(patient: &Patient) -> Self {
         let (mut findings, mut not_checked) = (Vec::new(), Vec::new());
         for check in &CHECKS {
-            match (check.look)(&patient) {
+            match (check.look)(patient) {
                 Some(found) => findings.extend(found),
                 None => {
                     not_checked.push(NotChecked { cause: check.name, missing: check.needs });
                 }
             }
         }
-        Self { identity: subject.identity(), findings, not_checked }
+        findings.sort_by_key(|finding| finding.rank);
+        Self { identity: patient.subject.identity(), findings, not_checked }
     }
 
-    pub(super) fn text(&self) -> String {
+    fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a String does not fail.
         for finding in &self.findings {
@@ -208,21 +246,105 @@ impl Report {
                 text::count(Some(checked as u64), "check")
             );
         }
-        for check in &self.not_checked {
-            let _ = writeln!(out, "not checked: {}, for lack of {}", check.cause, check.missing);
+        let mut not_checked: Vec<_> = self.not_checked.iter().collect();
+        not_checked.sort_by_key(|check| check.missing);
+        for checks in not_checked.chunk_by(|one, next| one.missing == next.missing) {
+            let causes: Vec<_> = checks.iter().map(|check| check.cause).collect();
+            let missing = checks[0].missing;
+            let _ = writeln!(out, "not checked: {}, for lack of {missing}", causes.join(", "));
         }
         out
     }
 }
 
+/// The report of a process that runs, between two looks at it, whatever its files say.
+#[cfg(test)]
+pub(super) fn between(before: &super::Subject, now: &super::Subject) -> String {
+    let ignored = Ignored::default();
+    let report = Report::of(&Patient {
+        subject: now,
+        before: Some(before),
+        account: None,
+        helper: None,
+        growths: Growths::read(Some(before), now, 0),
+        ignored: &ignored,
+        after_ms: 0,
+        open_after_ms: 0,
+    });
+    report.text() + &text::json(&report).expect("JSON")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Image, sample};
+    use crate::commands::Subject;
+    use crate::commands::account::Account;
+    use crate::fixture::{Image, TOLD_MS, sample};
+    use crate::smaps::Resident;
+
+    /// What is looked at.
+    pub struct Case {
+        /// The first look; None: there is one look alone.
+        pub before: Option<Image>,
+        pub now: Image,
+        /// Resident at both looks.
+        pub rss_bytes: Option<[u64; 2]>,
+        /// Of it, where blocks lie.
+        pub blocks_bytes: Option<u64>,
+        pub helper: Option<Helper>,
+    }
+
+    impl Default for Case {
+        fn default() -> Self {
+            Self { before: None, now: healthy(), rss_bytes: None, blocks_bytes: None, helper: None }
+        }
+    }
+
+    /// What is found.
+    pub fn report(case: &Case) -> Report {
+        let subject = |image: &Image, look: usize| Subject {
+            rss_bytes: case.rss_bytes.map(|rss| rss[look]),
+            ..Subject::of_bytes(image.bytes())
+        };
+        let before = case.before.as_ref().map(|image| subject(image, 0));
+        let (before, now) = (before.as_ref(), subject(&case.now, 1));
+        let resident = |blocks_bytes| Resident { blocks_bytes, ..Resident::default() };
+        let after_ms = leaks::after_ms(None, &now);
+        Report::of(&Patient {
+            subject: &now,
+            before,
+            account: case.blocks_bytes.map(|bytes| Account::of(&now, resident(bytes), 0)),
+            helper: case.helper,
+            growths: Growths::read(before, &now, after_ms),
+            ignored: &Ignored::default(),
+            after_ms,
+            open_after_ms: 600_000,
+        })
+    }
+
+    fn at_one_look(image: &Image) -> Report {
+        let subject = Subject::of_bytes(image.bytes());
+        Report::of(&Patient {
+            subject: &subject,
+            before: None,
+            account: None,
+            helper: None,
+            growths: Growths::read(None, &subject, 60_000),
+            ignored: &Ignored::default(),
+            after_ms: 60_000,
+            open_after_ms: 600_000,
+        })
+    }
 
     /// What is found in a file, as (cause, text, advice).
     pub fn findings(image: &Image) -> Vec<Finding> {
-        Report::of(&Subject::of_bytes(image.bytes()), 60, 600).findings
+        at_one_look(image).findings
+    }
+
+    /// What is found between the healthy process and a second later.
+    pub fn in_a_second(now: Image) -> Vec<Finding> {
+        let before = Image { told_ms: TOLD_MS - 1000, ..healthy() };
+        report(&Case { before: Some(before), now, ..Case::default() }).findings
     }
 
     /// Causes alone.
@@ -239,21 +361,24 @@ mod tests {
 
     #[test]
     fn a_healthy_process_is_called_so() {
-        let subject = Subject::of_bytes(healthy().bytes());
-        let report = Report::of(&subject, 60, 600);
-        let expected = "nothing found: 15 checks passed\n\
-                        not checked: outside, for lack of RSS of a process that runs\n";
-        assert_eq!(report.text(), expected);
+        let expected = "nothing found: 10 checks passed\n\
+                        not checked: outside, for lack of RSS of a process that runs\n\
+                        not checked: dirty, slow-slabs, slow-frees, slow-bins, for lack of a \
+                        second look at it while it runs (or --before)\n\
+                        not checked: purge-churn, for lack of what was resident at two looks \
+                        while it runs\n";
+        assert_eq!(at_one_look(&healthy()).text(), expected);
+        assert!(in_a_second(healthy()).is_empty());
     }
 
     #[test]
     fn a_file_that_does_not_tell_is_not_called_healthy() {
         let mut image = healthy();
         image.tables.retain(|table| table.name == "process");
-        image.forget("process", "purges");
-        let report = Report::of(&Subject::of_bytes(image.bytes()), 60, 600);
+        image.forget("process", "purges_refused");
+        let report = at_one_look(&image);
         let causes: Vec<_> = report.not_checked.iter().map(|check| check.cause).collect();
-        assert!(causes.contains(&"leak") && causes.contains(&"purge-churn"), "{causes:?}");
+        assert!(causes.contains(&"leak") && causes.contains(&"purge-refused"), "{causes:?}");
         assert!(!causes.contains(&"memory-refused"));
         assert!(report.text().contains("not checked: leak, for lack of epochs, heaps or bins\n"));
     }

@@ -38,20 +38,23 @@ impl Agent {
         })
     }
 
-    /// What a command says in JSON, all figures as OpenMetrics, or a file for `pprof`.
+    /// What a command says in JSON, all figures for Prometheus, or a file for `pprof`.
     pub fn answer(&mut self, question: &Question) -> Result<Vec<u8>> {
         let setting = &self.setting;
         let answer = match question {
-            Question::Metrics => return Ok(self.scrape()?.into_bytes()),
+            Question::Metrics(form) => {
+                let text = form.of(self.scrape()?, &self.metrics);
+                return Ok(text.into_bytes());
+            }
             Question::Heap(whose) => {
                 let pid = self.find_sampled(whose)?;
                 return profile::pprof_so_far(&self.setting, &pid.to_string());
             }
-            Question::Processes => ps::run(setting),
+            Question::Processes => ps::run(setting, true),
             Question::Stats(pid) => stats::run(setting, &pid.to_string()),
             Question::Epochs { pid, all } => epochs::run(setting, &pid.to_string(), *all),
             Question::Profile(pid) => profile::so_far(setting, &pid.to_string()),
-            Question::Leaks { pid, limits } => leaks::run(setting, &pid.to_string(), *limits),
+            Question::Leaks { pid, limits } => leaks::run_once(setting, &pid.to_string(), *limits),
         };
         Ok(answer?.output.into_bytes())
     }

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use super::labels::{OTHER, known_label};
 use super::limits::Limits;
 use crate::commands::Subject;
+use crate::rows::{Field, Kind, process};
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 
 /// Something that a process counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
     /// A field of the process.
-    Own(&'static str),
+    Own(Field),
     /// Objects allocated.
     Allocations,
     /// Times that the fast path was left for this cause.
@@ -39,10 +40,6 @@ pub struct Counters {
     seen: HashSet<u64>,
     handlers: BTreeSet<Arc<str>>,
 }
-
-/// Fields in which a process counts what it did.
-const OWN: [&str; 5] =
-    ["purges", "purged_bytes", "purges_refused", "limits_refused", "memory_refused"];
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
@@ -130,14 +127,15 @@ fn objects_by_class(epoch: &Epoch) -> Vec<(Arc<str>, u64)> {
         .iter()
         .map(|survivors| (class(survivors.class_bytes), take(survivors.objects)))
         .collect();
-    classes.push(("large".into(), take(epoch.large_objects.unwrap_or_default())));
+    classes.push(("large".into(), take(epoch.large.objects.unwrap_or_default())));
     classes.push((OTHER.into(), rest));
     classes.retain(|(_, objects)| *objects > 0);
     classes
 }
 
 fn counts(snapshot: &Snapshot) -> impl Iterator<Item = (Count, Option<u64>)> {
-    let own = OWN.iter().map(|field| (Count::Own(field), snapshot.process_figure(field)));
+    let own = process::FIELDS.iter().filter(|field| field.kind == Kind::Counter);
+    let own = own.map(|&field| (Count::Own(field), snapshot.process_figure(field)));
     let slow_paths = snapshot.work.slow_paths.each();
     let classes = snapshot.classes.iter().enumerate().flat_map(|(number, class)| {
         [
@@ -147,7 +145,7 @@ fn counts(snapshot: &Snapshot) -> impl Iterator<Item = (Count, Option<u64>)> {
         ]
     });
     own.chain([(Count::Allocations, snapshot.work.allocations)])
-        .chain(slow_paths.map(|(cause, count)| (Count::SlowPaths(cause), count)))
+        .chain(slow_paths.map(|(path, count)| (Count::SlowPaths(path.cause), count)))
         .chain(classes)
 }
 
@@ -174,11 +172,11 @@ mod tests {
             image.made_ms = made_ms;
             image.set("process", 0, "purges", purges);
             counters.update(&Subject::of_bytes(image.bytes()), limits);
-            counters.get(Count::Own("purges"))
+            counters.get(Count::Own(process::PURGES))
         };
         let told = [(1, 5), (1, 9), (2, 0), (2, 3), (2, u64::MAX), (3, 1)].map(&mut after);
         assert_eq!(told, [5, 9, 9, 12, u64::MAX, u64::MAX].map(Some));
-        assert_eq!(counters.get(Count::Own("open_bytes")), None);
+        assert_eq!(counters.get(Count::Own(process::OPEN_BYTES)), None);
     }
 
     #[test]

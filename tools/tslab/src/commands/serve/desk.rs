@@ -3,6 +3,7 @@
 //!  D1  one question is worked on at a time: however many ask, one core is busy
 //!  D2  an answer is kept for `FRESH` at least, and nine times as long as it took, up to `STALE`:
 //!      reading takes a tenth of that core's time at most, unless it takes very long
+//!  D3  what is kept is bounded in number and in bytes; the newest answer stays
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,12 +18,13 @@ use super::agent::Agent;
 use super::limits::Limits;
 use super::question::Question;
 use super::refusal::Refusal;
+use super::spare;
 
 const FRESH: Duration = Duration::from_millis(200);
 const STALE: Duration = Duration::from_secs(5);
 
-/// Answers to further questions are not kept.
 const MOST_KEPT: usize = 256;
+const MOST_KEPT_BYTES: usize = 8 << 20;
 
 type Reply = Result<Bytes, Refusal>;
 
@@ -71,6 +73,9 @@ impl Desk {
     fn work(&self, agent: &mut Agent, question: Question) -> Reply {
         let start = Instant::now();
         let reply = agent.answer(&question).map(Bytes::from).map_err(Refusal::from);
+        if question.reads_programs() {
+            spare::give_back();
+        }
         let keep = (start.elapsed() * 9).clamp(FRESH, STALE);
         self.keep(question, Kept { reply: reply.clone(), until: Instant::now() + keep });
         reply
@@ -85,9 +90,12 @@ impl Desk {
     fn keep(&self, question: Question, new: Kept) {
         let mut kept = self.kept();
         kept.retain(|_, old| old.is_fresh());
-        if kept.len() < MOST_KEPT {
-            kept.insert(question, new);
+        kept.remove(&question);
+        while is_full(&kept, new.bytes()) {
+            let first = kept.iter().min_by_key(|(_, old)| old.until).map(|(of, _)| of.clone());
+            first.and_then(|first| kept.remove(&first));
         }
+        kept.insert(question, new);
     }
 
     // Nobody panics who has it.
@@ -96,7 +104,17 @@ impl Desk {
     }
 }
 
+// Whether an answer of so many bytes needs the place of others.
+fn is_full(kept: &HashMap<Question, Kept>, more_bytes: usize) -> bool {
+    let bytes: usize = kept.values().map(Kept::bytes).sum();
+    !kept.is_empty() && (kept.len() >= MOST_KEPT || bytes + more_bytes > MOST_KEPT_BYTES)
+}
+
 impl Kept {
+    fn bytes(&self) -> usize {
+        self.reply.as_ref().map_or(0, Bytes::len)
+    }
+
     fn is_fresh(&self) -> bool {
         Instant::now() < self.until
     }
@@ -138,6 +156,12 @@ mod tests {
         let desk = desk();
         (0..1000).for_each(|pid| desk.keep(Question::Stats(pid), kept(600_000)));
         assert_eq!(desk.kept().len(), MOST_KEPT);
+        assert!(desk.fresh(&Question::Stats(999)).is_some());
+        let large = |bytes| Kept { reply: Ok(vec![0; bytes].into()), ..kept(600_000) };
+        (0..20).for_each(|pid| desk.keep(Question::Profile(pid), large(MOST_KEPT_BYTES / 4)));
+        assert_eq!(desk.kept().values().map(Kept::bytes).sum::<usize>(), MOST_KEPT_BYTES);
+        desk.keep(Question::Profile(7), large(2 * MOST_KEPT_BYTES));
+        assert!(desk.kept().len() == 1 && desk.fresh(&Question::Profile(7)).is_some());
     }
 
     #[test]

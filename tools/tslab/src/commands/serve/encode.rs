@@ -16,9 +16,6 @@ use serde::Deserialize;
 
 use super::samples::{Sample, Samples, Value};
 
-/// What the text is, for HTTP.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 const METRICS: &str = include_str!("../../../../../dashboards/metrics.json");
 
 /// A metric as the dashboards expect it.

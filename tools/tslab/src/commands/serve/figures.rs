@@ -8,28 +8,28 @@ use super::labels::by_label;
 use super::limits::Limits;
 use super::samples::{Histogram, OfProcess, Samples, Value};
 use crate::commands::Subject;
-use crate::snapshot::{Class, DEFAULT_EPOCH, Snapshot, State};
-use crate::work::CAUSES;
+use crate::rows::{EpochState, Field, SLOW_PATHS, process};
+use crate::snapshot::{Class, DEFAULT_EPOCH, Snapshot};
 
 /// Bounds of `tslab_epoch_age_seconds`, in seconds.
 const AGES: [f64; 7] = [0.1, 1.0, 10.0, 60.0, 600.0, 3_600.0, 86_400.0];
 
 /// Gauges that the process says itself, by the field that holds them.
-const GAUGES: [(&str, &str); 5] = [
-    ("tslab_open_bytes", "open_bytes"),
-    ("tslab_free_bytes", "free_bytes"),
-    ("tslab_dirty_bytes", "dirty_bytes"),
-    ("tslab_cached_bytes", "cached_bytes"),
-    ("tslab_large_bytes", "large_bytes"),
+pub(super) const GAUGES: [(&str, Field); 5] = [
+    ("tslab_open_bytes", process::OPEN_BYTES),
+    ("tslab_free_bytes", process::FREE_BYTES),
+    ("tslab_dirty_bytes", process::DIRTY_BYTES),
+    ("tslab_cached_bytes", process::CACHED_BYTES),
+    ("tslab_large_bytes", process::LARGE_BYTES),
 ];
 
 /// Counters of what the process does, by the field that it counts in.
-const COUNTERS: [(&str, &str); 5] = [
-    ("tslab_purges_total", "purges"),
-    ("tslab_purged_bytes_total", "purged_bytes"),
-    ("tslab_purge_failures_total", "purges_refused"),
-    ("tslab_limit_refusals_total", "limits_refused"),
-    ("tslab_memory_refusals_total", "memory_refused"),
+pub(super) const COUNTERS: [(&str, Field); 5] = [
+    ("tslab_purges_total", process::PURGES),
+    ("tslab_purged_bytes_total", process::PURGED_BYTES),
+    ("tslab_purge_failures_total", process::PURGES_REFUSED),
+    ("tslab_limit_refusals_total", process::LIMITS_REFUSED),
+    ("tslab_memory_refusals_total", process::MEMORY_REFUSED),
 ];
 
 /// Adds the figures of a process that has this name.
@@ -56,6 +56,7 @@ fn add_process(out: &mut OfProcess, subject: &Subject, counters: &Counters) {
     out.gauge("tslab_resident_bytes", &[], subject.rss_bytes);
     out.gauge("tslab_live_bytes", &[], totals.live_bytes);
     out.gauge("tslab_live_objects", &[], totals.live_objects);
+    out.gauge("tslab_held_bytes", &[], totals.held_bytes);
     out.gauge("tslab_hot_bytes", &[], totals.hot_bytes);
     out.gauge("tslab_threads", &[], totals.threads);
     for (metric, field) in GAUGES {
@@ -65,9 +66,9 @@ fn add_process(out: &mut OfProcess, subject: &Subject, counters: &Counters) {
         out.counter(metric, &[], counters.get(Count::Own(field)));
     }
     out.counter("tslab_allocations_total", &[], counters.get(Count::Allocations));
-    for (cause, _) in CAUSES {
-        let count = counters.get(Count::SlowPaths(cause));
-        out.counter("tslab_slow_paths_total", &[&cause.into()], count);
+    for path in SLOW_PATHS {
+        let count = counters.get(Count::SlowPaths(path.cause));
+        out.counter("tslab_slow_paths_total", &[&path.cause.into()], count);
     }
 }
 
@@ -91,12 +92,10 @@ impl ClassFigures {
 
 // Of classes of the same size, as in a damaged file, the first is told.
 fn add_classes(out: &mut OfProcess, snapshot: &Snapshot, counters: &Counters) {
-    let elsewhere = live_elsewhere(snapshot);
     let mut classes = BTreeMap::<u64, ClassFigures>::new();
     for (number, class) in snapshot.classes.iter().enumerate() {
         let Some(bytes) = class.bytes else { continue };
-        let elsewhere = elsewhere.get(&bytes).copied().unwrap_or_default();
-        classes.entry(bytes).or_insert_with(|| class_figures(class, number, elsewhere, counters));
+        classes.entry(bytes).or_insert_with(|| class_figures(class, number, counters));
     }
     for (bytes, class) in classes.iter().filter(|(_, class)| class.is_used()) {
         let label: Arc<str> = bytes.to_string().into();
@@ -110,16 +109,10 @@ fn add_classes(out: &mut OfProcess, snapshot: &Snapshot, counters: &Counters) {
     }
 }
 
-fn class_figures(
-    class: &Class,
-    number: usize,
-    elsewhere: u64,
-    counters: &Counters,
-) -> ClassFigures {
-    let in_bytes = |objects: u64| Some(objects.saturating_mul(class.bytes?));
+fn class_figures(class: &Class, number: usize, counters: &Counters) -> ClassFigures {
     ClassFigures {
-        live_bytes: class.live.and_then(|live| in_bytes(live.saturating_add(elsewhere))),
-        hot_bytes: class.hot.and_then(in_bytes),
+        live_bytes: class.live_bytes(),
+        hot_bytes: class.hot_bytes(),
         slabs: class.slabs,
         allocations: counters.get(Count::ClassAllocations(number)),
         opened: counters.get(Count::ClassOpened(number)),
@@ -127,32 +120,17 @@ fn class_figures(
     }
 }
 
-// Live objects outside of the default epoch, by size of their class: in slabs of threads' parts,
-// and of threads that have left. Those in cells of threads that have not are told of no class.
-fn live_elsewhere(snapshot: &Snapshot) -> BTreeMap<u64, u64> {
-    let mut objects = BTreeMap::<u64, u64>::new();
-    let mut add = |bytes: Option<u64>, more: u64| {
-        let Some(bytes) = bytes else { return };
-        let sum = objects.entry(bytes).or_default();
-        *sum = sum.saturating_add(more);
-    };
-    let in_parts = snapshot.holdings.in_parts.iter().flatten();
-    for (class, objects) in snapshot.classes.iter().zip(in_parts) {
-        add(class.bytes, *objects);
-    }
-    for survivors in snapshot.epochs.iter().flat_map(|epoch| &epoch.survivors) {
-        add(survivors.class_bytes, survivors.objects);
-    }
-    objects
-}
-
 fn add_epochs(out: &mut OfProcess, subject: &Subject) {
     let totals = subject.snapshot.totals();
-    out.gauge("tslab_epochs", &[&"open".into()], totals.epochs_open);
-    out.gauge("tslab_epochs", &[&"closed".into()], totals.epochs_closed_with_survivors);
+    let mut count = |state: EpochState, epochs| {
+        out.gauge("tslab_epochs", &[&state.text().into()], epochs);
+    };
+    count(EpochState::Open, totals.epochs_open);
+    count(EpochState::Closed, totals.epochs_closed_with_survivors);
+    count(EpochState::Shared, totals.epochs_shared);
     let epochs = subject.snapshot.epochs.iter();
     let open =
-        epochs.filter(|epoch| epoch.row != DEFAULT_EPOCH && epoch.state == Some(State::Open));
+        epochs.filter(|epoch| epoch.row != DEFAULT_EPOCH && epoch.state == Some(EpochState::Open));
     let ages: Vec<_> =
         open.filter_map(|epoch| epoch.since_opened_ms(subject.as_of_ms)).map(seconds).collect();
     let histogram = Histogram::of(&AGES, &ages);
@@ -167,6 +145,7 @@ fn add_labels(out: &mut OfProcess, subject: &Subject, most_labels: usize) {
         out.gauge("tslab_epoch_live_bytes", &label, sums.live_bytes);
         out.gauge("tslab_epoch_live_objects", &label, sums.live_objects);
         out.gauge("tslab_epoch_held_bytes", &label, sums.held_bytes);
+        out.gauge("tslab_epoch_limited_bytes", &label, sums.limited_bytes);
         out.gauge("tslab_epoch_estimated_rss_bytes", &label, sums.resident_bytes);
         out.gauge("tslab_epoch_survivor_bytes", &label, sums.survivor_bytes);
         out.gauge("tslab_epoch_survivor_objects", &label, sums.survivor_objects);

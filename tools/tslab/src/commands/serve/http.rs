@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::Uri;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -18,9 +18,10 @@ use tokio::sync::oneshot;
 
 use super::access::Token;
 use super::desk::Desk;
+use super::form::Form;
 use super::question::Question;
 use super::refusal::Refusal;
-use super::{api, encode, page};
+use super::{api, page};
 use crate::say::say;
 
 /// How long the end waits for clients that are slow to take their answers.
@@ -95,9 +96,13 @@ async fn admit(State(token): State<Arc<Option<Token>>>, request: Request, next: 
     }
 }
 
-async fn metrics(State(desk): State<Arc<Desk>>) -> Result<impl IntoResponse, Refusal> {
-    let text = desk.answer(Question::Metrics).await?;
-    Ok(([(CONTENT_TYPE, encode::CONTENT_TYPE)], text))
+async fn metrics(
+    State(desk): State<Arc<Desk>>,
+    headers: HeaderMap,
+) -> Result<impl IntoResponse, Refusal> {
+    let form = Form::wanted(&headers);
+    let text = desk.answer(Question::Metrics(form)).await?;
+    Ok(([(CONTENT_TYPE, form.content_type()), (VARY, "accept")], text))
 }
 
 fn nothing_at(path: &str) -> Refusal {

@@ -1,11 +1,11 @@
 //! Figures of the epochs by label, the smaller labels summed up.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::commands::Subject;
-use crate::commands::leaks::own_bytes;
-use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot, State};
+use crate::rows::EpochState;
+use crate::snapshot::{DEFAULT_EPOCH, Epoch};
 
 /// What stands for the labels that are not told apart, and for epochs without one. The library
 /// uses it too.
@@ -19,14 +19,17 @@ pub fn known_label(label: Option<&str>) -> &str {
 /// Sums over the epochs of a label. None: a part is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sums {
-    /// Epochs that are open or closed.
+    /// Epochs that are open or closed; the default one and the shared one are none of them.
     pub epochs: u64,
     /// Of live objects.
     pub live_bytes: Option<u64>,
     /// Live objects.
     pub live_objects: Option<u64>,
-    /// Memory that they hold, their children's included.
+    /// Memory that they hold, without their children's: each byte counts once.
     pub held_bytes: Option<u64>,
+    /// Memory that those hold which have a hard limit, their children's included: what the limit
+    /// counts.
+    pub limited_bytes: Option<u64>,
     /// Memory that they are estimated to have made resident.
     pub resident_bytes: Option<u64>,
     /// Of live objects in closed epochs.
@@ -47,6 +50,7 @@ impl Default for Sums {
             live_bytes: none,
             live_objects: none,
             held_bytes: none,
+            limited_bytes: none,
             resident_bytes: none,
             survivor_bytes: none,
             survivor_objects: none,
@@ -62,14 +66,15 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 
 impl Sums {
     fn of(epoch: &Epoch, memory: &Memory, now_ms: u64) -> Self {
-        let is_closed = epoch.state == Some(State::Closed);
+        let is_closed = epoch.state == Some(EpochState::Closed);
         let survivors = |live: Option<u64>| if is_closed { live } else { Some(0) };
-        let is_aging = epoch.state == Some(State::Open) && epoch.row != DEFAULT_EPOCH;
+        let is_aging = epoch.state == Some(EpochState::Open) && epoch.row != DEFAULT_EPOCH;
         Self {
-            epochs: 1,
+            epochs: u64::from(epoch.is_the_programs()),
             live_bytes: epoch.live.bytes,
             live_objects: epoch.live.objects,
-            held_bytes: memory.held(epoch),
+            held_bytes: epoch.own_bytes,
+            limited_bytes: epoch.hard_limit_bytes.map_or(Some(0), |_| epoch.held_bytes),
             resident_bytes: memory.resident(epoch),
             survivor_bytes: survivors(epoch.live.bytes),
             survivor_objects: survivors(epoch.live.objects),
@@ -84,6 +89,7 @@ impl Sums {
             live_bytes: sum(self.live_bytes, other.live_bytes),
             live_objects: sum(self.live_objects, other.live_objects),
             held_bytes: sum(self.held_bytes, other.held_bytes),
+            limited_bytes: sum(self.limited_bytes, other.limited_bytes),
             resident_bytes: sum(self.resident_bytes, other.resident_bytes),
             survivor_bytes: sum(self.survivor_bytes, other.survivor_bytes),
             survivor_objects: sum(self.survivor_objects, other.survivor_objects),
@@ -96,9 +102,10 @@ impl Sums {
 /// The sums of the `most` labels with most live bytes, and of the others together.
 pub fn by_label(subject: &Subject, most: usize) -> BTreeMap<String, Sums> {
     let snapshot = &subject.snapshot;
-    let memory = Memory::of(snapshot, subject.rss_bytes);
+    let held_bytes = snapshot.totals().held_bytes;
+    let memory = Memory { held_bytes, rss_bytes: subject.rss_bytes };
     let mut labels = BTreeMap::<&str, Sums>::new();
-    for epoch in snapshot.epochs.iter().filter(|epoch| is_counted(epoch)) {
+    for epoch in snapshot.epochs.iter().filter(|epoch| is_told(epoch)) {
         let sums = labels.entry(known_label(epoch.label.as_deref())).or_default();
         *sums = sums.plus(Sums::of(epoch, &memory, subject.as_of_ms));
     }
@@ -113,53 +120,28 @@ pub fn by_label(subject: &Subject, most: usize) -> BTreeMap<String, Sums> {
     told
 }
 
-fn is_counted(epoch: &Epoch) -> bool {
-    matches!(epoch.state, Some(State::Open | State::Closed))
+// A label of which only a released epoch is left that holds nothing has no series.
+fn is_told(epoch: &Epoch) -> bool {
+    let is_empty = (epoch.own_bytes, epoch.live.objects) == (Some(0), Some(0));
+    epoch.state != Some(EpochState::Released) || !is_empty
 }
 
-// Who holds the allocator's memory.
+// How much of what epochs hold is resident, as is estimated.
 struct Memory {
-    /// Of each epoch without its children, by row.
-    own: HashMap<u64, u64>,
-    /// Of the default epoch, whose row does not tell it.
-    default: Option<u64>,
-    /// Of all epochs.
-    total: u64,
+    held_bytes: Option<u64>,
     rss_bytes: Option<u64>,
 }
 
 impl Memory {
-    fn of(snapshot: &Snapshot, rss_bytes: Option<u64>) -> Self {
-        let mut own = own_bytes(snapshot);
-        own.remove(&DEFAULT_EPOCH);
-        let others = own.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
-        let default = in_use(snapshot).map(|bytes| bytes.saturating_sub(others));
-        let total = others.saturating_add(default.unwrap_or_default());
-        Self { own, default, total, rss_bytes }
-    }
-
-    fn held(&self, epoch: &Epoch) -> Option<u64> {
-        if epoch.row == DEFAULT_EPOCH { self.default } else { epoch.held_bytes }
-    }
-
-    // What an epoch holds itself is taken to be resident, unless the process has less than all
-    // hold: then each has its share.
+    // What an epoch owns is taken to be resident, unless the process has less than all hold: then
+    // each has its share.
     fn resident(&self, epoch: &Epoch) -> Option<u64> {
-        let is_default = epoch.row == DEFAULT_EPOCH;
-        let own = if is_default { self.default } else { self.own.get(&epoch.row).copied() };
-        let (own, rss) = (own?, self.rss_bytes?);
-        if self.total <= rss {
+        let (own, held, rss) = (epoch.own_bytes?, self.held_bytes?, self.rss_bytes?);
+        if held <= rss {
             return Some(own);
         }
-        // Below 2^64, since `own` is a part of `total`.
-        let share = u128::from(own) * u128::from(rss) / u128::from(self.total);
+        // Below 2^64, since `own` is a part of `held`.
+        let share = u128::from(own) * u128::from(rss) / u128::from(held);
         u64::try_from(share).ok()
     }
-}
-
-// Memory that is somebody's.
-fn in_use(snapshot: &Snapshot) -> Option<u64> {
-    let figure = |name| snapshot.process_figure(name);
-    let unused = sum(figure("free_bytes"), figure("cached_bytes"))?;
-    Some(figure("open_bytes")?.saturating_sub(unused))
 }

@@ -18,6 +18,7 @@ mod desk;
 mod encode;
 mod figures;
 mod find;
+mod form;
 mod http;
 mod labels;
 mod ledger;
@@ -26,6 +27,7 @@ mod page;
 mod question;
 mod refusal;
 mod samples;
+mod spare;
 
 #[cfg(test)]
 pub(super) mod tests;

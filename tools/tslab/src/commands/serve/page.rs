@@ -11,12 +11,15 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'";
 
+const HTML: &str = "text/html; charset=utf-8";
+
 struct File {
     path: &'static str,
     kind: &'static str,
     bytes: &'static [u8],
 }
 
+#[cfg(page)]
 macro_rules! built {
     ($name:literal) => {
         include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/page/dist/", $name))
@@ -24,12 +27,17 @@ macro_rules! built {
 }
 
 // What `page/build` makes.
-const FILES: [File; 4] = [
-    File { path: "/", kind: "text/html; charset=utf-8", bytes: built!("index.html") },
+#[cfg(page)]
+const FILES: &[File] = &[
+    File { path: "/", kind: HTML, bytes: built!("index.html") },
     File { path: "/page.js", kind: "text/javascript", bytes: built!("page.js") },
     File { path: "/page.css", kind: "text/css", bytes: built!("page.css") },
-    File { path: "/icon.svg", kind: "image/svg+xml", bytes: built!("icon.svg") },
+    File { path: "/icon.png", kind: "image/png", bytes: built!("icon.png") },
 ];
+
+// Where it was not built.
+#[cfg(not(page))]
+const FILES: &[File] = &[File { path: "/", kind: HTML, bytes: include_bytes!("plain.html") }];
 
 /// The page and all that belongs to it.
 pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {

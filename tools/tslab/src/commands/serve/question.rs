@@ -1,5 +1,6 @@
 //! What those who come over HTTP want to know.
 
+use super::form::Form;
 use crate::commands::leaks;
 
 /// Which process, among those that have sampled.
@@ -16,8 +17,8 @@ pub enum Whose {
 /// What can be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// The figures of all processes, as OpenMetrics.
-    Metrics,
+    /// The figures of all processes, for Prometheus.
+    Metrics(Form),
     /// Which processes have files.
     Processes,
     /// What a process holds.
@@ -40,4 +41,11 @@ pub enum Question {
         /// From when on.
         limits: leaks::Limits,
     },
+}
+
+impl Question {
+    /// Whether programs are read for the answer, which takes much memory for a moment.
+    pub fn reads_programs(&self) -> bool {
+        matches!(self, Self::Profile(_) | Self::Heap(_) | Self::Leaks { .. })
+    }
 }

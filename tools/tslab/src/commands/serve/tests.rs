@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::encode::{metrics, openmetrics};
+use super::encode::{Kind, metrics, openmetrics};
+use super::figures::{COUNTERS, GAUGES};
 use super::find::Files;
 use super::ledger::Ledger;
 use super::samples::{Histogram, Samples, Value};
@@ -11,6 +12,7 @@ use crate::commands::Subject;
 use crate::fixture::{Image, TOLD_MS, add_epoch, sample};
 use crate::host::Life;
 use crate::openmetrics::parse;
+use crate::rows;
 
 const LIMITS: Limits = Limits { most_labels: 16, leak_after_ms: 60_000 };
 
@@ -55,6 +57,18 @@ fn assert_values(text: &str, expected: &[(&str, &str, &str)]) {
 }
 
 #[test]
+fn metrics_have_the_kinds_and_units_of_their_fields() {
+    let metrics = metrics().unwrap();
+    for (name, field) in GAUGES.into_iter().chain(COUNTERS) {
+        let metric = metrics.iter().find(|metric| metric.name == name).unwrap();
+        let kind =
+            if metric.kind == Kind::Counter { rows::Kind::Counter } else { rows::Kind::Gauge };
+        assert_eq!((field.table, field.kind), (rows::process::TABLE, kind), "{name}");
+        assert_eq!(metric.unit == "bytes", field.unit == rows::Unit::Bytes, "{name}");
+    }
+}
+
+#[test]
 fn figures_of_the_process() {
     let text = scrape(&mut Ledger::new(LIMITS), &sample(42, 7));
     assert_values(
@@ -63,6 +77,7 @@ fn figures_of_the_process() {
             ("tslab_resident_bytes", "", "524288"),
             ("tslab_live_bytes", "", "419520"),
             ("tslab_live_objects", "", "809"),
+            ("tslab_held_bytes", "", "642368"),
             ("tslab_open_bytes", "", "1048576"),
             ("tslab_hot_bytes", "", "2432"),
             ("tslab_threads", "", "1"),
@@ -102,6 +117,26 @@ fn figures_of_classes() {
 }
 
 #[test]
+fn the_shared_epoch_of_a_label_has_memory_and_no_age() {
+    let mut image = sample(42, 7);
+    image.set_all("epochs", 7, &[("state", 3), ("closed_ms", 0)]);
+    let text = scrape(&mut Ledger::new(LIMITS), &image);
+    let upload = ",epoch=\"GET /upload\"";
+    assert_values(
+        &text,
+        &[
+            ("tslab_epochs", ",state=\"open\"", "1"),
+            ("tslab_epochs", ",state=\"closed\"", "0"),
+            ("tslab_epochs", ",state=\"shared\"", "1"),
+            ("tslab_label_epochs", upload, "0"),
+            ("tslab_epoch_live_objects", upload, "357"),
+            ("tslab_epoch_survivor_objects", upload, "0"),
+        ],
+    );
+    assert_eq!(value(&text, "tslab_epoch_oldest_seconds", upload), None);
+}
+
+#[test]
 fn figures_of_labels() {
     let text = scrape(&mut Ledger::new(LIMITS), &sample(42, 7));
     let (batch, upload, default) =
@@ -112,14 +147,16 @@ fn figures_of_labels() {
             ("tslab_label_epochs", batch, "1"),
             ("tslab_epoch_live_bytes", batch, "154880"),
             ("tslab_epoch_held_bytes", batch, "262144"),
-            ("tslab_epoch_estimated_rss_bytes", batch, "131072"),
+            ("tslab_epoch_limited_bytes", batch, "0"),
+            ("tslab_epoch_estimated_rss_bytes", batch, "213956"),
             ("tslab_epoch_survivor_bytes", batch, "0"),
             ("tslab_epoch_hard_limit_bytes", batch, "0"),
             ("tslab_epoch_oldest_seconds", batch, "10.0"),
             ("tslab_epoch_survivor_bytes", upload, "47872"),
             ("tslab_epoch_survivor_objects", upload, "357"),
             ("tslab_epoch_live_objects", default, "133"),
-            ("tslab_epoch_held_bytes", default, "737280"),
+            ("tslab_epoch_held_bytes", default, "331072"),
+            ("tslab_label_epochs", default, "0"),
         ],
     );
     assert_eq!(value(&text, "tslab_epoch_oldest_seconds", upload), None);

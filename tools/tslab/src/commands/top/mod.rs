@@ -69,8 +69,14 @@ fn show_frames(
     interval: Duration,
 ) -> Result<()> {
     let mut looked = Instant::now();
+    let is_coloured = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     loop {
-        terminal.draw(|frame| view::draw(model, frame.area(), frame.buffer_mut()))?;
+        terminal.draw(|frame| {
+            view::draw(model, frame.area(), frame.buffer_mut());
+            if !is_coloured {
+                view::take_colours(frame.buffer_mut());
+            }
+        })?;
         let wait = interval.saturating_sub(looked.elapsed());
         if event::poll(wait)?
             && let Event::Key(key) = event::read()?

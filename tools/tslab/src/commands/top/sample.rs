@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::commands::account::held_by_default;
 use crate::commands::{Subject, epochs};
 use crate::host::{self, Entry, Life};
+use crate::rows::process;
 use crate::snapshot::{DEFAULT_EPOCH, Snapshot, Totals};
 
 /// Which process: numbers are used again.
@@ -55,7 +55,7 @@ pub struct Told {
 pub struct ClassRow {
     /// Size of an object.
     pub bytes: Option<u64>,
-    /// Objects out of its slabs, but those at hand: live ones, and freed ones on their way back.
+    /// Live ones.
     pub objects: Option<u64>,
     /// Its slabs.
     pub held_bytes: Option<u64>,
@@ -111,15 +111,13 @@ impl Told {
     pub fn of(subject: &Subject) -> Self {
         let snapshot = &subject.snapshot;
         let mut epochs = epochs::Report::of(subject, false).epochs;
-        // It does not count what it holds, and would stand behind all others.
         if let Some(place) = epochs.iter().position(|row| row.epoch == DEFAULT_EPOCH) {
-            epochs[place].held_bytes = Some(held_by_default(snapshot));
             epochs[..=place].rotate_right(1);
         }
         Self {
             version: snapshot.header.version.clone(),
             totals: snapshot.totals(),
-            dirty_bytes: snapshot.process_figure("dirty_bytes"),
+            dirty_bytes: snapshot.process_figure(process::DIRTY_BYTES),
             epochs,
             classes: classes(snapshot),
             allocations: snapshot.work.allocations,
@@ -128,16 +126,12 @@ impl Told {
 }
 
 fn classes(snapshot: &Snapshot) -> Vec<ClassRow> {
-    let out = |class: usize| snapshot.holdings.out.as_ref()?.get(class).copied();
-    let rows = snapshot.classes.iter().enumerate().map(|(number, class)| ClassRow {
+    let rows = snapshot.classes.iter().map(|class| ClassRow {
         bytes: class.bytes,
-        objects: out(number).zip(class.hot).map(|(out, hot)| out.saturating_sub(hot)),
-        held_bytes: class
-            .slabs
-            .zip(class.slab_bytes)
-            .map(|(slabs, bytes)| slabs.saturating_mul(bytes)),
+        objects: class.live,
+        held_bytes: class.held_bytes(),
     });
-    let is_used = |row: &ClassRow| row.held_bytes != Some(0);
+    let is_used = |row: &ClassRow| row.held_bytes != Some(0) || row.objects != Some(0);
     let mut rows: Vec<_> = rows.filter(is_used).collect();
     rows.sort_by_key(|row| Reverse(row.held_bytes));
     rows

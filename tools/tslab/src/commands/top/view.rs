@@ -87,6 +87,13 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     draw_keys(model, keys, buffer);
 }
 
+/// Takes the colours of what is drawn (`NO_COLOR`); what is bold or reversed stays so.
+pub fn take_colours(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        (cell.fg, cell.bg) = (Color::Reset, Color::Reset);
+    }
+}
+
 /// What is drawn, as text.
 pub fn plain(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width).max(1);

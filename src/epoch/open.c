@@ -1,0 +1,193 @@
+#include "epoch/open.h"
+
+#include <errno.h>
+
+#include "base/probe.h"
+#include "heap/charge.h"
+#include "heap/hold.h"
+#include "heap/slots.h"
+#include "os/os.h"
+#include "tell/epochs.h"
+
+void tsl_epoch_init(void) { tsl_epoch_at(0)->heaps = TSL_EPOCH_ENDED; }
+
+static const tslab_epoch_options no_options = {.size = sizeof no_options};
+
+static uint8_t cell_class(size_t bytes) {
+  if (TSL_SECURE || bytes > tsl_sizeclasses[TSL_CELL_64K].bytes) return TSL_BINS;
+  uint8_t class = TSL_CELL_4K;
+  while (tsl_sizeclasses[class].bytes < bytes) class ++;
+  return class;
+}
+
+// Each thread has cells of its own: many threads get small ones.
+static uint8_t largest_cell(unsigned threads) {
+  return threads <= 2 ? TSL_CELL_64K : threads <= 8 ? TSL_CELL_16K : TSL_CELL_4K;
+}
+
+TSL_ALWAYS_INLINE void epoch_set(struct tsl_epoch *epoch, const tslab_epoch_options *options) {
+  // Who enters by the id of an epoch that was here before may be reading it.
+  tsl_store_relaxed(&epoch->first_cell, cell_class(options->first_cell_bytes));
+  epoch->largest_cell = largest_cell(options->threads);
+  if (epoch->first_cell != TSL_BINS && epoch->largest_cell < epoch->first_cell)
+    epoch->largest_cell = epoch->first_cell;
+  epoch->purge = (uint8_t)options->purge;
+  epoch->level = 0;
+  if (options->parent != TSLAB_DEFAULT)
+    epoch->level = (uint8_t)(tsl_epoch_at(tsl_epoch_slot(options->parent))->level + 1);
+  tsl_epoch_begin_limits(epoch, options->soft_limit_bytes, options->hard_limit_bytes);
+  epoch->on_limit = options->on_limit;
+  epoch->limit_context = options->limit_context;
+  tsl_store_relaxed(&epoch->parent, tsl_epoch_slot(options->parent));
+}
+
+// Where the blocks of a new epoch lie: `place` is its own slot, or that of the one which it shares.
+struct site {
+  uint32_t slot;
+  uint32_t place;
+  bool is_shared;
+};
+
+// Fills in the rest of a record, and opens the epoch.
+static tslab_epoch epoch_begin(struct site site, uint32_t label) {
+  struct tsl_epoch *epoch = tsl_epoch_at(site.slot);
+  uint64_t generation = (tsl_load_relaxed(&epoch->word) >> TSL_EPOCH_STATE_BITS) + 1;
+  uint64_t word = generation << TSL_EPOCH_STATE_BITS | TSL_EPOCH_OPEN;
+  tsl_store_relaxed(&epoch->place, site.place);
+  tsl_store_relaxed(&epoch->is_shared, site.is_shared);
+  epoch->label = label;
+  epoch->deferred = NULL;
+  tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
+  epoch->settled = 0;
+  epoch->opened_ms = tsl_os_now_ms();
+  tsl_store_relaxed(&epoch->closed_ms, 0);
+  tsl_store_release(&epoch->undrained, 1);  // pairs: undrained
+  tsl_store_relaxed(&epoch->heaps, site.place == site.slot ? 0 : TSL_EPOCH_ENDED);
+  tsl_invariant(epoch->parent == 0 || tsl_epoch_valid(epoch->parent));
+  tsl_store_release(&epoch->word, word);  // pairs: epoch-word
+  tslab_epoch id = tsl_epoch_id(site.slot, word);
+  TSL_PROBE2(epoch_open, id, tsl_label_text(label));
+  return id;
+}
+
+static int level_check(const struct tsl_epoch *parent) {
+  return parent->level + 1 < TSL_EPOCH_MOST_LEVELS ? 0 : ELOOP;
+}
+
+// A child keeps its parent from retiring. The parent is held first: an epoch that nobody holds may
+// retire, and its slot get another one.
+static int parent_hold(tslab_epoch parent) {
+  uint32_t slot = tsl_epoch_slot(parent);
+  if (parent == TSLAB_DEFAULT) return 0;
+  if (!tsl_epoch_hold(slot)) return ESTALE;
+  int error = tsl_epoch_check(parent);
+  if (error == 0) error = level_check(tsl_epoch_at(slot));
+  if (error == 0)
+    return tsl_add_acq_rel(&tsl_epoch_at(slot)->children, 1), 0;  // pairs: epoch-children
+  tsl_epoch_drain(slot, 1);
+  return error;
+}
+
+// The parent's release may have looked for children before this one could be seen.
+static bool parent_ended(tslab_epoch parent) {
+  if (parent == TSLAB_DEFAULT) return false;
+  tsl_fence_seq_cst();  // pairs: epoch-children
+  const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(parent));
+  uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
+  return word != tsl_epoch_open_word(parent);
+}
+
+// Ends an epoch whose id nobody has got yet, unless the parent's release has ended it.
+static int abandon(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  if (tsl_epoch_end(id, TSL_EPOCH_CLOSED) != 0) return ECANCELED;
+  tsl_store_relaxed(&tsl_epoch_at(slot)->heaps, TSL_EPOCH_ENDED);
+  tsl_epoch_drain(slot, 1);
+  return ECANCELED;
+}
+
+static int open_own(uint32_t label, bool is_shared, const tslab_epoch_options *options,
+                    tslab_epoch *id) {
+  uint32_t slot = tsl_slot_take();
+  if (slot == 0) return ENOMEM;
+  int error = parent_hold(options->parent);
+  if (error != 0) return tsl_slot_give(slot), error;
+  epoch_set(tsl_epoch_at(slot), options);
+  *id = epoch_begin((struct site){slot, slot, is_shared}, label);
+  return parent_ended(options->parent) ? abandon(*id) : 0;
+}
+
+int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
+  return open_own(label, false, options == NULL ? &no_options : options, id);
+}
+
+int tsl_epoch_open_shared(uint32_t label, tslab_epoch *id) {
+  return open_own(label, true, &no_options, id);
+}
+
+int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoch *id) {
+  uint32_t slot = tsl_slot_take();
+  if (slot == 0) return ENOMEM;
+  epoch_set(tsl_epoch_at(slot), &no_options);
+  *id = epoch_begin((struct site){slot, place, false}, label);
+  return 0;
+}
+
+// The word of the epoch's record; TSL_EPOCH_FREE when the epoch is over. Read once: after that the
+// slot may get another one.
+TSL_ALWAYS_INLINE uint64_t word_of(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  bool is_slot = slot <= tsl_load_relaxed(&tsl_region.last_epoch) && tsl_region.epochs != 0;
+  if (!is_slot || (slot != 0 && id == slot)) return TSL_EPOCH_FREE;
+  uint64_t word = tsl_load_acquire(&tsl_epoch_at(slot)->word);  // pairs: epoch-word
+  return tsl_epoch_id(slot, word) == id ? word : TSL_EPOCH_FREE;
+}
+
+struct tsl_epoch *tsl_epoch_find(tslab_epoch id) {
+  bool is_over = tsl_epoch_state(word_of(id)) == TSL_EPOCH_FREE;
+  return is_over ? NULL : tsl_epoch_at(tsl_epoch_slot(id));
+}
+
+int tsl_epoch_check(tslab_epoch id) {
+  enum tsl_epoch_state state = tsl_epoch_state(word_of(id));
+  if (tsl_likely(state == TSL_EPOCH_OPEN)) return 0;
+  if (state == TSL_EPOCH_FREE) return ESTALE;
+  return state == TSL_EPOCH_RESETTING ? EBUSY : ECANCELED;
+}
+
+// PL2. The slot of an epoch that is over may be that of a shared one by now.
+int tsl_epoch_refuse(tslab_epoch id) {
+  int error = tsl_epoch_check(id);
+  return error == 0 ? EPERM : error;
+}
+
+// E1: who moves the word away from open ends the epoch.
+int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
+  struct tsl_epoch *epoch = tsl_epoch_find(id);
+  if (epoch == NULL) return ESTALE;
+  uint64_t open = tsl_epoch_open_word(id), word = open;
+  if (id == TSLAB_DEFAULT || tsl_epoch_is_shared(epoch)) return tsl_epoch_refuse(id);
+  while (!tsl_cas_acq_rel(&epoch->word, &word, open | state)) {  // pairs: epoch-word
+    if (word == open) continue;
+    int error = tsl_epoch_check(id);
+    return error == 0 ? EBUSY : error;
+  }
+  tsl_store_relaxed(&epoch->closed_ms, tsl_os_now_ms());
+  if (tsl_report_has(tsl_epoch_slot(id))) tsl_report_ended(tsl_epoch_slot(id));
+  TSL_PROBE2(epoch_end, id, (uint32_t)state);
+  return 0;
+}
+
+bool tsl_epoch_claim_release(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (!tsl_epoch_hold(slot)) return false;
+  uint64_t closed = tsl_epoch_open_word(id) | TSL_EPOCH_CLOSED, word = closed;
+  uint64_t released = tsl_epoch_open_word(id) | TSL_EPOCH_RELEASED;
+  while (!tsl_cas_acq_rel(&epoch->word, &word, released)) {  // pairs: epoch-word
+    if (word == closed) continue;
+    tsl_epoch_drain(slot, 1);
+    return false;
+  }
+  return true;
+}

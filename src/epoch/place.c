@@ -1,0 +1,64 @@
+#include "epoch/place.h"
+
+#include <errno.h>
+
+#include "base/options.h"
+#include "epoch/open.h"
+#include "state/epoch.h"
+#include "state/history.h"
+#include "state/label.h"
+
+enum { BEING_OPENED = 1 };  // no epoch's id
+
+// By label; 0: none yet.
+static tslab_epoch shared_epochs[TSL_MOST_LABELS];  // [remote]
+static uint32_t was_any;                            // [remote] 1: some label came to share
+
+bool tsl_place_is_shared(tslab_epoch id) {
+  const struct tsl_epoch *epoch = tsl_epoch_find(id);
+  return epoch != NULL && tsl_epoch_is_shared(epoch);
+}
+
+// PL2. EAGAIN while another thread opens it.
+static int shared_find(uint32_t label, tslab_epoch *id) {
+  tslab_epoch before = tsl_load_acquire(&shared_epochs[label]);  // pairs: shared
+  *id = before;
+  if (before != 0) return before == BEING_OPENED ? EAGAIN : 0;
+  tsl_store_relaxed(&was_any, 1);
+  while (!tsl_cas_acq_rel(&shared_epochs[label], &before, BEING_OPENED)) {  // pairs: shared
+    if (before != 0) return EAGAIN;
+  }
+  int error = tsl_epoch_open_shared(label, id);
+  tsl_store_release(&shared_epochs[label], error == 0 ? *id : 0);  // pairs: shared
+  return error;
+}
+
+bool tsl_place_wants_own(const tslab_epoch_options *options) {
+  bool has_limits = options->soft_limit_bytes != 0 || options->hard_limit_bytes != 0;
+  return options->parent != TSLAB_DEFAULT || has_limits || options->on_limit != NULL ||
+         options->purge != TSLAB_PURGE_DECAY || options->first_cell_bytes != 0;
+}
+
+static bool label_shares(uint32_t label, const tslab_epoch_options *options) {
+  if (options != NULL) {
+    if (options->place != TSLAB_PLACE_AUTO) return options->place == TSLAB_PLACE_SHARED;
+    if (tsl_place_wants_own(options)) return false;
+  }
+  return tsl_option(places) == TSL_PLACES_AUTO && tsl_history_shares(label);
+}
+
+int tsl_place_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
+  tslab_epoch place;
+  if (!label_shares(label, options)) return tsl_epoch_open(label, options, id);
+  int error = shared_find(label, &place);
+  if (error == EAGAIN) return tsl_epoch_open(label, options, id);
+  if (error != 0) return error;
+  return tsl_epoch_open_sharing(label, tsl_epoch_slot(place), id);
+}
+
+void tsl_place_after_fork(void) {
+  if (tsl_load_relaxed(&was_any) == 0) return;
+  for (unsigned label = 0; label < TSL_MOST_LABELS; label++)
+    if (tsl_load_relaxed(&shared_epochs[label]) == BEING_OPENED)
+      tsl_store_relaxed(&shared_epochs[label], 0);
+}

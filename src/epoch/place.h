@@ -1,0 +1,27 @@
+// place: where the blocks of an epoch lie. Most epochs have memory of their own. Those of a label
+// whose history says so share: their blocks lie in one long epoch of their label, the shared one,
+// which never ends. An epoch that shares is a name for a stay there: it holds no memory.
+//
+//  PL1  the place of an epoch never changes; it is the epoch itself, or the shared one of its label
+//  PL2  a shared epoch is open for ever, and has one label
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "tslab.h"
+
+// Opens an epoch where its options (NULL: none), its label's history and option `places` want it.
+// 0, or as tsl_epoch_open. Any thread that has a heap.
+TSL_HIDDEN int tsl_place_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id);
+
+// Whether the options ask for what only memory of its own gives.
+TSL_HIDDEN bool tsl_place_wants_own(const tslab_epoch_options *options);
+
+// Whether it is the shared one of its label. Any thread.
+TSL_HIDDEN bool tsl_place_is_shared(tslab_epoch id);
+
+// In the child of a fork: shared epochs that a lost thread was opening are opened by who needs
+// them.
+TSL_HIDDEN void tsl_place_after_fork(void);

@@ -1,0 +1,220 @@
+#include "heap/cells.h"
+
+#include "heap/charge.h"
+#include "heap/freed.h"
+#include "heap/handful.h"
+#include "heap/hold.h"
+#include "state/change.h"
+#include "state/epoch.h"
+#include "state/misuse.h"
+#include "state/owner.h"
+#include "tell/epochs.h"
+#include "tell/heaps.h"
+#include "tell/sample.h"
+
+enum { TOLD_GRANULES = 1 << 14 };  // 256 KiB, allocated or freed, after which a part is told of
+
+void tsl_cells_add(struct tsl_heap *heap, tsl_cell_number number) {
+  tsl_assert(tsl_owner_is_me(heap));
+  struct tsl_cell *cell = tsl_cell_at(number);
+  cell->older = heap->cells;
+  cell->newer = 0;
+  if (heap->cells != 0) tsl_cell_at(heap->cells)->newer = number;
+  if (heap->cells == 0) heap->cells_oldest = number;
+  heap->cells = number;
+  heap->cell_count++;
+}
+
+// Lists a cell behind the newest one, which the heap allocates in.
+static void list_add_behind(struct tsl_heap *heap, tsl_cell_number number) {
+  tsl_assert(tsl_owner_is_me(heap));
+  if (heap->cell_end == 0) return tsl_cells_add(heap, number);
+  struct tsl_cell *cell = tsl_cell_at(number), *newest = tsl_cell_at(heap->cells);
+  cell->newer = heap->cells;
+  cell->older = newest->older;
+  *(newest->older != 0 ? &tsl_cell_at(newest->older)->newer : &heap->cells_oldest) = number;
+  newest->older = number;
+  heap->cell_count++;
+}
+
+static void cells_remove(struct tsl_heap *heap, tsl_cell_number number) {
+  tsl_assert(tsl_owner_is_me(heap));
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  *(cell->newer != 0 ? &tsl_cell_at(cell->newer)->older : &heap->cells) = cell->older;
+  *(cell->older != 0 ? &tsl_cell_at(cell->older)->newer : &heap->cells_oldest) = cell->newer;
+  heap->cell_count--;
+}
+
+void tsl_cells_give(tsl_cell_number number) {
+  tsl_unit unit = number / TSL_UNIT_PAGES;
+  uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
+  uint32_t epoch = tsl_cell_at(number)->epoch, sample = tsl_cell_at(number)->sample;
+  if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
+  size_t bytes = tsl_sizeclasses[tsl_entry_class(entry)].bytes;
+  tsl_cell_close(number);
+  tsl_heap_put_any(entry, (void *)tsl_cell_address(number));
+  tsl_epoch_discharge(epoch, bytes);
+}
+
+void tsl_cells_drained(tsl_cell_number number) {
+  uint32_t epoch = tsl_cell_at(number)->epoch;
+  tsl_cells_give(number);
+  tsl_epoch_drain(epoch, 1);
+}
+
+void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number) {
+  struct tsl_change change = tsl_change_begin(heap->home);
+  heap->cell_pages -= tsl_sizeclasses[tsl_cells_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
+  cells_remove(heap, number);
+  tsl_cells_give(number);
+  tsl_change_end(change);
+}
+
+void tsl_cells_tell(struct tsl_heap *heap) {
+  bool is_due = heap->cut_granules - heap->told_granules >= TOLD_GRANULES ||
+                heap->freed_granules - heap->told_freed_granules >= TOLD_GRANULES;
+  if (is_due && tsl_report_is_on()) tsl_report_cells(heap);
+}
+
+tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  if (!tsl_epoch_charge(heap->epoch, bytes)) {
+    heap->refused = true;
+    return 0;
+  }
+  void *memory = tsl_heap_pop_quietly(&heap->home->heap, class);
+  if (memory == NULL) {
+    tsl_epoch_discharge(heap->epoch, bytes);
+    return 0;
+  }
+  tsl_cell_number number = tsl_cell_of(memory, class);
+  tsl_cell_open(number, heap->number, heap->epoch);
+  heap->cell_pages += (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);
+  return number;
+}
+
+static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned class) {
+  struct tsl_cell *cell = tsl_cell_at(number);
+  list_add_behind(heap, number);
+  tsl_store_relaxed(&cell->blocks, 1);
+  cell->granules = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
+  heap->cut_objects++;
+  heap->cut_granules += cell->granules;
+  tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), (uint8_t)(class + 1));
+  tsl_cells_tell(heap);
+}
+
+void *tsl_cells_alone(struct tsl_heap *heap, unsigned class) {
+  unsigned cell_class = TSL_CELL_4K;
+  while (cell_class < TSL_BINS && tsl_sizeclasses[cell_class].bytes < tsl_sizeclasses[class].bytes)
+    cell_class += 1;
+  if (cell_class == TSL_BINS) return NULL;
+  struct tsl_change change = tsl_change_begin(heap->home);
+  tsl_cell_number number = tsl_cells_take(heap, cell_class);
+  if (number != 0) cell_fill(heap, number, class);
+  tsl_change_end(change);
+  heap->refused = false;
+  return number == 0 ? NULL : (void *)tsl_cell_address(number);
+}
+
+tsl_cell_number tsl_cells_of(const void *block) {
+  return tsl_cell_of(block, tsl_class_around(block));
+}
+
+// The oldest goes to the end of the queue, or back when it is empty.
+static void look_at_oldest(struct tsl_home *home) {
+  tsl_cell_number number = home->heap.cells_oldest;
+  if (tsl_cell_out(number) == 0) return tsl_cells_drop(&home->heap, number);
+  cells_remove(&home->heap, number);
+  tsl_cells_add(&home->heap, number);
+}
+
+void tsl_cells_look(struct tsl_home *home, uint32_t most) {
+  struct tsl_change change = tsl_change_begin(home);
+  for (uint32_t left = home->heap.cell_count < most ? home->heap.cell_count : most; left != 0;
+       left--)
+    look_at_oldest(home);
+  tsl_change_end(change);
+}
+
+TSL_COLD void tsl_cells_free_nothing(const void *block) {
+  bool twice = tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) >= TSL_CELL_FREED;
+  if (twice) return tsl_misuse_twice(block);
+  tsl_misuse_interior(block);
+}
+
+static bool is_live_block(const void *block, unsigned byte) {
+  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
+  return !misaligned && tsl_granule_live(byte) < TSL_CLASSES;
+}
+
+// Marks a block free that a sealing thread may be counting at the same time. Returns its granule's
+// byte before; 0 when no live block begins there.
+static unsigned mark_remote(uint8_t *granule,  // NOLINT(readability-non-const-parameter)
+                            const void *block) {
+  if (!is_live_block(block, tsl_load_relaxed(granule))) return 0;
+  unsigned byte = tsl_or_relaxed(granule, (uint8_t)TSL_CELL_FREED);
+  return is_live_block(block, byte) ? byte : 0;
+}
+
+// Frees a block in a cell of another thread's heap (`owner`), or in a sealed one (`owner` is 0).
+// Counts last: once the free is counted another thread may give the cell back.
+TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, void *block) {
+  struct tsl_cell *cell = tsl_cell_at(number);
+  uint32_t epoch = cell->epoch, sample = cell->sample;
+  uint8_t *granule = tsl_granule_at((uintptr_t)block);
+  if (tsl_unlikely(tsl_epoch_waits(epoch))) return tsl_misuse_late_free(block);
+  unsigned byte = mark_remote(granule, block);
+  if (byte == 0) return tsl_cells_free_nothing(block);
+  if ((byte & TSL_CELL_COUNTED) != 0) {
+    tsl_report_survivor_freed(epoch, tsl_granule_class(byte));
+  } else if (owner != 0) {
+    tsl_report_away(owner, tsl_granule_class(byte));
+  }
+  if (tsl_unlikely(sample != 0)) {
+    cell->sample = 0;
+    tsl_sample_end(sample);
+  }
+  if (tsl_unlikely(tsl_cell_put_remote(number))) tsl_cells_drained(number);
+}
+
+void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) {
+  tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
+  struct tsl_cell *cell = tsl_cell_at(number);
+  uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
+  if (tsl_unlikely(owner == current->home->heap.number)) current = &current->home->heap;
+  if (tsl_unlikely(owner != current->number)) return free_remote(number, owner, block);
+  unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
+  if (byte == 0) return tsl_cells_free_nothing(block);
+  current->freed_objects++;
+  current->freed_granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
+  tsl_store_relaxed(&cell->freed, cell->freed + 1);
+  if (tsl_unlikely(cell->freed == cell->blocks)) tsl_cells_drop(current, number);
+  tsl_cells_tell(current);
+}
+
+// Blocks of the newest cell are counted in the heap, those of older ones in the cell (CE1).
+static bool cell_valid(const struct tsl_heap *heap, tsl_cell_number number) {
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  bool is_newest = heap->cell_end != 0 && number == heap->cells;
+  if (cell->heap != heap->number || cell->epoch != heap->epoch) return false;
+  if (!tsl_is_cell(tsl_cells_class(number)) || cell->freed > cell->blocks) return false;
+  return !is_newest || tsl_cell_address(number) == heap->cell_start;
+}
+
+bool tsl_cells_valid(const struct tsl_heap *heap) {
+  uint32_t count = 0, pages = 0;
+  tsl_cell_number newer = 0;
+  for (tsl_cell_number at = heap->cells; at != 0; newer = at, at = tsl_cell_at(at)->older) {
+    if (tsl_cell_at(at)->newer != newer || !cell_valid(heap, at)) return false;
+    pages += tsl_sizeclasses[tsl_cells_class(at)].bytes >> TSL_CELL_PAGE_LOG2;
+    count++;
+  }
+  return heap->cells_oldest == newer && heap->cell_count == count && heap->cell_pages == pages;
+}
+
+unsigned tsl_cells_block_class(const void *block) {
+  if (((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0) return TSL_BINS;
+  unsigned class = tsl_granule_live(tsl_load_relaxed(tsl_granule_at((uintptr_t)block)));
+  return class < TSL_CLASSES ? class : TSL_BINS;
+}

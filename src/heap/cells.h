@@ -1,0 +1,77 @@
+// cells: the cells of a heap, and frees in them. A freed block is not handed out again; the cell
+// goes back once all of its blocks are free.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "state/heap.h"
+
+// Takes a cell of the class, on no list yet, and charges the epoch for it. 0 when memory is out, or
+// when a limit refuses it: then `refused` is set. A limit's callback may have run, and have
+// allocated in this heap. Owner only.
+TSL_HIDDEN tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class);
+
+// Puts a cell on the heap's list as its newest; takes one off, and gives it back. Owner only.
+TSL_HIDDEN void tsl_cells_add(struct tsl_heap *heap, tsl_cell_number number);
+TSL_HIDDEN void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number);
+
+// Reports a heap's cells after each 256 KiB: its thread may stay in the scope for ever. Owner only.
+TSL_HIDDEN void tsl_cells_tell(struct tsl_heap *heap);
+
+// Frees a block in a cell that is not the current heap's newest; reports a free of what is no live
+// block. Any thread.
+TSL_HIDDEN void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code);
+TSL_HIDDEN void tsl_cells_free_nothing(const void *block);
+
+// Marks a block free in a cell of the calling thread's heap, which no other thread can seal now.
+// Returns its granule's byte before; 0 when no live block begins there.
+TSL_ALWAYS_INLINE unsigned tsl_cells_mark(
+    uint8_t *granule,  // NOLINT(readability-non-const-parameter)
+    const void *block) {
+  unsigned code = tsl_load_relaxed(granule);
+  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
+  if (tsl_unlikely(code - 1 >= TSL_CLASSES || misaligned)) return 0;
+  tsl_store_relaxed(granule, (uint8_t)(code | TSL_CELL_FREED));
+  return code;
+}
+
+TSL_ALWAYS_INLINE void tsl_cells_free(struct tsl_heap *current, void *block, unsigned code) {
+  uintptr_t address = (uintptr_t)block, offset = address - current->cell_start;
+  if (tsl_unlikely(offset >= current->cell_end - current->cell_start))
+    return tsl_cells_free_older(current, block, code);
+  unsigned byte = tsl_cells_mark(tsl_granule_at(address), block);
+  if (tsl_unlikely(byte == 0)) return tsl_cells_free_nothing(block);
+  current->cell_freed += tsl_cell_shares[byte];
+}
+
+// The class of which a cell is a block.
+TSL_ALWAYS_INLINE unsigned tsl_cells_class(tsl_cell_number number) {
+  return tsl_entry_class(tsl_load_relaxed(tsl_map_entry(number / TSL_UNIT_PAGES)));
+}
+
+// The class of a live block in a cell; TSL_BINS when no live block begins there.
+TSL_HIDDEN unsigned tsl_cells_block_class(const void *block);
+
+// Allocates a block in a cell of its own, so that its free can be noticed. NULL when the class is
+// too large, or memory is out. Owner only.
+TSL_HIDDEN void *tsl_cells_alone(struct tsl_heap *heap, unsigned class);
+
+// The cell that a block lies in.
+TSL_HIDDEN tsl_cell_number tsl_cells_of(const void *block);
+
+// Looks at up to `most` of a home's cells, and gives those back whose block another thread freed.
+// Owner only.
+enum { TSL_CELLS_FEW = 4 };
+TSL_HIDDEN void tsl_cells_look(struct tsl_home *home, uint32_t most);
+
+// Gives back a sealed cell whose last block was freed, and drains its epoch by one. Any thread.
+TSL_HIDDEN void tsl_cells_drained(tsl_cell_number number);
+
+// The list leads from the newest to the oldest and back, and its counts are true. The owner,
+// outside of changes.
+TSL_HIDDEN bool tsl_cells_valid(const struct tsl_heap *heap);
+
+// Gives back a cell that has no blocks any more. Any thread.
+TSL_HIDDEN void tsl_cells_give(tsl_cell_number number);

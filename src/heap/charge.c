@@ -1,0 +1,104 @@
+#include "heap/charge.h"
+
+#include "base/check.h"
+#include "base/probe.h"
+#include "state/change.h"
+#include "state/epoch.h"
+#include "state/heap.h"
+#include "tell/epochs.h"
+
+// Calls the epoch's callback. The thread is in the middle of a refill, so the callback runs in the
+// default epoch, with the change paused (C3), and is not called for limits that it exceeds itself.
+static void limit_tell(uint32_t slot, enum tslab_limit limit, size_t held, size_t bytes) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  struct tsl_heap *current = tsl_heap_current;
+  if (epoch->on_limit == NULL || current->home->telling) return;
+  tsl_assert(current->home != &tsl_home_empty);
+  struct tsl_home *home = current->home;
+  struct tsl_change change = tsl_change_pause(home);
+  tsl_heap_current = &home->heap;
+  home->telling = true;
+  tslab_epoch id = tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word));
+  epoch->on_limit(id, limit, held, bytes, epoch->limit_context);
+  home->telling = false;
+  tsl_change_end(change);
+  tsl_heap_current = current;
+}
+
+void tsl_epoch_begin_limits(struct tsl_epoch *epoch, size_t soft_bytes, size_t hard_bytes) {
+  tsl_store_relaxed(&epoch->soft_limit, soft_bytes == 0 ? SIZE_MAX : soft_bytes);
+  tsl_store_relaxed(&epoch->hard_limit, hard_bytes == 0 ? SIZE_MAX : hard_bytes);
+}
+
+void tsl_epoch_set_limits(uint32_t slot, size_t soft_bytes, size_t hard_bytes) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  tsl_epoch_begin_limits(epoch, soft_bytes, hard_bytes);
+  tsl_store_relaxed(&epoch->soft_told, 0);
+  tsl_report_limits(slot);
+}
+
+// Takes bytes off one epoch, not its ancestors.
+static void epoch_let_go(uint32_t slot, size_t bytes) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  size_t held = tsl_sub_relaxed(&epoch->held_bytes, bytes) - bytes;
+  tsl_assert(held + bytes >= bytes);
+  tsl_report_held(slot, held);
+  if (held <= tsl_load_relaxed(&epoch->soft_limit) && tsl_load_relaxed(&epoch->soft_told) != 0)
+    tsl_store_relaxed(&epoch->soft_told, 0);
+}
+
+// E3: charges the epoch itself, not its ancestors. False when its hard limit refuses.
+static bool epoch_take(uint32_t slot, size_t bytes) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  size_t held = tsl_load_relaxed(&epoch->held_bytes);
+  do {
+    if (tsl_unlikely(held + bytes > tsl_load_relaxed(&epoch->hard_limit))) return false;  // E3
+  } while (!tsl_cas_relaxed(&epoch->held_bytes, &held, held + bytes));
+  tsl_report_held(slot, held + bytes);
+  if (tsl_unlikely(held + bytes > tsl_load_relaxed(&epoch->soft_limit)) &&
+      tsl_exchange_relaxed(&epoch->soft_told, 1) == 0)
+    limit_tell(slot, TSLAB_SOFT_LIMIT, held, bytes);
+  return true;
+}
+
+// The callback may make room, by closing a child for instance: so a refused charge is tried once
+// more.
+static bool epoch_take_or_tell(uint32_t slot, size_t bytes) {
+  if (tsl_likely(epoch_take(slot, bytes))) return true;
+  limit_tell(slot, TSLAB_HARD_LIMIT, tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes), bytes);
+  return epoch_take(slot, bytes);
+}
+
+bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
+  for (uint32_t at = slot; at != 0; at = tsl_epoch_at(at)->parent) {
+    if (tsl_likely(epoch_take_or_tell(at, bytes))) continue;
+    for (uint32_t undo = slot; undo != at; undo = tsl_epoch_at(undo)->parent)
+      epoch_let_go(undo, bytes);
+    tsl_add_relaxed(&tsl_counts.limits_refused, 1);
+    TSL_PROBE2(limit_hit, tsl_epoch_id(at, tsl_load_relaxed(&tsl_epoch_at(at)->word)), bytes);
+    return false;
+  }
+  return true;
+}
+
+void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes) {
+  for (; slot != 0; slot = tsl_epoch_at(slot)->parent) epoch_let_go(slot, bytes);
+}
+
+bool tsl_epoch_is_limited(uint32_t slot) {
+  while (slot != 0 && tsl_load_relaxed(&tsl_epoch_at(slot)->hard_limit) == SIZE_MAX)
+    slot = tsl_epoch_at(slot)->parent;
+  return slot != 0;
+}
+
+size_t tsl_epoch_room(uint32_t slot) {
+  size_t room = SIZE_MAX;
+  for (; slot != 0; slot = tsl_epoch_at(slot)->parent) {
+    const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+    size_t held = tsl_load_relaxed(&epoch->held_bytes);
+    size_t limit = tsl_load_relaxed(&epoch->hard_limit);
+    size_t left = held < limit ? limit - held : 0;
+    if (left < room) room = left;
+  }
+  return room;
+}

@@ -1,0 +1,34 @@
+// charge: the memory that epochs hold, and their limits (E3). Any thread.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct tsl_epoch;
+
+TSL_HIDDEN bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes);
+TSL_HIDDEN void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes);
+
+// Bytes that the epoch may still hold before a hard limit refuses; a moment's value.
+TSL_HIDDEN size_t tsl_epoch_room(uint32_t slot);
+
+// Whether a hard limit of the epoch's own or of an ancestor's may refuse memory. Any thread.
+TSL_HIDDEN bool tsl_epoch_is_limited(uint32_t slot);
+
+// Set the limits of an epoch that begins, and of an open one that the caller holds: what it holds
+// already stays. 0: no limit.
+TSL_HIDDEN void tsl_epoch_begin_limits(struct tsl_epoch *epoch, size_t soft_bytes,
+                                       size_t hard_bytes);
+TSL_HIDDEN void tsl_epoch_set_limits(uint32_t slot, size_t soft_bytes, size_t hard_bytes);
+
+// Charges the epoch and its ancestors for memory. False, after the callback has run, when a hard
+// limit refuses it. The calling thread has a home: the callback may allocate.
+TSL_ALWAYS_INLINE bool tsl_epoch_charge(uint32_t slot, size_t bytes) {
+  return slot == 0 || tsl_epoch_charge_chain(slot, bytes);
+}
+TSL_ALWAYS_INLINE void tsl_epoch_discharge(uint32_t slot, size_t bytes) {
+  if (slot != 0) tsl_epoch_discharge_chain(slot, bytes);
+}

@@ -1,0 +1,33 @@
+#include "heap/count.h"
+
+#include "heap/store.h"
+#include "state/bin.h"
+#include "tell/points.h"
+
+void tsl_heap_count(struct tsl_heap *heap, unsigned class) {
+  uint32_t *until = &heap->bins[class].until;
+  uint32_t next = heap->home->awake ? heap->home->pace : TSL_SELDOM_COUNT;
+  if (tsl_sample_is_on()) next = tsl_sample_until(heap, class, next);
+  uint32_t before = tsl_bin_until(&heap->bins[class]);
+  heap->store->allocations[class] += (uint64_t)next - before;
+  heap->store->seen[class] += next - before;
+  *until += next - before;
+}
+
+static void heap_count_all(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) tsl_heap_count(heap, class);
+}
+
+void tsl_heap_redraw(struct tsl_heap *heap) {
+  if (!tsl_heap_has_store(heap)) return;
+  heap->store->sampled_hot = 0;
+  heap->store->sampled_cold = 0;
+  heap_count_all(heap);
+}
+
+void tsl_home_wake_up(struct tsl_home *home) {
+  home->awake = true;
+  home->pace = TSL_MOST_PACE;
+  home->heap.store->sparse.round_waits = true;
+  heap_count_all(&home->heap);
+}

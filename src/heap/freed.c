@@ -1,0 +1,132 @@
+#include "heap/freed.h"
+
+#include "heap/loose.h"
+#include "heap/remote.h"
+#include "heap/slabs.h"
+#include "heap/visit.h"
+#include "memory/purge.h"
+#include "slab/canary.h"
+#include "state/bin.h"
+#include "state/change.h"
+#include "state/misuse.h"
+#include "state/neighbours.h"
+#include "state/owner.h"
+#include "state/quarantine.h"
+#include "tell/heaps.h"
+
+TSL_NOINLINE static void heap_tell(struct tsl_heap *heap, unsigned class) {
+  uint32_t freed = tsl_tally_tell(tsl_heap_tally(heap, class), class);
+  tsl_report_bin(heap, class);
+  tsl_loose_add(heap, class, freed);
+}
+
+// C1: the slab's lists and the caches are touched in the change only.
+TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab) {
+  struct tsl_change change = tsl_change_begin(heap->home);
+  unsigned class = slab->class;
+  tsl_heap_settle_slab(heap, slab);
+  tsl_change_end(change);
+  heap_tell(heap, class);
+  tsl_purge_call_helper(0);
+}
+
+// Puts a block back in a slab without room, which is on no list: a change of lists.
+TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_place place,
+                                           const void *block) {
+  struct tsl_change change = tsl_change_begin(heap->home);
+  unsigned class = place.slab->class;
+  bool done = tsl_slab_put(place.slab, (unsigned)place.index);
+  if (done) tsl_heap_tally(heap, class)->out--;
+  if (done) tsl_heap_settle_slab(heap, place.slab);
+  tsl_change_end(change);
+  if (!done) return tsl_misuse_twice(block);
+  tsl_report_bin(heap, class);
+  tsl_purge_call_helper(0);
+}
+
+TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class, struct tsl_place place,
+                                   void *block) {
+  if (tsl_unlikely(place.slab->summary == 0)) return heap_put_unlisted(heap, place, block);
+  if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index)))
+    return tsl_misuse_twice(block);
+  bool is_due = TSL_DECREMENT_IS_ZERO(tsl_heap_tally(heap, class)->untold);
+  if (tsl_unlikely(place.slab->out == 0)) return heap_settle(heap, place.slab);
+  if (tsl_unlikely(is_due)) heap_tell(heap, class);
+}
+
+TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
+  heap_put_at(heap, class, place, block);
+}
+
+void tsl_heap_put_plainly(struct tsl_heap *heap, unsigned class, void *block) {
+  heap_put(heap, class, block);
+}
+
+// Reports and wipes what the program wrote to a block that waited, before the block is free again.
+void tsl_heap_end_quarantine(struct tsl_heap *heap, void *block) {
+  tsl_quarantine_check(block, tsl_sizeclasses[tsl_class_around(block)].bytes);
+  heap_put(heap, tsl_class_around(block), block);
+}
+
+// The block waits in the quarantine; the one that has waited longest becomes free.
+static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (place.index < 0) return tsl_misuse_interior(block);
+  if (tsl_slab_has(place) || tsl_stock_has(&heap->store->stocks[class], block) ||
+      tsl_quarantine_has(block))
+    return tsl_misuse_twice(block);
+  tsl_neighbours_check(heap, class, place);
+  if (tsl_canary_has(block) && !tsl_canary_is_whole(block, class)) tsl_misuse_overflow(block);
+  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
+  void *oldest = tsl_quarantine_swap(heap, class, block);
+  if (oldest != NULL) tsl_heap_end_quarantine(heap, oldest);
+  tsl_report_bin(heap, class);
+}
+
+void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
+  if (TSL_SECURE) return heap_quarantine(heap, class, block);
+  heap_put(heap, class, block);
+}
+
+TSL_ALWAYS_INLINE void heap_put_hot(struct tsl_heap *heap, unsigned class, void *block) {
+  if (tsl_unlikely(block == heap->bins[class].head)) return tsl_misuse_twice(block);
+  if (tsl_heap_room(heap, class) <= 0) return heap_put(heap, class, block);
+  tsl_bin_push(heap, class, block);
+}
+
+void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
+  if (TSL_SECURE) return heap_quarantine(heap, class, block);
+  heap_put_hot(heap, class, block);
+}
+
+void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code) {
+  unsigned class = tsl_code_class((unsigned)code);
+  heap->bins[class].room++;
+  if (TSL_SECURE) return heap_quarantine(heap, class, block);
+  heap_put_hot(heap, class, block);
+}
+
+void tsl_home_put_visited(struct tsl_home *home, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (place.index < 0) return tsl_misuse_interior(block);
+  if (tsl_unlikely(tsl_visit_has(home, class, place, block))) return tsl_misuse_twice(block);
+  tsl_heap_push(&home->heap, class, block);
+}
+
+bool tsl_home_adopt(struct tsl_home *home, uint32_t owner, unsigned class, void *block) {
+  if (TSL_SECURE || class < TSL_GATHERS || !tsl_owner_is_home(owner)) return false;
+  if (tsl_slab_place(class, block).index < 0) return false;
+  if (block != home->heap.bins[class].head) return tsl_bin_push(&home->heap, class, block);
+  tsl_misuse_twice(block);
+  return true;
+}
+
+void tsl_heap_put_any(uint32_t entry, void *block) {
+  struct tsl_home *home = tsl_heap_current->home;
+  unsigned class = tsl_entry_class(entry);
+  if (tsl_entry_owner(entry) != home->heap.number)
+    return tsl_remote_put(tsl_entry_owner(entry), class, block);
+  tsl_heap_push(&home->heap, class, block);
+}

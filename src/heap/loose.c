@@ -1,0 +1,87 @@
+#include "heap/loose.h"
+
+#include "base/options.h"
+#include "memory/purge.h"
+#include "state/bin.h"
+#include "state/change.h"
+#include "state/epoch.h"
+
+enum {
+  LOOK_BYTES = 256 << 10,  // freed in a thread's slabs, from one sum of what is free to the next
+  HOT_BYTES = 64 << 10,    // that an ending thread leaves: less is left to the next thread
+};
+
+static size_t class_free_bytes(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_tally *tally = &heap->store->tallies[class];
+  uint32_t blocks = tally->slabs * tsl_sizeclasses[class].capacity - tsl_tally_out(tally);
+  return (size_t)blocks * tsl_sizeclasses[class].bytes;
+}
+
+static size_t heap_free_bytes(const struct tsl_heap *heap) {
+  size_t bytes = 0;
+  if (!tsl_heap_has_store(heap)) return 0;
+  for (unsigned class = 0; class < TSL_BINS; class += 1) bytes += class_free_bytes(heap, class);
+  return bytes;
+}
+
+// Over all heaps that the helper tends for the home.
+static size_t home_sum(const struct tsl_home *home, size_t (*bytes_of)(const struct tsl_heap *)) {
+  size_t bytes = bytes_of(&home->heap);
+  uint32_t number = home->own->shared;
+  for (; number != 0; number = tsl_part_at(number)->shared_next)
+    bytes += bytes_of(tsl_heap_at(number));
+  return bytes;
+}
+
+// What their slabs have more free than after the helper's last round: it is idle.
+static size_t loose_bytes(struct tsl_home *home) {
+  struct tsl_loose *loose = &home->own->loose;
+  uint32_t rounds = tsl_load_relaxed(&home->rounds);
+  size_t bytes = home_sum(home, heap_free_bytes);
+  if (rounds != loose->rounds_seen || bytes < loose->free_seen) loose->free_seen = bytes;
+  loose->rounds_seen = rounds;
+  return bytes - loose->free_seen;
+}
+
+// Whether there can be a helper that takes the bytes off again.
+static bool is_for_helper(void) {
+  return tsl_tend_is_possible && tsl_option(helper) != TSL_HELPER_NEVER;
+}
+
+static void publish(struct tsl_home *home, size_t bytes) {
+  tsl_purge_loosen(tsl_exchange_relaxed(&home->loose_bytes, bytes), bytes);
+}
+
+static bool is_tended(const struct tsl_heap *heap) {
+  return tsl_heap_is_home(heap) || tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
+}
+
+void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
+  struct tsl_home *home = heap->home;
+  struct tsl_loose *loose = &home->own->loose;
+  if (!is_tended(heap)) return;
+  tsl_store_relaxed(&home->loosened, 1);
+  if (!is_for_helper()) return;
+  loose->freed_bytes += (size_t)blocks * tsl_sizeclasses[class].bytes;
+  if (loose->freed_bytes < LOOK_BYTES) return;
+  loose->freed_bytes = 0;
+  publish(home, loose_bytes(home));
+  tsl_purge_call_helper(0);
+}
+
+static size_t hot_bytes(const struct tsl_heap *heap) {
+  size_t bytes = 0;
+  if (!tsl_heap_has_store(heap)) return 0;
+  for (unsigned class = 0; class < TSL_BINS; class += 1)
+    bytes += tsl_heap_hot_blocks(heap, class) * tsl_sizeclasses[class].bytes;
+  return bytes;
+}
+
+void tsl_loose_add_hot(struct tsl_home *home) {
+  size_t hot = home_sum(home, hot_bytes);
+  if (hot < HOT_BYTES || !is_for_helper()) return;
+  publish(home, loose_bytes(home) + hot);
+  tsl_purge_call_helper(0);
+}
+
+void tsl_loose_take(struct tsl_home *home) { publish(home, 0); }

@@ -1,0 +1,15 @@
+// loose: how much the slabs of a home and of its parts of shared epochs have more free than the
+// helper last found. All threads' together may be worth a helper.
+#pragma once
+
+#include "state/heap.h"
+
+// So many blocks of a class came back to slabs of the heap. No effect for other parts: their slabs
+// go back when their epochs end. Owner only.
+TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks);
+
+// The thread ends: what is hot in its home is as good as free. Owner only.
+TSL_HIDDEN void tsl_loose_add_hot(struct tsl_home *home);
+
+// The home's bytes count no longer: the helper looks at them now. Any thread.
+TSL_HIDDEN void tsl_loose_take(struct tsl_home *home);

@@ -1,0 +1,254 @@
+#include "heap/mixed.h"
+
+#include "heap/cells.h"
+#include "heap/charge.h"
+#include "heap/sampled.h"
+#include "heap/store.h"
+#include "state/change.h"
+#include "state/epoch.h"
+#include "state/owner.h"
+#include "tell/heaps.h"
+#include "tell/points.h"
+
+enum {
+  MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
+  OLDEST_LOOKED_AT = 4,  // cells, as another one is taken,
+  MOST_LOOKED_AT = 64,   // and at a tick
+  MANY_FREED = 512,      // blocks, after which a part that frees most of its own wants slabs
+  ROOM = 4,              // a cell is at least so many times as large as what it is taken for
+};
+
+void tsl_mixed_retire(struct tsl_heap *heap) {
+  if (heap->cell_end == 0) return;
+  struct tsl_cell *cell = tsl_cell_at(heap->cells);
+  tsl_store_relaxed(&cell->blocks, heap->cell_blocks);
+  cell->freed = tsl_cell_shares_objects(heap->cell_freed);
+  cell->granules = (uint32_t)((heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2);
+  heap->cut_objects += cell->blocks;
+  heap->cut_granules += cell->granules;
+  heap->freed_objects += cell->freed;
+  heap->freed_granules += tsl_cell_shares_granules(heap->cell_freed);
+  heap->cell_blocks = 0;
+  heap->cell_freed = 0;
+  heap->cell_start = 0;
+  heap->cell_next = 0;
+  heap->cell_end = 0;
+  heap->sampled_cell = false;
+}
+
+// Gives back those without blocks among the oldest.
+static void drop_empty(struct tsl_heap *heap, uint32_t most) {
+  tsl_cell_number number = heap->cells_oldest, newer, cut = heap->cell_end == 0 ? 0 : heap->cells;
+  for (; most != 0 && number != cut && number != 0; most--, number = newer) {
+    newer = tsl_cell_at(number)->newer;
+    if (tsl_cell_out(number) == 0) tsl_cells_drop(heap, number);
+  }
+}
+
+void tsl_mixed_collect(struct tsl_heap *heap) {
+  struct tsl_change change = tsl_change_begin(heap->home);
+  tsl_mixed_retire(heap);
+  drop_empty(heap, UINT32_MAX);
+  tsl_change_end(change);
+}
+
+void tsl_mixed_look(struct tsl_heap *heap) { drop_empty(heap, MOST_LOOKED_AT); }
+
+// Whether more than half of the blocks of the oldest cells are dead. Cells without any are given
+// back.
+static bool oldest_are_dead(struct tsl_heap *heap) {
+  size_t blocks = 0, out = 0;
+  tsl_cell_number number = heap->cells_oldest, newer;
+  for (unsigned i = 0; i < OLDEST_LOOKED_AT && number != 0; i++, number = newer) {
+    newer = tsl_cell_at(number)->newer;
+    uint32_t cell_out = tsl_cell_out(number);
+    blocks += tsl_cell_at(number)->blocks;
+    out += cell_out;
+    if (cell_out == 0) tsl_cells_drop(heap, number);
+  }
+  return 2 * out < blocks;
+}
+
+// The first cell is small, since most epochs are.
+static unsigned next_class(const struct tsl_heap *heap) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
+  return heap->cells == 0 ? epoch->first_cell : epoch->largest_cell;
+}
+
+// Where a hard limit is near, a smaller cell will do.
+static unsigned class_within_limit(const struct tsl_heap *heap, unsigned class, size_t bytes) {
+  size_t room = tsl_epoch_room(heap->epoch);
+  while (class > TSL_CELL_4K && tsl_sizeclasses[class].bytes > room &&
+         tsl_sizeclasses[class - 1].bytes >= bytes)
+    class -= 1;
+  return class;
+}
+
+static size_t newest_bytes(const struct tsl_heap *heap) {
+  return tsl_sizeclasses[tsl_cells_class(heap->cells)].bytes;
+}
+
+// Sets how far the newest cell can be cut without a look at samples: to its end, or to the next
+// point behind `from`.
+static void cell_set_end(struct tsl_heap *heap, uintptr_t from, size_t bytes) {
+  uintptr_t end = heap->cell_start + bytes;
+  bool draws = tsl_sample_is_on() && from < end;
+  size_t point = draws ? tsl_sample_within(heap, end - from) : SIZE_MAX;
+  heap->sampled_cell = point != SIZE_MAX;
+  heap->cell_end = heap->sampled_cell ? from + point : end;
+}
+
+void tsl_mixed_redraw(struct tsl_heap *heap) {
+  if (heap->cell_end != 0) cell_set_end(heap, heap->cell_next, newest_bytes(heap));
+}
+
+static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t bytes) {
+  tsl_assert(tsl_owner_is_me(heap));
+  uintptr_t start = tsl_cell_address(number);
+  heap->cell_start = start;
+  heap->cell_next = start;
+  cell_set_end(heap, start, bytes);
+  heap->cell_blocks = 0;
+  heap->cell_freed = 0;
+}
+
+static bool cell_take(struct tsl_heap *heap, unsigned class) {
+  tsl_cell_number number = tsl_cells_take(heap, class);
+  if (number == 0) return false;
+  tsl_mixed_retire(heap);  // a limit's callback may have allocated here
+  heap->home->own->cells.taken++;
+  tsl_cells_add(heap, number);
+  cell_begin(heap, number, tsl_sizeclasses[class].bytes);
+  tsl_cells_tell(heap);
+  return true;
+}
+
+void tsl_mixed_renew(struct tsl_heap *heap, tsl_cell_number kept) {
+  tsl_assert(heap->cell_end == 0 && (kept == 0 || kept == heap->cells));
+  for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
+    older = tsl_cell_at(number)->older;
+    if (number != kept) tsl_cells_give(number);
+  }
+  heap->cells = 0;
+  heap->cells_oldest = 0;
+  heap->cell_count = 0;
+  heap->cell_pages = 0;
+  if (kept == 0) return;
+  size_t bytes = tsl_sizeclasses[tsl_cells_class(kept)].bytes;
+  heap->home->own->cells.restarted++;
+  tsl_cell_clear(kept);
+  tsl_cell_open(kept, heap->number, heap->epoch);
+  heap->cell_pages = (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);
+  tsl_cells_add(heap, kept);
+  cell_begin(heap, kept, bytes);
+}
+
+// Slabs serve objects that end one by one in half the instructions, but each class needs its own.
+static bool frees_most(const struct tsl_heap *heap) {
+  uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed);
+  uint64_t cut = heap->cut_objects + heap->cell_blocks;
+  bool has_place =
+      !tsl_store_counts(heap) || tsl_load_relaxed(&heap->home->stores) < TSL_MOST_STORES;
+  return has_place && freed >= MANY_FREED && 4 * freed >= 3 * cut;
+}
+
+// Whether the heap goes on in slabs.
+static bool outgrown(struct tsl_heap *heap) {
+  if (heap->cell_pages >= MOST_PAGES) return true;
+  return heap->cell_count >= OLDEST_LOOKED_AT && oldest_are_dead(heap);
+}
+
+static bool newest_is_empty(const struct tsl_heap *heap) {
+  return heap->cell_end != 0 && tsl_cell_shares_objects(heap->cell_freed) == heap->cell_blocks;
+}
+
+// A program that frees each block soon stays in one cell, which is still in the processor's cache.
+static bool cell_restart(struct tsl_heap *heap) {
+  size_t bytes = newest_bytes(heap);
+  tsl_mixed_retire(heap);
+  heap->home->own->cells.restarted++;
+  tsl_cell_clear(heap->cells);
+  cell_begin(heap, heap->cells, bytes);
+  tsl_cells_tell(heap);
+  return true;
+}
+
+static bool cell_renew(struct tsl_heap *heap, size_t bytes) {
+  bool wants_slabs = frees_most(heap);
+  if (!wants_slabs && newest_is_empty(heap) && newest_bytes(heap) >= ROOM * bytes)
+    return cell_restart(heap);
+  tsl_mixed_retire(heap);
+  if (wants_slabs || outgrown(heap)) {
+    heap->mixed = false;
+    return false;
+  }
+  unsigned class = next_class(heap);
+  while (tsl_sizeclasses[class].bytes < ROOM * bytes && class < TSL_CELL_64K) class += 1;
+  return cell_take(heap, class_within_limit(heap, class, bytes));
+}
+
+// Makes room for a block and the gap before it in a new cell.
+static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
+  if (bytes > TSL_CELL_BLOCK_LIMIT || !heap->mixed) return false;
+  struct tsl_change change = tsl_change_begin(heap->home);
+  bool renewed = cell_renew(heap, bytes + gap);
+  tsl_change_end(change);
+  return renewed;
+}
+
+static void *cut(struct tsl_heap *heap, size_t place) {
+  TSL_RETURN_CUT(heap, place);
+  return NULL;
+}
+
+// Allocates the sampled block when the next block holds the point at the cell's end. That block
+// lies in a cell of its own; this cell then goes on where it was. NULL when the block is not to be
+// sampled after all: the point is passed, and the caller cuts the block here. NULL also when no
+// block holds the point: it lay in the gap before the next block, or that block has no room here.
+static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  size_t cell_bytes = newest_bytes(heap);
+  uintptr_t block = tsl_round_up(heap->cell_next, alignment);
+  uintptr_t behind = block + tsl_sizeclasses[class].bytes;
+  if (behind > heap->cell_start + cell_bytes) return NULL;
+  if (heap->cell_end < block) cell_set_end(heap, block, cell_bytes);
+  if (!heap->sampled_cell || behind <= heap->cell_end) return NULL;
+  uint32_t times = tsl_sample_times(heap);
+  cell_set_end(heap, heap->cell_next, cell_bytes);
+  void *sampled = tsl_sample_small(heap, class, times);
+  if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
+  return sampled;
+}
+
+// NULL when the newest cell has no room before its end, which may be a point.
+static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  uintptr_t block = tsl_round_up(heap->cell_next, alignment);
+  if (block + tsl_sizeclasses[class].bytes > heap->cell_end) return NULL;
+  heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
+  heap->cell_next = block;
+  return cut(heap, tsl_class_place(class));
+}
+
+// The same where the cell's end may be a point.
+static void *cut_beyond_point(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  if (tsl_likely(!heap->sampled_cell)) return NULL;
+  void *block = cell_sample(heap, class, alignment);
+  return block != NULL ? block : aligned_cut(heap, class, alignment);
+}
+
+void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  void *block = aligned_cut(heap, class, alignment);
+  if (block == NULL) block = cut_beyond_point(heap, class, alignment);
+  if (block != NULL) return block;
+  if (!mixed_extend(heap, tsl_sizeclasses[class].bytes, alignment)) return NULL;
+  block = aligned_cut(heap, class, alignment);
+  return block != NULL ? block : cut_beyond_point(heap, class, alignment);
+}
+
+void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
+  size_t place = tsl_class_place(class), alignment = 1u << TSL_GRANULE_LOG2;
+  void *block = cut_beyond_point(heap, class, alignment);
+  if (block != NULL) return block;
+  if (!mixed_extend(heap, tsl_sizeclasses[class].bytes, 0)) return NULL;
+  block = cut(heap, place);
+  return tsl_likely(block != NULL) ? block : cut_beyond_point(heap, class, alignment);
+}

@@ -1,0 +1,46 @@
+// mixed: allocation in the cells of a heap whose epoch is young. Blocks of all sizes are cut off
+// the newest cell. A heap that grows large, or whose objects die one by one, goes on in slabs.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "state/heap.h"
+
+// Cuts a block off the newest cell and returns it from the calling function, unless the cell has no
+// room. `place` is that of the class's bin. Owner only.
+#define TSL_RETURN_CUT(heap, place)                                                       \
+  do {                                                                                    \
+    uintptr_t cut_ = (heap)->cell_next;                                                   \
+    TSL_RETURNED(cut_);                                                                   \
+    uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (place)); \
+    if (tsl_likely(end_ <= (heap)->cell_end)) {                                           \
+      (heap)->cell_next = end_;                                                           \
+      TSL_INCREMENT((heap)->cell_blocks);                                                 \
+      uint8_t class_ = (uint8_t)tsl_place_class(place);                                   \
+      tsl_store_relaxed(tsl_granule_at(cut_), (uint8_t)(class_ + 1));                     \
+      return (void *)cut_;                                                                \
+    }                                                                                     \
+  } while (0)
+
+// Cuts a block off a new cell. NULL when the heap goes on in slabs, when the class is too large for
+// cells, or when memory is out. Owner only.
+TSL_HIDDEN void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class);
+
+// A block at a multiple of `alignment`; NULL as above. Owner only.
+TSL_HIDDEN void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment);
+
+// Draws the next point in the rest of the newest cell anew. Owner only.
+TSL_HIDDEN void tsl_mixed_redraw(struct tsl_heap *heap);
+// Gives back cells in which no block lives: all, or those among the oldest that are not being cut.
+// Owner only.
+TSL_HIDDEN void tsl_mixed_collect(struct tsl_heap *heap);
+TSL_HIDDEN void tsl_mixed_look(struct tsl_heap *heap);
+
+// Gives back all cells of a part, with all that lives in them, but for its newest one, `kept`,
+// which is cut anew; 0: for none. Nothing is allocated in any of them. The thread that resets the
+// part; its owner where a cell is kept.
+TSL_HIDDEN void tsl_mixed_renew(struct tsl_heap *heap, tsl_cell_number kept);
+
+// Stops allocating in the newest cell, whose counts go to its record.
+TSL_HIDDEN void tsl_mixed_retire(struct tsl_heap *heap);

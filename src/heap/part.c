@@ -1,0 +1,144 @@
+#include "heap/part.h"
+
+#include "heap/store.h"
+#include "state/bin.h"
+#include "state/epoch.h"
+#include "tell/heaps.h"
+
+bool tsl_part_is_empty(const struct tsl_part *part) {
+  const struct tsl_heap *heap = &part->heap;
+  bool has_cells = heap->cells != 0 || heap->cells_oldest != 0 || heap->cell_end != 0;
+  bool has_slabs = heap->slabs != 0 || heap->slab_count != 0 || heap->pending != 0;
+  return !has_cells && heap->cell_count == 0 && !has_slabs && !tsl_heap_has_store(heap);
+}
+
+bool tsl_home_valid(const struct tsl_home *home) {
+  const struct tsl_heap *heap = &home->heap;
+  if (!tsl_heap_is_home(heap) || heap->epoch != 0 || heap->life != 0) return false;
+  if (heap->store != &home->own->store) return false;
+  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
+    if (tsl_part_at(number)->heap.home != home) return false;
+  return true;
+}
+
+static struct tsl_part *part_add(struct tsl_home *home) {
+  struct tsl_part *part = tsl_part_add(home);
+  if (part == NULL) return NULL;
+  part->family_next = home->family;
+  home->family = part->heap.number;
+  return part;
+}
+
+static void counts_begin(struct tsl_heap *heap) {
+  heap->cut_objects = 0;
+  heap->cut_granules = 0;
+  heap->freed_objects = 0;
+  heap->freed_granules = 0;
+  heap->told_granules = 0;
+  heap->told_freed_granules = 0;
+  heap->leaves = 1;
+}
+
+static void part_begin(struct tsl_heap *heap, uint32_t epoch) {
+  tsl_store_relaxed(&heap->epoch, epoch);
+  heap->mixed = tsl_load_relaxed(&tsl_epoch_at(epoch)->first_cell) != TSL_BINS;
+  heap->sample_times = heap->home->own->points.times;
+  counts_begin(heap);
+}
+
+void tsl_part_renew(struct tsl_part *part) {
+  counts_begin(&part->heap);
+  tsl_report_part(part);
+  tsl_report_scopes(part);
+}
+
+struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch) {
+  if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0)
+    home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
+  struct tsl_part *part = home->spare != 0 ? tsl_part_at(home->spare) : part_add(home);
+  if (part == NULL) return NULL;
+  home->spare = part->spare_next;
+  tsl_invariant(tsl_part_is_empty(part));
+  part_begin(&part->heap, epoch);
+  part->leave_pace = 1;
+  part->scopes = 0;
+  tsl_store_release(&part->sealing, TSL_PART_UNSEALED);  // pairs: heap-sealing
+  tsl_store_relaxed(&part->holds, 1);
+  tsl_report_part(part);
+  return part;
+}
+
+void tsl_part_give(struct tsl_part *part) {
+  struct tsl_home *home = part->heap.home;
+  tsl_invariant(tsl_part_is_empty(part));
+  tsl_store_relaxed(&part->sealing, TSL_PART_SEALED);
+  if (home == tsl_heap_current->home) {
+    part->spare_next = home->spare;
+    home->spare = part->heap.number;
+    return;
+  }
+  uint32_t head = tsl_load_relaxed(&home->returned);
+  do {
+    part->spare_next = head;
+  } while (!tsl_cas_release(&home->returned, &head, part->heap.number));  // pairs: returned
+}
+
+void tsl_part_let_go(struct tsl_part *part) {
+  bool last = tsl_load_acquire(&part->holds) == 1;                         // pairs: heap-holds
+  if (last || tsl_sub_acq_rel(&part->holds, 1) == 1) tsl_part_give(part);  // pairs: heap-holds
+}
+
+// The home that a part's counts go to: the calling thread's. The child of a fork ends parts while
+// its thread stands on the empty home: then the part's own, which no other thread uses.
+static struct tsl_home *heir(const struct tsl_heap *part) {
+  struct tsl_home *home = tsl_heap_current->home;
+  return home == &tsl_home_empty ? part->home : home;
+}
+
+// Adds the counts of one class. `rest.totals` grows by the same number: inherited counts must not
+// look like activity of the home (rest.c).
+static void end_class(struct tsl_home *to, const struct tsl_heap *part, unsigned class) {
+  const struct tsl_tally *ended = &part->store->tallies[class];
+  if (ended->refills == 0) return;
+  struct tsl_tally *tally = &to->heap.store->tallies[class];
+  uint64_t allocations = part->store->allocations[class] - tsl_bin_until(&part->bins[class]);
+  to->heap.store->allocations[class] += allocations;
+  to->heap.store->rest.totals[class] += (uint32_t)allocations;
+  tally->opened += ended->opened;
+  tally->refills += ended->refills;
+  tally->refilled += tsl_tally_returned(ended);
+}
+
+void tsl_part_end_tallies(const struct tsl_part *ended) {
+  const struct tsl_heap *part = &ended->heap;
+  struct tsl_home *to = heir(part);
+  to->own->cells.ended_objects += part->cut_objects;
+  to->own->cells.ended_granules += part->cut_granules;
+  if (!tsl_heap_has_store(part)) return;
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) end_class(to, part, class);
+}
+
+void tsl_part_share(struct tsl_part *part) {
+  struct tsl_home *home = part->heap.home;
+  part->shared_next = home->own->shared;
+  tsl_store_release(&home->own->shared, part->heap.number);  // pairs: shared-parts
+}
+
+void tsl_part_visit_inside(struct tsl_heap *heap, void (*visit)(struct tsl_heap *)) {
+  tsl_store_relaxed(&heap->depth, heap->depth + 1);
+  tsl_compiler_fence();  // pairs: heap-torn
+  visit(heap);
+  tsl_compiler_fence();  // pairs: heap-torn
+  tsl_store_relaxed(&heap->depth, heap->depth - 1);
+}
+
+void tsl_part_visit_shared(struct tsl_home *home, void (*visit)(struct tsl_heap *)) {
+  for (uint32_t number = home->own->shared; number != 0; number = tsl_part_at(number)->shared_next)
+    tsl_part_visit_inside(tsl_heap_at(number), visit);
+}
+
+void tsl_part_visit_next(struct tsl_home *home, void (*visit)(struct tsl_heap *)) {
+  uint32_t *turn = &home->own->shared_turn;
+  *turn = *turn == 0 ? home->own->shared : tsl_part_at(*turn)->shared_next;
+  if (*turn != 0) tsl_part_visit_inside(tsl_heap_at(*turn), visit);
+}

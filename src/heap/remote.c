@@ -1,0 +1,166 @@
+#include "heap/remote.h"
+
+#include "heap/drained.h"
+#include "heap/visit.h"
+#include "slab/canary.h"
+#include "state/epoch.h"
+#include "state/misuse.h"
+#include "state/owner.h"
+#include "state/quarantine.h"
+#include "tell/epochs.h"
+#include "tell/heaps.h"
+
+// False when the heap was sealed meanwhile: nobody will look at its stack.
+TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
+  if (owner == TSL_HEAP_SEALED) return false;
+  struct tsl_heap *heap = tsl_heap_at(owner);
+  uint64_t head = tsl_load_relaxed(&heap->ready), next;
+  do {
+    if ((uint32_t)(head >> 32) != slab->life) return false;
+    slab->ready_next = (tsl_unit)head;
+    next = (uint64_t)slab->life << 32 | tsl_slab_unit(slab);
+  } while (!tsl_cas_release(&heap->ready, &head, next));  // pairs: ready
+  return true;
+}
+
+// A free in a sealed slab: one of those that its seal counted.
+static enum tsl_remote put_late(struct tsl_slab *slab) {
+  tsl_report_survivor_freed(tsl_span_at(tsl_slab_unit(slab))->epoch, slab->class);
+  return tsl_slab_count_down(slab);
+}
+
+static void put_blocks(uint32_t owner, unsigned class, struct tsl_place place, uint64_t blocks) {
+  struct tsl_slab *slab = place.slab;
+  unsigned index = (unsigned)place.index;
+  blocks <<= index % 64;
+  enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
+  if (tsl_likely(result == TSL_REMOTE_DONE)) return;
+  if (result == TSL_REMOTE_TWICE) return tsl_misuse_twice(tsl_slab_first(slab, index / 64, blocks));
+  if (result == TSL_REMOTE_LATE) result = put_late(slab);
+  if (result == TSL_REMOTE_PUSH) tsl_visit_begin(owner, class, slab);
+  if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
+  if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
+}
+
+// Counts a free that its owner has not collected yet: a home's block in the home of the freeing
+// thread, a part's block in the row of the part.
+static void count_sent(uint32_t owner, unsigned class) {
+  struct tsl_home *home = tsl_heap_current->home;
+  if (owner == TSL_HEAP_SEALED || class >= TSL_CLASSES) return;
+  if (!tsl_owner_is_home(owner)) return tsl_report_away_of_slab(owner, class);
+  if (home == &tsl_home_empty) return tsl_report_homeless(class);
+  home->heap.store->tallies[class].sent++;
+  tsl_report_sent(home, class);
+}
+
+// Wipes a block of the secure build that was not freed before. False when the quarantine has it, or
+// another thread frees it now.
+static bool wipe(unsigned class, void *block) {
+  if (tsl_quarantine_has(block)) return false;
+  if (tsl_canary_has(block)) {
+    bool is_whole = tsl_canary_is_whole(block, class);
+    if (!tsl_canary_take(block)) return false;
+    if (!is_whole) tsl_misuse_overflow(block);
+  }
+  tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
+  return true;
+}
+
+static bool is_late(const struct tsl_slab *slab) {
+  return tsl_epoch_waits(tsl_load_relaxed(&tsl_span_at(tsl_slab_unit(slab))->epoch));
+}
+
+void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
+  if (owner == TSL_HEAP_SEALED && is_late(place.slab)) return tsl_misuse_late_free(block);
+  if (TSL_SECURE && !wipe(class, block)) return tsl_misuse_twice(block);
+  count_sent(owner, class);
+  put_blocks(owner, class, place, 1);
+}
+
+// `opened` is stored before the blocks are put: a thread that a fork takes in between loses them in
+// the child, and does not put them twice.
+void tsl_remote_send(struct tsl_home *home, unsigned class) {
+  struct tsl_gather *gather = &home->own->gathers[class];
+  uint64_t blocks = gather->opened & ~gather->out;
+  if (blocks == 0) return;
+  tsl_store_relaxed(&gather->opened, gather->out);
+  struct tsl_place place = tsl_slab_place(class, (void *)gather->start);
+  put_blocks(gather->owner, class, place, blocks);
+}
+
+void tsl_remote_send_all(struct tsl_home *home) {
+  for (unsigned class = 0; class < TSL_GATHERS; class += 1) tsl_remote_send(home, class);
+}
+
+uint32_t tsl_remote_waiting(const struct tsl_home *home, unsigned class) {
+  const struct tsl_gather *gather = &home->own->gathers[class];
+  uint64_t opened = tsl_load_acquire(&gather->opened);  // pairs: gather
+  return tsl_bit_count(opened & ~tsl_load_relaxed(&gather->out));
+}
+
+// A fork may come between any two stores: the child finds a gather in which nothing waits.
+static void gather_begin(struct tsl_gather *gather, uintptr_t start, uint32_t owner,
+                         uint64_t others) {
+  uint32_t round = gather->round;
+  tsl_store_relaxed(&gather->round, round + 1);
+  tsl_store_release(&gather->opened, 0);         // pairs: gather-round
+  tsl_compiler_fence();                          // pairs: gather
+  tsl_store_release(&gather->start, start);      // pairs: gather-round
+  tsl_store_release(&gather->owner, owner);      // pairs: gather-round
+  tsl_store_release(&gather->out, others);       // pairs: gather-round
+  tsl_store_release(&gather->opened, others);    // pairs: gather
+  tsl_store_release(&gather->round, round + 2);  // pairs: gather-round
+}
+
+// A gather that was half begun has an odd round.
+void tsl_remote_forget(struct tsl_home *home) {
+  for (unsigned class = 0; class < TSL_GATHERS; class += 1) {
+    struct tsl_gather *gather = &home->own->gathers[class];
+    if (gather->round == 0) continue;
+    gather->round &= ~UINT32_C(1);
+    gather_begin(gather, 0, 0, 0);
+  }
+}
+
+// Makes the block's word the one to gather. The block itself is sent at once: a thread that frees
+// here and there keeps no blocks back.
+TSL_NOINLINE static void gather_open(struct tsl_home *home, uint32_t owner, unsigned class,
+                                     void *block) {
+  struct tsl_place place = tsl_slab_place(class, block);
+  if (place.index < 0) return tsl_misuse_interior(block);
+  if (!tsl_owner_is_home(owner)) return tsl_remote_put(owner, class, block);
+  struct tsl_gather *gather = &home->own->gathers[class];
+  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
+  uintptr_t start = (uintptr_t)block - (size_t)bit * tsl_sizeclasses[class].bytes;
+  if (start == gather->start && owner == gather->owner && (gather->opened >> bit & 1) != 0)
+    return tsl_misuse_twice(block);
+  tsl_remote_send(home, class);
+  uint64_t others =
+      tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
+  gather_begin(gather, start, owner, others);
+  tsl_store_release(&place.slab->gatherer, home->heap.number);  // pairs: gatherer
+  count_sent(owner, class);
+  put_blocks(owner, class, place, 1);
+}
+
+bool tsl_remote_valid(const struct tsl_home *home) {
+  for (unsigned class = 0; class < TSL_GATHERS; class += 1) {
+    const struct tsl_gather *gather = &home->own->gathers[class];
+    if ((gather->out & ~gather->opened) != 0 || gather->round % 2 != 0) return false;
+  }
+  return true;
+}
+
+void tsl_remote_gather(struct tsl_home *home, uint32_t owner, unsigned class, void *block) {
+  if (TSL_SECURE) return tsl_remote_put(owner, class, block);
+  struct tsl_gather *gather = &home->own->gathers[class];
+  bool exact;
+  size_t index = tsl_sizeclass_divide(class, (uintptr_t)block - gather->start, &exact);
+  bool is_there = exact && index < 64 && gather->owner == owner;
+  if (tsl_unlikely(!is_there || (gather->out >> index & 1) == 0))
+    return gather_open(home, owner, class, block);
+  tsl_store_relaxed(&gather->out, gather->out ^ UINT64_C(1) << index);
+  home->heap.store->tallies[class].sent++;
+}

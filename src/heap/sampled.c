@@ -1,0 +1,27 @@
+#include "heap/sampled.h"
+
+#include "heap/cells.h"
+#include "tell/sample.h"
+
+// P1: the block has a cell to itself.
+void *tsl_sample_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  tsl_points_count(heap->home, times);
+  void *block = tsl_points_is_taken(heap->home, bytes, times) ? tsl_cells_alone(heap, class) : NULL;
+  if (block == NULL) return NULL;
+  tsl_cell_number number = tsl_cells_of(block);
+  uint32_t sample = tsl_sample_begin(heap, block, bytes, class, times);
+  tsl_store_relaxed(&tsl_cell_at(number)->sample, sample);
+  return block;
+}
+
+// When the first block is passed over, a point is drawn among the blocks behind it.
+void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place) {
+  *place = tsl_points_in_handful(heap, class);
+  if (*place != 1) return NULL;
+  void *block = tsl_sample_small(heap, class, tsl_sample_times(heap));
+  if (block != NULL) return block;
+  uint32_t behind = tsl_points_next(heap, class, TSL_HANDFUL - 1);
+  *place = behind == 0 ? 0 : behind + 1;
+  return NULL;
+}

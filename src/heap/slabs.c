@@ -1,0 +1,175 @@
+#include "heap/slabs.h"
+
+#include "base/probe.h"
+#include "heap/charge.h"
+#include "heap/count.h"
+#include "heap/home_units.h"
+#include "heap/loose.h"
+#include "heap/visit.h"
+#include "memory/purge.h"
+#include "state/bin.h"
+#include "state/misuse.h"
+#include "state/owner.h"
+
+static void give_units(tsl_unit first, unsigned count) {
+  if (!tsl_home_units_give(first, count) || !tsl_purge_tick()) return;
+  if (tsl_heap_current != &tsl_home_empty.heap) tsl_home_wake(tsl_heap_current->home);
+}
+
+static void map_fill(tsl_unit first, unsigned count, uint32_t entry) {
+  for (unsigned i = 0; i < count; i++) tsl_store_relaxed(tsl_map_entry(first + i), entry);
+}
+
+static void slabs_add(struct tsl_heap *heap, tsl_unit unit) {
+  tsl_assert(tsl_owner_is_me(heap));
+  struct tsl_span *span = tsl_span_at(unit);
+  tsl_store_relaxed(&span->epoch, heap->epoch);
+  span->prev = 0;
+  span->next = heap->slabs;
+  if (heap->slabs != 0) tsl_span_at(heap->slabs)->prev = unit;
+  heap->slabs = unit;
+  heap->slab_count++;
+}
+
+static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
+  tsl_assert(tsl_owner_is_me(heap));
+  const struct tsl_span *span = tsl_span_at(unit);
+  if (span->next != 0) tsl_span_at(span->next)->prev = span->prev;
+  if (span->prev != 0) {
+    tsl_span_at(span->prev)->next = span->next;
+  } else {
+    heap->slabs = span->next;
+  }
+  heap->slab_count--;
+  struct tsl_sparse *sparse = &heap->store->sparse, *tender = &heap->store->tender;
+  if (sparse->next == unit) sparse->next = span->next;
+  if (tender->next == unit) tender->next = span->next;  // C4
+}
+
+struct tsl_slab *tsl_heap_open_slab(struct tsl_heap *heap, unsigned class) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
+  if (!tsl_epoch_charge(heap->epoch, sizeclass->slab_bytes)) {
+    heap->refused = true;
+    return NULL;
+  }
+  tsl_unit first = tsl_home_units_take(heap->home, sizeclass->units);
+  if (first == 0) {
+    tsl_epoch_discharge(heap->epoch, sizeclass->slab_bytes);
+    return NULL;
+  }
+  tsl_bin_check_all(heap);
+  struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
+  slabs_add(heap, first);
+  map_fill(first, sizeclass->units, heap->tag | tsl_class_code(class));
+  tsl_stock_list(&heap->store->stocks[class], slab);
+  tsl_heap_tally(heap, class)->slabs++;
+  tsl_heap_tally(heap, class)->opened++;
+  heap->home->taken += sizeclass->units;
+  heap->home->opened++;
+  TSL_PROBE3(slab_take, tsl_unit_address(first), sizeclass->bytes, heap->epoch);
+  return slab;
+}
+
+void tsl_heap_renew_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
+  tsl_unit unit = (tsl_unit)tsl_slab_unit(slab);
+  unsigned class = slab->class;
+  tsl_slab_clear_remote(slab);
+  tsl_slab_open(unit, class, heap->life);
+  slabs_add(heap, unit);
+  tsl_stock_list(&heap->store->stocks[class], slab);
+  tsl_heap_tally(heap, class)->slabs++;
+}
+
+void tsl_heap_give_slab(struct tsl_slab *slab) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
+  tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
+  map_fill(first, sizeclass->units, 0);
+  TSL_PROBE3(slab_give, tsl_unit_address(first), sizeclass->bytes, tsl_span_at(first)->epoch);
+  tsl_epoch_discharge(tsl_span_at(first)->epoch, sizeclass->slab_bytes);
+  give_units(first, sizeclass->units);
+}
+
+// Gives an empty slab's units back. A slab whose guard the system leaves in place stays, and takes
+// blocks again.
+static void heap_close_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
+  struct tsl_stock *stock = &heap->store->stocks[slab->class];
+  tsl_assert(slab->out == 0);
+  bool closed = tsl_slab_close(slab);
+  if (closed && slab->listed) tsl_stock_unlist(stock, slab);
+  if (!closed && !slab->listed) tsl_stock_list(stock, slab);
+  if (!closed) return;
+  tsl_heap_tally(heap, slab->class)->slabs--;
+  slabs_remove(heap, (tsl_unit)tsl_slab_unit(slab));
+  tsl_heap_give_slab(slab);
+}
+
+void tsl_heap_close_empty(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) {
+    for (struct tsl_slab *slab = heap->store->stocks[class].slabs, *next; slab != NULL;
+         slab = next) {
+      next = slab->next;
+      if (slab->out == 0) heap_close_slab(heap, slab);
+    }
+  }
+}
+
+void tsl_heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
+  tsl_assert(tsl_owner_is_me(heap));
+  if (slab->out == 0) {
+    heap_close_slab(heap, slab);
+  } else if (!slab->listed && slab->summary != 0) {
+    tsl_home_wake(heap->home);
+    tsl_store_relaxed(&heap->home->loosened, 1);
+    tsl_stock_list(&heap->store->stocks[slab->class], slab);
+  }
+}
+
+static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
+  tsl_assert(tsl_owner_is_me(heap));
+  tsl_visit_end(slab);
+  struct tsl_tally *tally = tsl_heap_tally(heap, slab->class);
+  uint32_t before = slab->out;
+  const void *twice = tsl_slab_collect(slab);
+  if (tsl_unlikely(twice != NULL)) tsl_misuse_both(twice);
+  tally->taken += before - slab->out;
+  tally->out -= before - slab->out;
+  tsl_loose_add(heap, slab->class, before - slab->out);
+}
+
+void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
+  for (; budget != 0; budget--) {
+    if (heap->pending == 0) {
+      if ((tsl_unit)tsl_load_relaxed(&heap->ready) == 0) return;
+      uint64_t none = (uint64_t)heap->life << 32;
+      heap->pending = (tsl_unit)tsl_exchange_acquire(&heap->ready, none);  // pairs: ready
+    }
+    struct tsl_slab *slab = tsl_slab_at(heap->pending);
+    heap->pending = slab->ready_next;
+    heap_collect_slab(heap, slab);
+    tsl_heap_settle_slab(heap, slab);
+  }
+}
+
+// PA1: a push that comes later names the life before.
+void tsl_heap_close_ready(struct tsl_heap *heap) {
+  uint64_t none = (uint64_t)++heap->life << 32;
+  tsl_unit units[] = {heap->pending,
+                      (tsl_unit)tsl_exchange_acquire(&heap->ready, none)};  // pairs: ready
+  heap->pending = 0;
+  for (unsigned i = 0; i < 2; i++) {
+    for (tsl_unit unit = units[i]; unit != 0; unit = tsl_slab_at(unit)->ready_next)
+      heap_collect_slab(heap, tsl_slab_at(unit));
+  }
+}
+
+bool tsl_slabs_valid(const struct tsl_heap *heap) {
+  uint32_t count = 0;
+  tsl_unit before = 0;
+  for (tsl_unit unit = heap->slabs; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
+    if (tsl_span_at(unit)->prev != before || tsl_span_at(unit)->epoch != heap->epoch) return false;
+    uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit)) & ~(uint32_t)TSL_CODE_VISITED;
+    if (entry != (heap->tag | tsl_class_code(tsl_slab_at(unit)->class))) return false;
+    count++;
+  }
+  return count == heap->slab_count;
+}

@@ -1,0 +1,76 @@
+#include "observe/refusal.h"
+
+#include "base/options.h"
+#include "base/warn.h"
+#include "memory/growth.h"
+#include "memory/mirror.h"
+#include "memory/purge.h"
+#include "memory/record.h"
+#include "memory/units.h"
+#include "state/epoch.h"
+#include "state/heap.h"
+#include "state/label.h"
+
+enum { SHOWN = 3 };
+
+struct holder {
+  size_t bytes;
+  unsigned number;  // of a label, or a size class
+};
+
+static uint32_t reported;                    // [remote]
+static size_t label_bytes[TSL_MOST_LABELS];  // written by the thread that reports
+
+// Keeps the SHOWN largest, the largest first.
+static void holders_add(struct holder *most, struct holder one) {
+  for (unsigned i = 0; i < SHOWN; i++) {
+    if (one.bytes <= most[i].bytes) continue;
+    struct holder smaller = most[i];
+    most[i] = one;
+    one = smaller;
+  }
+}
+
+// What an epoch holds counts for its parent, too: only epochs without one are added.
+static void report_labels(void) {
+  struct holder most[SHOWN] = {{0, 0}};
+  for (uint32_t slot = 1; slot <= tsl_load_relaxed(&tsl_region.last_epoch); slot++) {
+    const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+    if (tsl_load_relaxed(&epoch->parent) != 0) continue;
+    label_bytes[tsl_load_relaxed(&epoch->label)] += tsl_load_relaxed(&epoch->held_bytes);
+  }
+  for (unsigned label = 0; label < TSL_MOST_LABELS; label++)
+    holders_add(most, (struct holder){label_bytes[label], label});
+  for (unsigned i = 0; i < SHOWN && most[i].bytes != 0; i++)
+    tsl_warn("epochs \"%s\" hold %zu bytes", tsl_label_text(most[i].number), most[i].bytes);
+}
+
+static void report_classes(void) {
+  size_t bytes[TSL_CLASSES] = {0};
+  struct holder most[SHOWN] = {{0, 0}};
+  size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  for (size_t unit = tsl_region.first_unit; unit < end; unit++) {
+    unsigned code = tsl_entry_code(tsl_load_relaxed(tsl_map_entry((tsl_unit)unit)));
+    bool is_slab = code != 0 && !tsl_code_is_cell(code) && tsl_code_class(code) < TSL_CLASSES;
+    if (is_slab) bytes[tsl_code_class(code)] += TSL_UNIT_BYTES;
+  }
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1)
+    holders_add(most, (struct holder){bytes[class], class});
+  for (unsigned i = 0; i < SHOWN && most[i].bytes != 0; i++)
+    tsl_warn("slabs of %zu-byte blocks have %zu bytes",
+             (size_t)tsl_sizeclasses[most[i].number].bytes, most[i].bytes);
+}
+
+void tsl_refusal_report(size_t bytes) {
+  if (tsl_option(verbose) == 0 || tsl_exchange_relaxed(&reported, 1) != 0) return;
+  tsl_warn(
+      "the system has no memory for %zu bytes; frees of other threads were collected, idle "
+      "memory was given back, and it was asked again",
+      bytes);
+  tsl_warn("opened: %zu bytes, of which %zu are idle; %zu large blocks have %zu bytes",
+           tsl_units_open() << TSL_UNIT_LOG2, tsl_purge_idle_bytes(),
+           (size_t)tsl_load_relaxed(&tsl_counts.large_objects),
+           (size_t)tsl_load_relaxed(&tsl_counts.large_bytes));
+  report_labels();
+  report_classes();
+}

@@ -1,0 +1,172 @@
+#include "state/bin.h"
+
+#include "state/misuse.h"
+#include "state/quarantine.h"
+
+enum { TINY_BIN_BYTES = 65536, MEDIUM_BIN_BYTES = 262144 };
+
+static unsigned clamp(unsigned n, unsigned least, unsigned most) {
+  return n < least ? least : n > most ? most : n;
+}
+
+// Programs free many small blocks in a row; large ones cost much memory while they are kept.
+unsigned tsl_bin_limit(unsigned class) {
+  unsigned bytes = tsl_sizeclasses[class].bytes;
+  if (TSL_SECURE) return 0;  // B4
+  if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
+  return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 8, 64);
+}
+
+struct tsl_bin tsl_bin_new(unsigned class, uint32_t until) {
+  return (struct tsl_bin){&tsl_bin_end, until - 1, (int32_t)tsl_bin_limit(class)};
+}
+
+// A reader in another thread may see numbers of two moments.
+uint32_t tsl_bin_length(const struct tsl_heap *heap, unsigned class) {
+  int32_t limit = (int32_t)tsl_bin_limit(class);
+  if (!tsl_heap_has_store(heap)) return 0;
+  int32_t length = limit - tsl_heap_room(heap, class);
+  return length < 0 ? 0 : length > limit ? (uint32_t)limit : (uint32_t)length;
+}
+
+size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_stock *stock = &heap->store->stocks[class];
+  uint32_t run = tsl_load_relaxed(&stock->run);
+  uint64_t rest = tsl_load_relaxed(&stock->rest);
+  size_t quarantined = tsl_quarantine_blocks(heap, class);
+  return tsl_bin_length(heap, class) + run + tsl_bit_count(rest) + quarantined;
+}
+
+bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_bin *bin = &heap->bins[class];
+  struct tsl_free_block *freed = block;
+  int32_t room = bin->room;
+  if (room <= 0) {
+    room = tsl_heap_room(heap, class);
+    if (room <= 0) return false;
+    tsl_store_relaxed(&heap->store->seen[class], bin->until);
+  }
+  tsl_store_relaxed(&bin->room, room - 1);
+  freed->link = (uintptr_t)block ^ (uintptr_t)bin->head;
+  tsl_store_relaxed(&freed->mark, (uintptr_t)heap);
+  tsl_compiler_fence();  // pairs: bin-head
+  bin->head = block;
+  return true;
+}
+
+static struct tsl_free_block *next_of(const struct tsl_free_block *block) {
+  return (struct tsl_free_block *)(block->link ^ (uintptr_t)block);
+}
+
+// Whether an address may be a block of the class, of whomever: it can be read.
+static bool is_block_of(const void *address, unsigned class) {
+  bool is_aligned = (uintptr_t)address % TSL_BLOCK_ALIGNMENT == 0;
+  return is_aligned && tsl_entry_code(tsl_map_lookup(address)) == tsl_class_code(class);
+}
+
+static bool is_followed(const struct tsl_free_block *block, unsigned class) {
+  const struct tsl_free_block *next = next_of(block);
+  return next == &tsl_bin_end || (next != block && is_block_of(next, class));
+}
+
+static void bin_clear(struct tsl_heap *heap, unsigned class) {
+  heap->bins[class].head = &tsl_bin_end;
+  heap->bins[class].room = (int32_t)tsl_bin_limit(class);
+  if (tsl_heap_has_store(heap)) heap->store->seen[class] = heap->bins[class].until;
+}
+
+static bool block_is_whole(const struct tsl_heap *heap, unsigned class,
+                           const struct tsl_free_block *block) {
+  return block->mark == (uintptr_t)heap && is_followed(block, class);
+}
+
+// Where only the head's mark is damaged, only the head is dropped.
+static void head_give_up(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  const struct tsl_free_block *block = bin->head, *next = next_of(block);
+  bool is_linked = is_followed(block, class);
+  if (is_linked && (next == &tsl_bin_end || block_is_whole(heap, class, next))) {
+    bin->head = next_of(block);
+    bin->room++;
+  } else {
+    bin_clear(heap, class);
+  }
+  tsl_misuse_written(block);
+}
+
+// Bounded by the limit: a damaged bin that has more blocks is a circle.
+void tsl_bin_check(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  for (unsigned left = tsl_bin_limit(class); bin->head != &tsl_bin_end; left--) {
+    if (block_is_whole(heap, class, bin->head)) return;
+    if (left == 0) return bin_clear(heap, class);
+    head_give_up(heap, class);
+  }
+}
+
+void *tsl_bin_pop(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  tsl_bin_check(heap, class);
+  struct tsl_free_block *block = bin->head;
+  if (block == &tsl_bin_end) return NULL;
+  block->mark = 0;
+  bin->head = next_of(block);
+  bin->room++;
+  return block;
+}
+
+// A block of the bin; NULL when it has no more than its last one. `*is_due`: the counters are.
+void *tsl_bin_take(struct tsl_heap *heap, unsigned class, bool *is_due) {
+  struct tsl_bin *bin = &heap->bins[class];
+  void *block = tsl_bin_ends(heap, bin) ? NULL : tsl_bin_pop(heap, class);
+  if (block == NULL) return NULL;
+  bin->room--;
+  *is_due = --bin->until == UINT32_MAX;
+  return block;
+}
+
+// Reports a head that was never handed out.
+static void bin_check_head(struct tsl_heap *heap, unsigned class) {
+  tsl_bin_check(heap, class);
+  const void *block = heap->bins[class].head;
+  if (block == &tsl_bin_end || tsl_entry_owner(tsl_map_lookup(block)) != heap->number) return;
+  struct tsl_place place = tsl_slab_place(class, block);
+  bool is_out = place.index >= 0 && !tsl_slab_has(place) &&
+                !tsl_stock_has(&heap->store->stocks[class], block);
+  if (is_out) return;
+  tsl_bin_pop(heap, class);
+  tsl_misuse_interior(block);
+}
+
+void tsl_bin_check_all(struct tsl_heap *heap) {
+  for (unsigned class = 0; class < TSL_BINS; class += 1) bin_check_head(heap, class);
+}
+
+// The fork may have come when an allocation had taken the head's mark, and 1 more where the
+// counters were due, but not the head: the head is on the bin, and gets its mark back.
+void tsl_bin_mend(struct tsl_heap *heap, unsigned class) {
+  struct tsl_bin *bin = &heap->bins[class];
+  int32_t room = (int32_t)tsl_bin_limit(class);
+  struct tsl_free_block *block = bin->head;
+  if (block != &tsl_bin_end && block->mark + 1 <= 1) block->mark = (uintptr_t)heap;
+  for (; block != &tsl_bin_end && room != 0 && block_is_whole(heap, class, block); room--)
+    block = next_of(block);  // pairs: bin-head
+  if (block != &tsl_bin_end) return bin_clear(heap, class);
+  bin->room = room;
+  heap->store->seen[class] = bin->until;
+}
+
+bool tsl_bin_valid(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_bin *bin = &heap->bins[class];
+  uint32_t length = 0, limit = tsl_bin_limit(class);
+  for (const struct tsl_free_block *block = bin->head; block != &tsl_bin_end; length++) {
+    uint32_t entry = tsl_map_lookup(block), owner = tsl_entry_owner(entry);
+    if (tsl_entry_code(entry) != tsl_class_code(class) || block->mark != (uintptr_t)heap)
+      return false;
+    if (owner != heap->number && (class < TSL_CLASS_OF_1280 || heap->epoch != 0)) return false;
+    if (length == limit) return false;
+    block = next_of(block);
+  }
+  if (!tsl_heap_has_store(heap)) return length == 0;
+  return (int32_t)length + tsl_heap_room(heap, class) == (int32_t)limit;
+}

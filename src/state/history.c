@@ -1,0 +1,69 @@
+#include "state/history.h"
+
+#include "base/atomic.h"
+#include "state/label.h"
+
+// Sums over the epochs that ended. Their writers do not wait for each other.
+struct history {
+  uint32_t ended;           // [remote]
+  uint32_t lived_long;      // [remote] of those that shared
+  uint32_t released;        // [remote] 1: one of them was
+  uint32_t shares;          // [remote] what the sums say of the next one
+  uint64_t held_bytes;      // [remote]
+  uint64_t survivor_bytes;  // [remote]
+  uint64_t lived_ms;        // [remote]
+};
+
+static struct history histories[TSL_MOST_LABELS];
+
+static void sum_add(uint64_t *sum,  // NOLINT(readability-non-const-parameter)
+                    uint64_t more, unsigned halve) {
+  tsl_store_relaxed(sum, (tsl_load_relaxed(sum) + more) >> halve);
+}
+
+static bool history_shares(const struct history *history) {
+  uint64_t ended = tsl_load_relaxed(&history->ended);
+  uint64_t held = tsl_load_relaxed(&history->held_bytes);
+  return ended >= TSL_HISTORY_ENOUGH && held <= ended * TSL_HISTORY_BYTES &&
+         tsl_load_relaxed(&history->survivor_bytes) * TSL_HISTORY_SURVIVING <= held &&
+         tsl_load_relaxed(&history->lived_ms) <= ended * TSL_HISTORY_LIVED_MS;
+}
+
+// An epoch that nobody used says nothing; the label of all that have none of their own says nothing
+// of one of them.
+void tsl_history_closed(uint32_t label, struct tsl_closed closed) {
+  struct history *history = &histories[label];
+  uint32_t ended = tsl_load_relaxed(&history->ended) + 1;
+  unsigned halve = ended >= TSL_HISTORY_MOST;
+  if (closed.held_bytes == 0 || label == TSL_LABEL_OTHER) return;
+  sum_add(&history->held_bytes, closed.held_bytes, halve);
+  sum_add(&history->survivor_bytes, closed.survivor_bytes, halve);
+  sum_add(&history->lived_ms, closed.lived_ms, halve);
+  tsl_store_relaxed(&history->ended, ended >> halve);
+  tsl_store_relaxed(&history->shares, history_shares(history));
+}
+
+static void history_forget(struct history *history) {
+  tsl_store_relaxed(&history->shares, 0);
+  tsl_store_relaxed(&history->ended, 0);
+  tsl_store_relaxed(&history->held_bytes, 0);
+  tsl_store_relaxed(&history->survivor_bytes, 0);
+  tsl_store_relaxed(&history->lived_ms, 0);
+  tsl_store_relaxed(&history->lived_long, 0);
+}
+
+void tsl_history_shared(uint32_t label, uint64_t lived_ms) {
+  struct history *history = &histories[label];
+  if (lived_ms <= TSL_HISTORY_LIVED_MS) return;
+  if (tsl_add_relaxed(&history->lived_long, 1) + 1 >= TSL_HISTORY_LONG) history_forget(history);
+}
+
+void tsl_history_released(uint32_t label) {
+  struct history *history = &histories[label];
+  if (tsl_load_relaxed(&history->released) == 0) tsl_store_relaxed(&history->released, 1);
+}
+
+bool tsl_history_shares(uint32_t label) {
+  const struct history *history = &histories[label];
+  return tsl_load_relaxed(&history->shares) != 0 && tsl_load_relaxed(&history->released) == 0;
+}

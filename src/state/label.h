@@ -1,0 +1,27 @@
+// label: the texts that name epochs. Each text is kept once, for ever, and has a number.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/lock.h"
+
+enum {
+  TSL_LABEL_BYTES = 64,       // with the 0 at the end
+  TSL_MOST_LABELS = 1 << 12,  // further ones are called TSL_LABEL_OTHER
+  TSL_LABEL_DEFAULT = 0,
+  TSL_LABEL_OTHER = 1,
+};
+
+// The number of a text of less than TSL_LABEL_BYTES bytes. Any thread.
+TSL_HIDDEN uint32_t tsl_label_intern(const char *text, size_t length);
+
+// The text of a number. Any thread.
+TSL_HIDDEN const char *tsl_label_text(uint32_t label);
+
+// Held while a label is added; finding one needs no lock.
+TSL_HIDDEN extern struct tsl_lock tsl_labels_lock;
+
+// In the child of a fork: takes over the lock if a lost thread held it.
+TSL_HIDDEN void tsl_labels_after_fork(void);

@@ -1,0 +1,176 @@
+#include "state/misuse.h"
+
+#include "base/format.h"
+#include "base/options.h"
+#include "memory/large.h"
+#include "os/callers.h"
+#include "os/os.h"
+#include "state/epoch.h"
+#include "state/heap.h"
+#include "state/label.h"
+
+enum { REPORT_BYTES = 400, MOST_CALLS = 8 };
+
+struct text {
+  char bytes[REPORT_BYTES];
+  size_t length;
+};
+
+static void text_add(struct text *text, const char *format, ...) TSL_PRINTF(2, 3);
+static void text_add(struct text *text, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  size_t left = sizeof text->bytes - text->length;
+  text->length += tsl_format_list(text->bytes + text->length, left, format, list);
+  va_end(list);
+}
+
+static tsl_unit first_unit(unsigned class, const void *block) {
+  uintptr_t offset = (uintptr_t)block & tsl_sizeclasses[class].slab_mask;
+  return (tsl_unit)tsl_unit_of((const void *)((uintptr_t)block - offset));
+}
+
+static void text_add_epoch(struct text *text, uint32_t slot) {
+  if (slot > tsl_load_relaxed(&tsl_region.last_epoch)) return;
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (slot == 0) return text_add(text, ", default epoch");
+  text_add(text, ", epoch %llu \"%s\"",
+           (unsigned long long)tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word)),
+           tsl_label_text(epoch->label));
+}
+
+static unsigned class_in_cell(const void *block) {
+  uintptr_t granule = (uintptr_t)block & ~(uintptr_t)(TSL_BLOCK_ALIGNMENT - 1);
+  return tsl_granule_class(tsl_load_relaxed(tsl_granule_at(granule)) & (TSL_CELL_FREED - 1u));
+}
+
+// The epoch that the map gives for an address that it knows.
+static uint32_t slot_of(const void *block) {
+  unsigned code = tsl_entry_code(tsl_map_lookup(block)), class = tsl_code_class(code);
+  if (tsl_code_is_cell(code))
+    return tsl_load_relaxed(&tsl_cell_at(tsl_cell_of(block, class))->epoch);
+  size_t unit = code == TSL_CODE_LARGE ? tsl_unit_of(block) : first_unit(class, block);
+  return tsl_load_relaxed(&tsl_span_at(unit)->epoch);
+}
+
+// Adds the size and the epoch that the map gives for the address. Another block may lie there by
+// now.
+static void add_block(struct text *text, const void *block) {
+  unsigned code = tsl_entry_code(tsl_map_lookup(block)), class = tsl_code_class(code);
+  if (tsl_map_lookup(block) == 0) return;
+  if (tsl_code_is_cell(code)) class = class_in_cell(block);
+  if (code == TSL_CODE_LARGE) {
+    text_add(text, "; %zu bytes", tsl_large_bytes(block));
+  } else if (class < TSL_CLASSES) {
+    text_add(text, "; %u bytes", tsl_sizeclasses[class].bytes);
+  }
+  text_add_epoch(text, slot_of(block));
+}
+
+static void add_calls(struct text *text, const void *frame) {
+  uintptr_t calls[MOST_CALLS];
+  unsigned depth = tsl_callers_walk(frame, calls, MOST_CALLS);
+  if (depth != 0) text_add(text, "; called from");
+  for (unsigned i = 0; i < depth; i++) text_add(text, " %p", (void *)calls[i]);
+}
+
+// The end that all messages share: size, epoch and callers.
+static struct text said_of(const void *block, const void *frame) {
+  struct text text = {.length = 0};
+  text.bytes[0] = '\0';
+  if (tsl_option(on_error) == TSL_ON_ERROR_IGNORE) return text;
+  add_block(&text, block);
+  add_calls(&text, frame);
+  return text;
+}
+
+void tsl_misuse_twice(const void *block) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("free(%p): the block is free already%s", block, text.bytes);
+}
+
+void tsl_misuse_both(const void *block) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("free(%p): the block was freed by two threads%s", block, text.bytes);
+}
+
+void tsl_misuse_interior(const void *block) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("free(%p): not the beginning of a block%s", block, text.bytes);
+}
+
+void tsl_misuse_foreign(const char *call, const void *block) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("%s(%p): not a block of this allocator%s", call, block, text.bytes);
+}
+
+void tsl_misuse_size(const void *block, size_t said, size_t usable) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("free(%p): its size is given as %zu, but it has %zu bytes%s", block, said, usable,
+             text.bytes);
+}
+
+static unsigned long long released_ms_ago(const void *block) {
+  return tsl_os_now_ms() - tsl_epoch_at(slot_of(block))->closed_ms;
+}
+
+// The callers are those of a signal handler.
+void tsl_misuse_late(const void *address, const void *block, const void *code) {
+  struct text text = said_of(block, NULL);
+  tsl_misuse(
+      "use of %p by the code at %p: the block %p ended with its epoch, which was released %llu ms "
+      "ago%s",
+      address, code, block, released_ms_ago(block), text.bytes);
+}
+
+void tsl_misuse_late_free(const void *block) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("free(%p): the block ended with its epoch, which was released %llu ms ago%s", block,
+             released_ms_ago(block), text.bytes);
+}
+
+void tsl_misuse_written(const void *block) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("heap corruption: the free block %p was written to, or freed twice%s", block,
+             text.bytes);
+}
+
+void tsl_misuse_overflow(const void *block) {
+  struct text text = said_of(block, __builtin_frame_address(0));
+  tsl_misuse("heap corruption: somebody wrote beyond the block %p%s", block, text.bytes);
+}
+
+// The epoch may be over, and its slot another one's.
+static void add_named(struct text *text, tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  bool is_known = tsl_region.epochs != 0 && slot <= tsl_load_relaxed(&tsl_region.last_epoch);
+  uint64_t word = is_known ? tsl_load_relaxed(&tsl_epoch_at(slot)->word) : 0;
+  if (id == TSLAB_DEFAULT) return text_add(text, "the default epoch");
+  text_add(text, "epoch %llu", (unsigned long long)id);
+  if (!is_known || tsl_epoch_id(slot, word) != id || tsl_epoch_state(word) == TSL_EPOCH_FREE)
+    return text_add(text, " (over)");
+  text_add(text, " \"%s\"", tsl_label_text(tsl_epoch_at(slot)->label));
+}
+
+// Which of the thread's mistakes it was. The struct of a scope that was never entered may hold
+// anything.
+static const char *scope_mistake(const struct tslab_scope *scope) {
+  uintptr_t heap = (uintptr_t)scope->heap, offset = heap - tsl_region.heaps;
+  uint32_t last = tsl_load_relaxed(&tsl_region.last_heap);
+  bool is_heap = offset / TSL_HEAP_BYTES <= last && offset % TSL_HEAP_BYTES == 0;
+  if (scope->heap == NULL || !is_heap) return "was left already, or never entered";
+  if (((const struct tsl_heap *)heap)->home != tsl_heap_current->home)
+    return "was entered by another thread";
+  return "is not the innermost one";
+}
+
+void tsl_misuse_scope(const struct tslab_scope *scope) {
+  if (tsl_option(on_error) == TSL_ON_ERROR_IGNORE) return;
+  struct text text = {.length = 0};
+  text_add(&text, "tslab_scope_leave(%p): the scope of ", (const void *)scope);
+  add_named(&text, scope->epoch);
+  text_add(&text, " %s; this thread is in ", scope_mistake(scope));
+  add_named(&text, tsl_heap_current->name);
+  add_calls(&text, __builtin_frame_address(0));
+  tsl_misuse("%s", text.bytes);
+}

@@ -1,0 +1,31 @@
+// owner: whose a heap is: which thread may change its lists, and which kind of heap the owner in a
+// map entry names. Never asked on a fast path.
+#pragma once
+
+#include "base/check.h"
+#include "state/heap.h"
+
+// Whether the owner in a map entry is a home: not a part, nor a heap that was sealed. Any thread.
+static inline bool tsl_owner_is_home(uint32_t owner) {
+  return owner < TSL_HEAP_NOBODY && tsl_heap_is_home(tsl_heap_at(owner));
+}
+
+// The pooled home that this thread has claimed and acts for; NULL: none. Kept from debug level 1
+// on.
+TSL_HIDDEN extern TSL_TLS const struct tsl_home *tsl_owner_acts_for;
+
+// The thread has claimed a home, or has let it go (NULL).
+static inline void tsl_owner_act_for(const struct tsl_home *home) {
+  if (TSL_DEBUG >= 1) tsl_owner_acts_for = home;
+}
+
+static inline bool tsl_owner_is_sealing(const struct tsl_heap *heap) {
+  const struct tsl_part *part = (const struct tsl_part *)heap;
+  return !tsl_heap_is_home(heap) && tsl_load_relaxed(&part->sealing) == TSL_PART_SEALING;
+}
+
+// H1: the heap is the thread's, or one that it acts for, or is being sealed.
+static inline bool tsl_owner_is_me(const struct tsl_heap *heap) {
+  bool is_mine = heap->home == tsl_heap_current->home || heap->home == tsl_owner_acts_for;
+  return is_mine || tsl_owner_is_sealing(heap);
+}

@@ -1,0 +1,64 @@
+// tally: what heaps count of their work, for the statistics. Nothing else reads it.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "slab/sizeclass.h"
+
+// Of one size class in slabs.
+struct tsl_tally {
+  uint32_t out;       // [owner] blocks out of the slabs, minus `untold`
+  uint32_t untold;    // [owner] frees through a full bin that are left until the next report
+  uint32_t slabs;     // [owner] open
+  uint32_t opened;    // [owner] slabs so far
+  uint64_t refills;   // [owner] words of free blocks taken from slabs
+  uint64_t refilled;  // [owner] blocks in them
+  uint64_t rested;    // [owner] of these, put back without a free: a class or a heap came to rest
+  uint64_t sent;      // [owner] home: frees of other homes' blocks, those that wait included
+  uint64_t taken;     // [owner] frees by others that were collected
+};
+
+// By class: the most frees through a full bin between two reports. With them, a full bin and a
+// handful, the frees since the last report stay below 512 KiB.
+TSL_HIDDEN extern const uint8_t tsl_tally_most_untold[TSL_BINS];
+
+static inline uint32_t tsl_tally_out(const struct tsl_tally *tally) {
+  return tally->out + tally->untold;
+}
+
+// The class was reported: `untold` begins anew, and what `tsl_tally_out` returns stays the same.
+// Returns the frees through a full bin since the last report.
+static inline uint32_t tsl_tally_tell(struct tsl_tally *tally, unsigned class) {
+  uint32_t more = tsl_tally_most_untold[class] - tally->untold;
+  tally->untold += more;
+  tally->out -= more;
+  return more;
+}
+
+// Sets the count of blocks that are out to 0.
+static inline void tsl_tally_forget_out(struct tsl_tally *tally, unsigned class) {
+  tally->untold = tsl_tally_most_untold[class];
+  tally->out = 0 - tally->untold;
+}
+
+static inline struct tsl_tally tsl_tally_new(unsigned class) {
+  struct tsl_tally tally = {0};
+  tsl_tally_forget_out(&tally, class);
+  return tally;
+}
+
+// The freed blocks that the thread put back in their slabs because their bin was full. 0 where
+// blocks that a fork or a misuse lost make the difference negative.
+static inline uint64_t tsl_tally_returned(const struct tsl_tally *tally) {
+  uint64_t kept = tally->rested + tsl_tally_out(tally) + tally->taken;
+  return tally->refilled < kept ? 0 : tally->refilled - kept;
+}
+
+// The cells of a thread in all its epochs, counted in its home alone.
+struct tsl_cell_tally {
+  uint64_t taken;           // [owner] cells so far
+  uint64_t restarted;       // [owner] empty cells that were cut anew
+  uint64_t ended_objects;   // [owner] allocated in cells of parts that it ended
+  uint64_t ended_granules;  // [owner] and what they took
+};

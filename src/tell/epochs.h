@@ -1,0 +1,43 @@
+// epochs: the rows of epochs and labels in the statistics file. The thread that changes an epoch
+// writes its row. No call waits; without a file none has an effect.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "state/epoch.h"
+#include "tell/rows.h"
+
+// Writes a label's row, once. Any thread.
+TSL_HIDDEN void tsl_report_label(uint32_t label);
+
+// Writes how many bytes an epoch holds. Any thread. Of two calls at the same time either value may
+// stay in the row; the end of the epoch writes it again.
+TSL_HIDDEN void tsl_report_held(uint32_t slot, size_t bytes);
+
+// Writes an epoch's limits, after they were changed. Any thread.
+TSL_HIDDEN void tsl_report_limits(uint32_t slot);
+
+// Writes what an epoch holds already, when the file is made. A thread that holds the epoch.
+TSL_HIDDEN void tsl_report_held_epoch(uint32_t slot);
+
+// Writes the counts of an epoch's large blocks. Under their lock.
+TSL_HIDDEN void tsl_report_large(uint32_t slot) TSL_REQUIRES(tsl_large_list_lock);
+
+// Whether the epoch has a row: most short ones never get any.
+TSL_ALWAYS_INLINE bool tsl_report_has(uint32_t slot) {
+  return tsl_load_relaxed(&tsl_epoch_at(slot)->told) != 0;
+}
+
+// Write that an epoch which has a row was closed or released; that it is over.
+TSL_HIDDEN void tsl_report_ended(uint32_t slot);
+TSL_HIDDEN void tsl_report_over(uint32_t slot);
+
+// Adds the blocks that survive in a part which is being sealed, by class. Any thread.
+TSL_HIDDEN void tsl_report_survivors(uint32_t slot, const uint32_t *counts);
+
+// Subtracts one of them, which was freed. Any thread.
+TSL_HIDDEN void tsl_report_survivor_freed(uint32_t slot, unsigned class);
+
+// In the child of a fork, whose file has no rows of epochs yet.
+TSL_HIDDEN void tsl_report_forget_epochs(void);

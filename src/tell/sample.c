@@ -1,0 +1,131 @@
+#include "tell/sample.h"
+
+#include "base/options.h"
+#include "base/probe.h"
+#include "state/epoch.h"
+#include "tell/rows.h"
+#include "tell/sites.h"
+
+enum {
+  ROW_BITS = 17,      // of a sample's number; the rest counts the forks
+  LEAST_MEAN = 4096,  // bytes; below, samples would be most of the memory
+};
+
+_Static_assert(TSL_MOST_SAMPLES < 1 << ROW_BITS, "a row fits a sample's number");
+static uint64_t weight_mean;              // [remote] the first mean other than 0
+static uint32_t links[TSL_MOST_SAMPLES];  // [remote] of free rows of samples; row 0 is not used
+static struct tsl_stack free_rows;        // [remote]
+static uint32_t last_row;                 // [remote]
+static uint32_t forks;  // [const between forks] how many lie between us and the first
+
+static uint32_t *link_of(uint32_t row) { return &links[row]; }
+
+static void count_sample(bool is_lost) {
+  struct tsl_process_row *row = TSL_ROW(process, 0);
+  if (row != NULL) tsl_add_relaxed(is_lost ? &row->samples_lost : &row->samples_taken, 1);
+}
+
+// Bytes that a sample of n bytes stands for, n / (1 - exp(-n / mean)), within 5 %: the first terms
+// of the series, which costs nothing when nobody listens to the probe.
+static uint64_t sample_weight(size_t bytes) {
+  uint64_t mean = tsl_load_relaxed(&weight_mean);
+  return bytes < 3 * mean ? mean + bytes / 2 + bytes * bytes / (12 * mean) : bytes;
+}
+
+static uint32_t take_row(void) {
+  uint32_t row = tsl_stack_pop(&free_rows, link_of);
+  if (row != 0) return row;
+  row = tsl_add_relaxed(&last_row, 1) + 1;
+  return row < TSL_MOST_SAMPLES ? row : 0;
+}
+
+static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t slot,
+                         const void *block, size_t bytes, uint32_t times) {
+  uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
+  TSL_PUT(row, address, (uintptr_t)block);
+  TSL_PUT(row, bytes, bytes);
+  TSL_PUT(row, times, times);
+  TSL_PUT(row, epoch, slot == 0 ? 0 : tsl_epoch_id(slot, word));
+  TSL_PUT(row, sampled_ms, tsl_os_now_ms());
+  tsl_store_release(&row->site, site);  // pairs: mirror
+}
+
+uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes, unsigned class,
+                          uint32_t times) {
+  uint32_t slot = heap->epoch, label = slot == 0 ? 0 : tsl_epoch_at(slot)->label;
+  uint32_t site = tsl_site_of(heap->home, label, class), number = site == 0 ? 0 : take_row();
+  struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
+  struct tsl_samples_row *row = origin == NULL ? NULL : TSL_ROW(samples, number);
+  if (row == NULL) {
+    if (number != 0) tsl_stack_push(&free_rows, number, link_of);
+    count_sample(true);
+    return 0;
+  }
+  count_sample(false);
+  TSL_PROBE_SAMPLED(block, bytes, times * sample_weight(bytes));
+  write_sample(row, site, slot, block, bytes, times);
+  tsl_add_relaxed(&origin->allocations, times);
+  tsl_add_relaxed(&origin->bytes, times * bytes);
+  return forks << ROW_BITS | number;
+}
+
+void tsl_sample_large(struct tsl_heap *heap, void *block) {
+  struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
+  uint32_t times = tsl_points_of_large(heap->home, span->bytes);
+  if (times != 0) span->sample = tsl_sample_begin(heap, block, span->bytes, TSL_CLASSES, times);
+}
+
+// NULL for a sample from before a fork, whose row was the parent's.
+static struct tsl_samples_row *row_of(uint32_t sample) {
+  if (sample >> ROW_BITS != forks) return NULL;
+  return TSL_ROW(samples, sample & ((1u << ROW_BITS) - 1));
+}
+
+// P2.
+void tsl_sample_end(uint32_t sample) {
+  struct tsl_samples_row *row = row_of(sample);
+  if (row == NULL) return;
+  struct tsl_sites_row *origin = TSL_ROW(sites, tsl_load_relaxed(&row->site));
+  TSL_PROBE_ENDED(tsl_load_relaxed(&row->address));
+  if (origin != NULL) tsl_add_relaxed(&origin->frees, tsl_load_relaxed(&row->times));
+  TSL_PUT(row, site, 0);
+  tsl_stack_push(&free_rows, sample & ((1u << ROW_BITS) - 1), link_of);
+}
+
+void tsl_sample_move(uint32_t sample, const void *block) {
+  struct tsl_samples_row *row = row_of(sample);
+  if (row != NULL) TSL_PUT(row, address, (uintptr_t)block);
+}
+
+// The smaller the mean the more there is to do; what somebody else wrote is not trusted (M1).
+static uint64_t mean_within_bounds(uint64_t bytes) {
+  return bytes != 0 && bytes < LEAST_MEAN ? LEAST_MEAN : bytes;
+}
+
+// P3: a request in the control row overrides the option.
+static uint64_t wanted_mean(void) {
+  const struct tsl_control_row *control = TSL_ROW(control, 0);
+  uint32_t asked = control == NULL ? 0 : tsl_load_relaxed(&control->sample_bytes);
+  if (asked == TSL_NUMBER_no_samples) return 0;
+  return mean_within_bounds(asked != 0 ? asked : tsl_option(sample_bytes));
+}
+
+void tsl_sample_follow(void) {
+  uint64_t wanted = TSL_SECURE ? 0 : wanted_mean(), first = 0;
+  if (wanted != 0 && !tsl_cas_relaxed(&weight_mean, &first, wanted) && first != 0) wanted = first;
+  struct tsl_process_row *row = TSL_ROW(process, 0);
+  if (row == NULL) return;
+  TSL_PUT(row, sample_bytes, wanted);
+  TSL_PUT(row, weight_bytes, tsl_load_relaxed(&weight_mean));
+  if (tsl_load_relaxed(&tsl_sample_mean) != wanted) tsl_store_relaxed(&tsl_sample_mean, wanted);
+}
+
+// The tables of the parent's file are not the child's.
+void tsl_sample_after_fork(void) {
+  tsl_sites_after_fork();
+  if (weight_mean == 0) return;
+  tsl_stack_clear(&free_rows);
+  last_row = 0;
+  forks = (forks + 1) & (UINT32_MAX >> ROW_BITS);
+  tsl_sample_mean = 0;  // until the child has a file
+}

@@ -1,0 +1,34 @@
+// sample: the sampled blocks: which call stacks allocated them, and which of them still live.
+//
+//  P1  a sampled block has a cell to itself, or is a large block: its free comes by a slow path,
+//      and no fast path knows of samples
+//  P2  a live sample is one row of `samples`, and its number stands with its cell or span; who
+//      frees the block gives the row back
+//  P3  other processes ask for samples by the table `control`; nothing else in the file decides
+//      what is sampled
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tell/points.h"
+
+// Starts or stops sampling as the option and the table `control` ask; called from time to time. The
+// first mean stays for the process's life, because its counts are weighed by it. Any thread.
+TSL_HIDDEN void tsl_sample_follow(void);
+
+// Writes the sample of a block, which stands for `times` samples of its class. Returns the sample's
+// number, which the caller stores with the block's cell or span; 0 when no row is free. Owner of
+// `heap`, and of the block.
+TSL_HIDDEN uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
+                                     unsigned class, uint32_t times);
+
+// Samples a new large block if it holds a point. Owner of `heap`, and of the block.
+TSL_HIDDEN void tsl_sample_large(struct tsl_heap *heap, void *block);
+
+// A sampled block was freed; it was moved to `block`. `sample`: its number, not 0. Any thread.
+TSL_HIDDEN void tsl_sample_end(uint32_t sample);
+TSL_HIDDEN void tsl_sample_move(uint32_t sample, const void *block);
+
+// In the child of a fork, which starts without samples.
+TSL_HIDDEN void tsl_sample_after_fork(void);

@@ -1,0 +1,143 @@
+#include "tell/sites.h"
+
+#include <string.h>
+
+#include "base/random.h"
+#include "os/callers.h"
+#include "tell/points.h"
+#include "tell/rows.h"
+
+enum {
+  SITE_SLOTS = 2 * TSL_MOST_SITES,
+  MOST_BLIND = TSL_MOST_SITES / 2,
+  CHECKED = 64,        // one in so many stacks is unwound although its frame sizes are known
+  OUTERMOST = 3,       // frames of the C library below main, which have no frame pointers
+  BLIND = UINT32_MAX,  // in place of a site: the frame pointers of this stack are wrong
+};
+
+// What is known of a call stack.
+struct known {
+  uint64_t hash;
+  uint32_t site;  // row in sites, or BLIND; 0: nothing is known
+};
+
+static struct tsl_lock sites_lock = {.rank = TSL_RANK_SITES};
+static struct known known_stacks[SITE_SLOTS] TSL_GUARDED_BY(
+    sites_lock);                                         // [lock:sites] by open addressing
+static uint32_t site_count TSL_GUARDED_BY(sites_lock);   // [lock:sites]
+static uint32_t blind_count TSL_GUARDED_BY(sites_lock);  // [lock:sites]
+
+struct call {
+  uintptr_t frames[TSL_SITE_FRAMES];
+  unsigned depth;
+};
+
+// FNV-1a, word by word.
+static uint64_t hash_word(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * UINT64_C(1099511628211);
+  return hash ^ hash >> 29;
+}
+
+static uint64_t hash_call(const struct call *call, uint32_t label, unsigned class) {
+  uint64_t hash = hash_word(UINT64_C(14695981039346656037), (uint64_t)label << 32 | class);
+  for (unsigned i = 0; i < call->depth; i++) hash = hash_word(hash, call->frames[i]);
+  return hash | 1;
+}
+
+static struct known *find_locked(uint64_t hash) TSL_REQUIRES(sites_lock) {
+  size_t at = hash % SITE_SLOTS;
+  while (known_stacks[at].hash != 0 && known_stacks[at].hash != hash) at = (at + 1) % SITE_SLOTS;
+  return &known_stacks[at];
+}
+
+// 0 when the stack is not known. BLIND also when it is not known and there is no room to note it as
+// BLIND.
+static uint32_t find_site(uint64_t hash) {
+  tsl_lock_acquire(&sites_lock);
+  uint32_t site = find_locked(hash)->site;
+  if (site == 0 && blind_count == MOST_BLIND) site = BLIND;
+  tsl_lock_release(&sites_lock);
+  return site;
+}
+
+static void set_blind(uint64_t hash) {
+  tsl_lock_acquire(&sites_lock);
+  struct known *found = find_locked(hash);
+  if (found->hash == 0 && blind_count < MOST_BLIND) {
+    *found = (struct known){hash, BLIND};
+    blind_count++;
+  }
+  tsl_lock_release(&sites_lock);
+}
+
+static void write_site(struct tsl_sites_row *row, const struct call *call, uint32_t label,
+                       unsigned class) {
+  for (unsigned i = 0; i < TSL_SITE_FRAMES; i++)
+    TSL_PUT(row, frames[i], i < call->depth ? call->frames[i] : 0);
+  TSL_PUT(row, label, label);
+  TSL_PUT(row, class, class);
+  tsl_store_release(&row->depth, call->depth);  // pairs: mirror
+}
+
+// The site, which may have been there. 0 when there is no room for one more.
+static uint32_t add_site(uint64_t hash, const struct call *call, uint32_t label, unsigned class) {
+  tsl_lock_acquire(&sites_lock);
+  struct known *found = find_locked(hash);
+  uint32_t site = found->hash != 0 ? found->site : site_count + 1;
+  bool is_new = found->hash == 0;
+  struct tsl_sites_row *row = site < TSL_MOST_SITES ? TSL_ROW(sites, site) : NULL;
+  if (is_new && row != NULL) {
+    write_site(row, call, label, class);
+    *found = (struct known){hash, site};
+    site_count = site;
+  }
+  tsl_lock_release(&sites_lock);
+  return row == NULL ? 0 : site;
+}
+
+static bool agree(const struct call *fast, const struct call *exact) {
+  bool is_cut = fast->depth == TSL_SITE_FRAMES;
+  if (fast->depth == 0 || fast->depth > exact->depth) return false;
+  if (!is_cut && exact->depth - fast->depth > OUTERMOST) return false;
+  return memcmp(fast->frames, exact->frames, fast->depth * sizeof *fast->frames) == 0;
+}
+
+// The unwinder of a program that is linked statically allocates, with a lock held. Blocks that are
+// sampled then get no call stack.
+TSL_NOINLINE static void unwind(struct tsl_home *home, struct call *call) {
+  call->depth = 0;
+  if (home->unwinding) return;
+  home->unwinding = true;
+  call->depth = tsl_callers_unwind(2, call->frames, TSL_SITE_FRAMES);
+  home->unwinding = false;
+}
+
+static bool is_checked(struct tsl_home *home) {
+  return tsl_random_next(tsl_points_seed(home)) % CHECKED == 0;
+}
+
+TSL_NOINLINE uint32_t tsl_site_of(struct tsl_home *home, uint32_t label, unsigned class) {
+  const void *frame = __builtin_frame_address(0);
+  struct call fast, exact;
+  fast.depth = tsl_callers_walk(frame, fast.frames, TSL_SITE_FRAMES);
+  uint64_t hash = hash_call(&fast, label, class);
+  uint32_t site = fast.depth == 0 ? BLIND : find_site(hash);
+  if (tsl_likely(site != 0 && site != BLIND)) return site;
+  bool recalls = site == BLIND && !is_checked(home);
+  exact.depth = recalls ? tsl_callers_recall(frame, exact.frames, TSL_SITE_FRAMES) : 0;
+  if (exact.depth == 0) unwind(home, &exact);
+  if (exact.depth == 0) exact = fast;
+  if (site == 0 && agree(&fast, &exact)) return add_site(hash, &exact, label, class);
+  if (site == 0) set_blind(hash);
+  hash = hash_call(&exact, label, class) ^ 2;  // never the hash of a fast one
+  return add_site(hash, &exact, label, class);
+}
+
+void tsl_sites_after_fork(void) TSL_NOT_ANALYSED {
+  tsl_lock_take_over(&sites_lock);
+  if (site_count == 0 && blind_count == 0) return;
+  memset(known_stacks, 0, sizeof known_stacks);
+  site_count = 0;
+  blind_count = 0;
+  tsl_callers_after_fork();
+}

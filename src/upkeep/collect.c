@@ -1,0 +1,45 @@
+#include "upkeep/collect.h"
+
+#include "heap/cells.h"
+#include "heap/home_units.h"
+#include "heap/mixed.h"
+#include "heap/part.h"
+#include "heap/rest.h"
+#include "heap/slabs.h"
+#include "heap/valid.h"
+#include "state/change.h"
+#include "tell/heaps.h"
+#include "upkeep/pool.h"
+
+static void heap_collect(struct tsl_heap *heap) {
+  tsl_heap_look_at_ready(heap, UINT32_MAX);
+  if (TSL_SECURE) tsl_heap_close_empty(heap);
+}
+
+static void shared_collect(struct tsl_heap *heap) {
+  if (tsl_heap_has_store(heap)) heap_collect(heap);
+}
+
+void tsl_home_collect(struct tsl_home *home) {
+  tsl_cells_look(home, UINT32_MAX);
+  tsl_part_visit_shared(home, tsl_mixed_collect);
+  tsl_home_rest_all(home);
+  struct tsl_change change = tsl_change_begin(home);
+  heap_collect(&home->heap);
+  tsl_part_visit_shared(home, shared_collect);
+  tsl_home_units_trim(home, 0);
+  tsl_change_end(change);
+  tsl_report_heap(&home->heap);
+  tsl_invariant(tsl_heap_valid(&home->heap) && tsl_home_valid(home));
+}
+
+// Blocks of one home's slabs may lie in the bins of others (HO2): all bins are emptied before slabs
+// are collected.
+void tsl_heap_collect_all(void) {
+  struct tsl_home *home = tsl_heap_current->home;
+  bool has_home = home != &tsl_home_empty;
+  if (has_home) tsl_home_rest_all(home);
+  tsl_pool_visit(tsl_home_rest_all);
+  tsl_pool_visit(tsl_home_collect);
+  if (has_home) tsl_home_collect(home);
+}

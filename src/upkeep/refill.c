@@ -1,0 +1,61 @@
+#include "upkeep/refill.h"
+
+#include "heap/freed.h"
+#include "heap/handful.h"
+#include "heap/mixed.h"
+#include "heap/sampled.h"
+#include "state/bin.h"
+#include "tell/points.h"
+#include "upkeep/reports.h"
+#include "upkeep/tick.h"
+
+// Allocates a sampled block instead of `block`, which goes back on its bin. `block` itself when it
+// is not to be sampled.
+static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t times, void *block) {
+  void *sampled = tsl_sample_small(heap, class, times);
+  if (sampled == NULL) return block;
+  heap->store->allocations[class]--;
+  tsl_heap_push(heap, class, block);
+  return sampled;
+}
+
+// The rest of an allocation at which the counters were due; it may also be the one that holds the
+// sample point.
+static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
+  bool is_sampled = (heap->store->sampled_hot >> class % 64 & 1) != 0 && class < TSL_CLASSES;
+  uint32_t times = tsl_sample_times(heap);
+  tsl_heap_recount(heap, class);
+  return tsl_unlikely(is_sampled) ? sample_instead(heap, class, times, block) : block;
+}
+
+static void *heap_refill(struct tsl_heap *heap, unsigned class) {
+  if (tsl_home_tick_is_due(heap->home)) tsl_home_tick(heap->home);
+  if (heap->epoch != 0) tsl_report_start();
+  tsl_report_at_refill();
+  heap->refused = false;
+  void *block = tsl_mixed_refill(heap, class);
+  if (block != NULL || heap->refused) return block;
+  uint32_t sampled = 0;
+  if (tsl_sample_is_on()) block = tsl_sample_handful(heap, class, &sampled);
+  return block != NULL ? block : tsl_heap_take_handful(heap, class, sampled);
+}
+
+void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
+  void *block = heap_refill(heap, class);
+  if (tsl_sample_is_on()) tsl_heap_follow_times(heap);
+  return block;
+}
+
+void *tsl_heap_pop_sampled(struct tsl_heap *heap, unsigned class) {
+  bool is_due = false;
+  void *block = tsl_bin_take(heap, class, &is_due);
+  if (block == NULL) return tsl_heap_pop(heap, class);
+  return is_due ? heap_counted(heap, class, block) : block;
+}
+
+void *tsl_heap_pop(struct tsl_heap *heap, unsigned class) {
+  bool is_due = false;
+  void *block = tsl_bin_take(heap, class, &is_due);
+  if (is_due) tsl_heap_recount(heap, class);
+  return block != NULL ? block : tsl_heap_pop_cold(heap, class);
+}

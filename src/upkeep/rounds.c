@@ -1,0 +1,169 @@
+#include "upkeep/rounds.h"
+
+#include "heap/home_units.h"
+#include "heap/loose.h"
+#include "memory/limit.h"
+#include "memory/purge.h"
+#include "os/os.h"
+#include "state/change.h"
+#include "upkeep/pool.h"
+#include "upkeep/sparse.h"
+
+enum {
+  CANDIDATES = 256,  // heaps that are considered for the next round
+  TURNS = 8          // of one step; in each a heap is tended
+};
+
+static uint32_t last;                // [helper] the heap considered last
+static uint32_t current;             // [helper] the home whose round goes on; 0: none
+static uint32_t turn;                // [helper] of this round, the heap whose turn it is
+static enum tsl_sparse_round found;  // [helper] in the heaps of this round that were tended
+static uint64_t waits_ms;            // [helper] a home waits until then
+
+// A home that a fork left torn is not tended.
+static struct tsl_home *home_if_whole(uint32_t number) {
+  struct tsl_heap *heap = tsl_heap_at(number);
+  if (!tsl_heap_is_ready(heap) || !tsl_heap_is_home(heap)) return NULL;
+  return tsl_load_relaxed(&heap->torn) == TSL_HEAP_WHOLE ? heap->home : NULL;
+}
+
+// The home's part of a shared epoch that is next on its list behind a heap of the same home; 0
+// behind the last. Parts without slabs are passed over, and those that a fork left torn. While the
+// helper tends the home.
+static uint32_t part_behind(const struct tsl_heap *heap) {
+  bool is_home = tsl_heap_is_home(heap);
+  uint32_t number = is_home ? heap->home->own->shared : tsl_part_at(heap->number)->shared_next;
+  for (; number != 0; number = tsl_part_at(number)->shared_next) {
+    heap = tsl_heap_at(number);
+    if (tsl_heap_has_store(heap) && tsl_load_relaxed(&heap->torn) == TSL_HEAP_WHOLE) break;
+  }
+  return number;
+}
+
+// The heads of the stacks of slabs with remote bits, added up over the heaps that a round tends:
+// it changes when others free.
+static uint32_t ready_heads(const struct tsl_home *home) {
+  uint32_t sum = (uint32_t)tsl_load_relaxed(&home->heap.ready);
+  uint32_t number = tsl_load_acquire(&home->own->shared);  // pairs: shared-parts
+  for (; number != 0; number = tsl_part_at(number)->shared_next)
+    sum += (uint32_t)tsl_load_relaxed(&tsl_heap_at(number)->ready);
+  return sum;
+}
+
+// RO1
+static bool home_is_due(const struct tsl_home *home, uint64_t now_ms) {
+  if (now_ms < home->rest_ms) return false;
+  if (tsl_load_relaxed(&home->loosened) != 0) return true;
+  if (home->look_ms != 0) return now_ms >= home->look_ms;
+  return ready_heads(home) != home->ready_seen;
+}
+
+// RO2. A home that has just come to the pool is looked at once more.
+static enum tsl_sparse_round rest_if_pooled(struct tsl_home *home) {
+  bool was_pooled = home->was_pooled;
+  home->was_pooled = tsl_load_relaxed(&home->hold) == TSL_HOME_POOLED;
+  if (!home->was_pooled) return TSL_ROUND_RESTS;
+  if (!was_pooled) return TSL_ROUND_CHANGES;
+  tsl_pool_rest(home);
+  return TSL_ROUND_RESTS;
+}
+
+static void round_begin(struct tsl_home *home, uint32_t number, uint64_t now_ms) {
+  current = number;
+  turn = number;
+  found = rest_if_pooled(home);
+  home->rest_ms = now_ms + tsl_limit_delay_ms() + 1;
+  tsl_store_relaxed(&home->loosened, 0);
+  tsl_loose_take(home);
+  home->look_ms = 0;
+  home->ready_seen = ready_heads(home);
+}
+
+static struct tsl_home *round_next(uint64_t now_ms) {
+  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
+  if (current != 0) return tsl_home_at(current);
+  for (unsigned i = 0; i < CANDIDATES && i < heaps; i++) {
+    last = last % heaps + 1;
+    struct tsl_home *home = home_if_whole(last);
+    if (home == NULL || !home_is_due(home, now_ms)) continue;
+    round_begin(home, last, now_ms);
+    return home;
+  }
+  return NULL;
+}
+
+static void round_ended(struct tsl_home *home, uint64_t now_ms) {
+  current = 0;
+  if (found != TSL_ROUND_RESTS) home->look_ms = now_ms + tsl_limit_delay_ms() + 1;
+  if (found == TSL_ROUND_WAITS) waits_ms = home->look_ms;
+  if (found != TSL_ROUND_WAITS) tsl_store_relaxed(&home->rounds, home->rounds + 1);
+}
+
+// RO2. Once a round, while the helper tends the home.
+static void tend_units(struct tsl_home *home) {
+  bool is_needed = home->opened != home->opened_seen;
+  home->opened_seen = home->opened;
+  if (!is_needed) return tsl_home_units_tend(home);
+  if (home->unit_count != 0 && found > TSL_ROUND_CHANGES) found = TSL_ROUND_CHANGES;
+}
+
+// Tends some slabs of the heap whose turn it is; after its last slab the turn is the next heap's.
+// True when there is none: the round has ended.
+static bool tend(struct tsl_home *home) {
+  struct tsl_heap *heap = tsl_heap_at(turn);
+  enum tsl_sparse_round round = tsl_sparse_tend(heap);
+  if (round == TSL_ROUND_GOES_ON) return false;
+  if (round < found) found = round;
+  if (turn == current) tend_units(home);
+  turn = part_behind(heap);
+  return turn == 0;
+}
+
+// The home is in a change: its round ends without a result, and another one is due at once.
+static void round_refused(struct tsl_home *home) {
+  tsl_store_relaxed(&home->loosened, 1);
+  home->heap.store->tender.before = UINT64_MAX;  // what the round found so far counts as news again
+  home->rest_ms = 0;
+  current = 0;
+}
+
+// One turn of a round. False when no home is due.
+static bool turn_take(void) {
+  uint64_t now_ms = tsl_os_now_ms();
+  struct tsl_home *home = tsl_tend_is_possible ? round_next(now_ms) : NULL;
+  if (home == NULL) return false;
+  if (!tsl_tend_begin(home)) return round_refused(home), true;
+  bool has_ended = tend(home);
+  tsl_tend_end(home);
+  if (has_ended) round_ended(home, now_ms);
+  return true;
+}
+
+bool tsl_rounds_step(void) {
+  unsigned turns = 0;
+  while (turns < TURNS && turn_take()) turns++;
+  return turns == TURNS;
+}
+
+bool tsl_rounds_are_missing(void) {
+  if (!tsl_tend_is_possible) return false;
+  for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
+    const struct tsl_home *home = home_if_whole(number);
+    if (home != NULL && tsl_load_relaxed(&home->loosened) != 0) return true;
+  }
+  return false;
+}
+
+bool tsl_rounds_wait(void) { return tsl_os_now_ms() <= waits_ms; }
+
+void tsl_rounds_after_fork(void) {
+  current = 0;
+  waits_ms = 0;
+  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
+    struct tsl_heap *heap = tsl_heap_at(number);
+    if (!tsl_heap_is_ready(heap) || !tsl_heap_is_home(heap)) continue;
+    tsl_store_relaxed(&heap->home->tended, 0);
+    tsl_loose_take(heap->home);
+  }
+  tsl_purge_forget_loose();
+}

@@ -1,0 +1,28 @@
+// rounds: the helper tends the homes of all threads, whether these run or sleep, one after the
+// other, each with its parts of shared epochs, and gives dead pages of their sparse slabs back
+// (sparse.h). By the helper alone.
+//
+//  RO1  a home is tended when its slabs, or those of its parts of shared epochs, have other free
+//       blocks than at its last round, and again while one of them waits for its delay; but no
+//       round begins sooner than `purge_delay_ms` after the last one: a round slows the owner down
+//       (decision 022)
+//  RO2  a round over a home that opened no slab since the last one takes the empty units that it
+//       has at hand; one over a home that was in the pool at the last one, too, puts what is hot
+//       back in its slabs
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+// Some turns of rounds, or none; between two of them owners go on. True while there is more to do.
+TSL_HIDDEN bool tsl_rounds_step(void);
+
+// Whether a thread made blocks of its slabs free after its home's last round began. Any thread.
+TSL_HIDDEN bool tsl_rounds_are_missing(void);
+
+// Whether slabs of some home wait for their delay.
+TSL_HIDDEN bool tsl_rounds_wait(void);
+
+// In the child of a fork: the helper, which tended a home perhaps, is lost.
+TSL_HIDDEN void tsl_rounds_after_fork(void);

@@ -1,0 +1,109 @@
+#include "upkeep/sparse.h"
+
+#include "memory/limit.h"
+
+// What one step does for each millisecond since the last, of which no more than SPARSE_MOST_MS
+// count.
+enum { SPARSE_LOOKS = 32, PURGES = 8, SPARSE_MOST_MS = 4 };
+
+// System calls after which the helper lets the home go: its owner may wait.
+enum { TEND_CALLS = 8 };
+
+// A slab is sparse when at most this part of it is out.
+enum { SPARSE_PART = 4 };
+
+static bool is_sparse(const struct tsl_slab *slab, uint32_t out) {
+  return out * SPARSE_PART <= tsl_sizeclasses[slab->class].capacity;
+}
+
+enum state { DENSE, WAITING, DUE };
+
+// A slab is due when it has been sparse for long enough, and again each time half of its blocks
+// that were out then are free, or when blocks were taken from it meanwhile.
+static enum state look_at(struct tsl_slab *slab, bool sparse, uint32_t out, uint32_t now_ms) {
+  if (!sparse) {
+    tsl_store_relaxed(&slab->sparse_ms, 0);
+    return DENSE;
+  }
+  if (!tsl_slab_has_thinned(slab, out, UINT32_MAX)) return DENSE;
+  uint32_t since_ms = tsl_load_relaxed(&slab->sparse_ms);
+  if (since_ms == 0) since_ms = now_ms == 0 ? 1 : now_ms;
+  tsl_store_relaxed(&slab->sparse_ms, since_ms);
+  return now_ms - since_ms >= (uint32_t)tsl_limit_delay_ms() ? DUE : WAITING;
+}
+
+// Milliseconds that this step may make up for; 0 when none has passed.
+static unsigned step_begin(struct tsl_sparse *sparse, uint64_t now_ms) {
+  if (now_ms < sparse->due_ms) return 0;
+  uint64_t passed = now_ms + 1 - sparse->due_ms;
+  sparse->due_ms = now_ms + 1;
+  return passed < SPARSE_MOST_MS ? (unsigned)passed : SPARSE_MOST_MS;
+}
+
+// Moves on to the next slab and returns it; 0 at the end of a round, when `round_waits` is set for
+// it.
+static tsl_unit sparse_next(const struct tsl_heap *heap) {
+  struct tsl_sparse *sparse = &heap->store->sparse;
+  tsl_unit unit = sparse->next;
+  sparse->next = unit == 0 ? heap->slabs : tsl_span_at(unit)->next;
+  if (unit != 0) return unit;
+  sparse->round_waits = sparse->slabs_wait;
+  sparse->slabs_wait = false;
+  return 0;
+}
+
+bool tsl_sparse_waits(const struct tsl_heap *heap) {
+  const struct tsl_sparse *sparse = &heap->store->sparse;
+  return sparse->round_waits || sparse->slabs_wait;
+}
+
+bool tsl_sparse_step(struct tsl_heap *heap) {
+  struct tsl_sparse *sparse = &heap->store->sparse;
+  uint64_t now_ms = tsl_os_now_ms();
+  unsigned passed_ms = step_begin(sparse, now_ms), purges = passed_ms * PURGES;
+  for (unsigned looks = passed_ms * SPARSE_LOOKS; looks != 0 && purges != 0; looks--) {
+    tsl_unit unit = sparse_next(heap);
+    if (unit == 0) continue;
+    struct tsl_slab *slab = tsl_slab_at(unit);
+    bool sparse_now = slab->listed && is_sparse(slab, slab->out);
+    enum state state = look_at(slab, sparse_now, slab->out, (uint32_t)now_ms);
+    sparse->slabs_wait |= state == WAITING;
+    if (state != DUE) continue;
+    tsl_slab_purge(slab, slab->out);
+    purges--;
+  }
+  return tsl_sparse_waits(heap);
+}
+
+// Returns the number of system calls.
+static unsigned tend_slab(struct tsl_sparse *tender, struct tsl_slab *slab, uint32_t now_ms) {
+  uint32_t free = tsl_slab_free_blocks(slab), out = tsl_sizeclasses[slab->class].capacity - free;
+  enum state state = look_at(slab, is_sparse(slab, out), out, now_ms);
+  tender->blocks += free;
+  tender->slabs_wait |= state == WAITING;
+  return state == DUE ? tsl_slab_purge_tended(slab, out) : 0;
+}
+
+static enum tsl_sparse_round round_end(struct tsl_sparse *tender) {
+  bool changes = tender->blocks != tender->before;
+  tender->before = tender->blocks;
+  return tender->slabs_wait ? TSL_ROUND_WAITS : changes ? TSL_ROUND_CHANGES : TSL_ROUND_RESTS;
+}
+
+enum tsl_sparse_round tsl_sparse_tend(struct tsl_heap *heap) {
+  struct tsl_sparse *tender = &heap->store->tender;
+  uint32_t now_ms = (uint32_t)tsl_os_now_ms();
+  unsigned calls = 0;
+  if (tender->next == 0) {
+    tender->next = heap->slabs;
+    tender->slabs_wait = false;
+    tender->blocks = 0;
+  }
+  for (unsigned looks = SPARSE_LOOKS; looks != 0 && tender->next != 0 && calls < TEND_CALLS;
+       looks--) {
+    struct tsl_slab *slab = tsl_slab_at(tender->next);
+    tender->next = tsl_span_at(tender->next)->next;
+    calls += tend_slab(tender, slab, now_ms);
+  }
+  return tender->next != 0 ? TSL_ROUND_GOES_ON : round_end(tender);
+}

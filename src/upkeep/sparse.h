@@ -1,0 +1,22 @@
+// sparse: slabs that are mostly free but cannot go back, because a few of their blocks live on.
+// Their dead pages, in which no live block lies, go back to the system. Free blocks are bits in the
+// slab's record, so nothing is lost with the pages.
+#pragma once
+
+#include "state/heap.h"
+
+// Looks at some slabs of a heap that has a store, at most once a millisecond. Those that have been
+// three quarters free for `purge_delay_ms` give their dead pages back. Bounded. True while there
+// may be more to do, which the second tells without a look. Owner only.
+TSL_HIDDEN bool tsl_sparse_step(struct tsl_heap *heap);
+TSL_HIDDEN bool tsl_sparse_waits(const struct tsl_heap *heap);
+
+// The same for the helper, while it tends the home (change.h). Its rounds are its own: a call
+// goes on with the one that was begun, or begins one.
+enum tsl_sparse_round {
+  TSL_ROUND_GOES_ON,
+  TSL_ROUND_WAITS,    // it has ended: some slabs may be due soon
+  TSL_ROUND_CHANGES,  // it has ended: no slab waits, but there are other blocks free than before
+  TSL_ROUND_RESTS     // it has ended, and there is nothing to do
+};
+TSL_HIDDEN enum tsl_sparse_round tsl_sparse_tend(struct tsl_heap *heap);

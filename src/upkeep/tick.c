@@ -1,0 +1,131 @@
+#include "upkeep/tick.h"
+
+#include "heap/cells.h"
+#include "heap/count.h"
+#include "heap/home_units.h"
+#include "heap/mixed.h"
+#include "heap/over.h"
+#include "heap/part.h"
+#include "heap/rest.h"
+#include "heap/slabs.h"
+#include "heap/store.h"
+#include "heap/visit.h"
+#include "memory/purge.h"
+#include "state/change.h"
+#include "tell/heaps.h"
+#include "tell/points.h"
+#include "tell/request.h"
+#include "upkeep/pool.h"
+#include "upkeep/remains.h"
+#include "upkeep/reports.h"
+#include "upkeep/sparse.h"
+
+enum { SHARED_LOOKS = 4 };  // slabs of a shared epoch that one tick collects
+
+void tsl_heap_follow_times(struct tsl_heap *heap) {
+  uint32_t times = heap->home->own->points.times;
+  if (tsl_likely(heap->sample_times == times)) return;
+  heap->sample_times = times;
+  tsl_mixed_redraw(heap);
+  tsl_heap_redraw(heap);
+}
+
+// A part in which the thread has no scope is left alone, because another thread may be sealing it.
+// It keeps the points that were drawn before: one of them may be stale, or there are none.
+void tsl_home_follow_samples(struct tsl_home *home) {
+  if (tsl_sample_is_on()) {
+    tsl_points_count(home, 0);
+    tsl_heap_follow_times(&home->heap);
+  }
+  if (home->sampling == tsl_sample_is_on()) return;
+  home->sampling = !home->sampling;
+  tsl_heap_redraw(&home->heap);
+  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
+    if (tsl_load_relaxed(&tsl_heap_at(number)->depth) != 0) tsl_heap_redraw(tsl_heap_at(number));
+}
+
+static void shared_tick(struct tsl_heap *heap) {
+  tsl_mixed_look(heap);
+  if (!tsl_heap_has_store(heap)) return;
+  struct tsl_change change = tsl_change_begin(heap->home);
+  tsl_heap_look_at_ready(heap, SHARED_LOOKS);
+  tsl_change_end(change);
+  tsl_sparse_step(heap);
+  tsl_heap_rest(heap);
+}
+
+static bool shared_wait(const struct tsl_home *home) {
+  bool waits = false;
+  for (uint32_t number = home->own->shared; number != 0 && !waits;
+       number = tsl_part_at(number)->shared_next)
+    waits = tsl_heap_has_store(tsl_heap_at(number)) && tsl_sparse_waits(tsl_heap_at(number));
+  return waits;
+}
+
+// Where a helper lives, homes leave this to it. Parts of shared epochs do it, too: a program may
+// close more epochs than the helper's share of a processor serves.
+static bool sparse_tick(struct tsl_home *home) {
+  bool is_tended = tsl_tend_is_possible && tsl_purge_has_helper();
+  if (!is_tended) return tsl_sparse_step(&home->heap);
+  home->heap.store->sparse.due_ms = tsl_os_now_ms() + 1;
+  return false;
+}
+
+// What the helper does where one lives. True while there is more to give back.
+static bool process_tick(void) {
+  tsl_pool_look();
+  tsl_remains_step();
+  tsl_request_tick();
+  bool surplus = tsl_purge_tick();
+  return surplus || tsl_remains_wait();
+}
+
+static bool process_waits(void) {
+  return !tsl_purge_has_helper() && (tsl_purge_waits() || tsl_remains_wait());
+}
+
+// The tick. Units that the thread did not need since the last one go to the unit cache of all
+// threads.
+void tsl_home_tick(struct tsl_home *home) {
+  home->ticks = TSL_TICK_REFILLS;
+  tsl_visit_tick(home);
+  tsl_heap_rest(&home->heap);
+  tsl_part_visit_next(home, shared_tick);
+  tsl_home_units_trim_unused(home);
+  tsl_cells_look(home, TSL_CELLS_FEW);
+  tsl_report_tick(home);
+  tsl_home_follow_samples(home);
+  tsl_remains_take(home->taken);
+  home->taken = 0;
+  bool sparse = sparse_tick(home) || shared_wait(home);
+  bool more = (!tsl_purge_has_helper() && process_tick()) || sparse;
+  if (more) tsl_home_wake(home);
+  home->awake = more;
+  tsl_over_tell_waiting();
+}
+
+// Adapts the pace so that the thread looks at the clock about once a millisecond.
+static void heap_pace(struct tsl_home *home, bool too_early, bool too_late) {
+  if (too_early && home->pace < TSL_MOST_PACE) home->pace *= 2;
+  if (too_late && home->pace > TSL_LEAST_PACE) home->pace /= 2;
+}
+
+// A program in a steady state takes hot blocks only, and never refills. It still comes here: after
+// each `pace` allocations while there is memory to give back, otherwise after each
+// TSL_SELDOM_COUNT, to find what sleeping and ended threads left.
+void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
+  struct tsl_home *home = heap->home;
+  if (!home->awake) tsl_request_tick();
+  if (!home->awake && process_waits()) tsl_home_wake(home);
+  uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->heap.store->sparse.due_ms;
+  if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
+  if (tsl_sample_is_on()) tsl_heap_follow_times(heap);
+  tsl_heap_count(heap, class);
+  tsl_report_allocations(heap, class);
+  if (home->awake && now_ms >= due_ms) tsl_home_tick(home);
+}
+
+bool tsl_home_tick_is_due(struct tsl_home *home) {
+  if (--home->ticks == 0) return true;
+  return home->awake && tsl_os_now_ms() >= home->heap.store->sparse.due_ms;
+}

@@ -1,0 +1,21 @@
+// tick: what a thread does now and then on its slow paths: it gives memory back, reports
+// statistics, and follows the rate of samples. Owner only.
+#pragma once
+
+#include "state/heap.h"
+
+// Counts a refill. True when it is the one that ticks.
+TSL_HIDDEN bool tsl_home_tick_is_due(struct tsl_home *home);
+TSL_HIDDEN void tsl_home_tick(struct tsl_home *home);
+
+// Called when the counters of a class are due: counts, reports, and ticks when there may be memory
+// to give back.
+TSL_HIDDEN void tsl_heap_recount(struct tsl_heap *heap, unsigned class);
+
+// Draws all points anew after sampling was switched on or off.
+TSL_HIDDEN void tsl_home_follow_samples(struct tsl_home *home);
+
+// Draws the heap's points anew when the number that each stands for has changed, so that all points
+// to come stand for the same number. To be called after a point that was reached has been used;
+// otherwise that point is lost.
+TSL_HIDDEN void tsl_heap_follow_times(struct tsl_heap *heap);

@@ -1,0 +1,314 @@
+"""Live, held and resident are the same figures whichever face of the command is asked.
+
+faces.py TSLAB PRELOAD HOLDER
+
+The programs are stopped while they are asked: all faces read the same file. Where a figure has a
+truth of its own, in the program or in smaps, it is met within 2 %.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from live import KIB, Command, first_line, own_mappings_bytes, process
+from prometheus import daemon
+
+MOST_OFF = 0.02
+PATIENCE_SECONDS = 30
+
+UNITS = {"B": 1, "KiB": KIB, "MiB": KIB**2, "GiB": KIB**3}
+SAMPLE = re.compile(r"(\w+)\{(.*)\} (\S+)")
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+# Many objects, of which few are left: slabs with free memory.
+SPARSE = """
+blocks = [bytes(200 + i % 7) for i in range(700_000)]
+del blocks[::2], blocks[::3], blocks[::5]
+blocks += [bytes(5 << 20), bytes(9 << 20)]
+print("ready", flush=True)
+input()
+"""
+
+
+class Faces:
+    """All that the command says of a stopped process."""
+
+    def __init__(self, tslab: Command, pid: int) -> None:
+        def ask(*words: str, status: int = 0) -> Any:
+            return tslab.json(*words, status=status)
+
+        self.pid = str(pid)
+        self.stats = ask("stats", self.pid)
+        self.totals = self.stats["totals"]
+        self.epochs = ask("epochs", self.pid, "--all")["epochs"]
+        self.why = ask("why", self.pid)
+        self.parts = {part["part"]: part["bytes"] for part in self.why["parts"]}
+        self.watch = json.loads(
+            tslab.run("watch", self.pid, "-n", "1", "--interval", "0.01", "--json")
+        )
+        processes = ask("ps")["processes"]
+        self.listed = next(one for one in processes if str(one["pid"]) == self.pid)
+        self.top = tslab.run("top", "--batch", "-n", "1")
+        self.samples, self.answers = self.served(tslab)
+
+    def served(self, tslab: Command) -> tuple[list[tuple[str, dict[str, str], float]], Any]:
+        """`/metrics`, and the answers of which the page is made."""
+        words = [tslab.path, "serve", "--listen", "127.0.0.1:0"]
+        with daemon(words, stderr=subprocess.PIPE) as child:
+            said = child.stderr
+            assert said is not None
+            url = said.readline().removeprefix("tslab: serving ").strip().rstrip("/")
+
+            def get(path: str) -> str:
+                with urllib.request.urlopen(f"{url}/{path}", timeout=30) as reply:
+                    return str(reply.read().decode())
+
+            one = f"api/v1/processes/{self.pid}"
+            answers = {
+                "stats": json.loads(get(one)),
+                "epochs": json.loads(get(f"{one}/epochs?all=1"))["epochs"],
+            }
+            samples = []
+            for line in get("metrics").splitlines():
+                found = SAMPLE.fullmatch(line)
+                labels = dict(LABEL.findall(found[2])) if found else {}
+                if found and labels.pop("pid", None) == self.pid:
+                    samples.append((found[1], labels, float(found[3])))
+            return samples, answers
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of all series that have these labels."""
+        values = [
+            value
+            for known, of, value in self.samples
+            if known == name and labels.items() <= of.items()
+        ]
+        assert values, (name, labels)
+        return sum(values)
+
+    def sum(self, figure: str) -> int:
+        return sum(epoch[figure] for epoch in self.epochs)
+
+
+def same(what: str, *figures: float) -> None:
+    assert len(set(figures)) == 1, (what, figures)
+
+
+def close(what: str, figure: float, truth: float) -> None:
+    assert abs(figure - truth) <= MOST_OFF * truth, (what, figure, truth)
+
+
+def size(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+def check_live(faces: Faces) -> None:
+    live = faces.totals["live_bytes"]
+    same(
+        "live bytes",
+        live,
+        faces.listed["live_bytes"],
+        faces.watch["live_bytes"],
+        sum(epoch["live"]["bytes"] for epoch in faces.epochs),
+        sum(label["live_bytes"] for label in faces.why["labels"]),
+        faces.parts["live"] + faces.parts["large"],
+        faces.metric("tslab_live_bytes"),
+        faces.metric("tslab_epoch_live_bytes"),
+    )
+    same(
+        "live objects",
+        faces.totals["live_objects"],
+        faces.watch["live_objects"],
+        sum(epoch["live"]["objects"] for epoch in faces.epochs),
+        faces.metric("tslab_live_objects"),
+        faces.metric("tslab_epoch_live_objects"),
+    )
+    same(
+        "large",
+        faces.totals["large_bytes"],
+        faces.parts["large"],
+        faces.metric("tslab_large_bytes"),
+    )
+
+
+def check_classes(faces: Faces) -> None:
+    """Each class is counted, and with what is in none they are all that lives."""
+    classes = faces.stats["classes"]
+    in_classes = sum(one["live"] * one["bytes"] for one in classes)
+    same("classes", in_classes, faces.metric("tslab_class_live_bytes"))
+    in_cells = faces.stats["in_cells"]["bytes"]
+    same(
+        "all classes",
+        in_classes + in_cells + faces.totals["large_bytes"],
+        faces.totals["live_bytes"],
+    )
+    free = {one["bytes"]: one["free_bytes"] for one in faces.why["classes"]}
+    for one in classes:
+        spare = one["slabs"] * one["slab_bytes"] - one["out"] * one["bytes"]
+        assert 0 <= spare <= faces.totals["spare_bytes"], (one, faces.totals)
+        assert free.get(one["bytes"], spare) == spare, (one, free)
+
+
+def check_held(faces: Faces) -> None:
+    totals = faces.totals
+    same(
+        "held",
+        totals["held_bytes"],
+        totals["live_bytes"] + totals["hot_bytes"] + totals["spare_bytes"],
+        faces.why["held_bytes"],
+        faces.sum("own_bytes"),
+        faces.metric("tslab_held_bytes"),
+        faces.metric("tslab_epoch_held_bytes"),
+    )
+    for epoch in faces.epochs:
+        assert epoch["live"]["bytes"] <= epoch["own_bytes"] <= epoch["held_bytes"], epoch
+    for label in faces.why["labels"]:
+        of_label = faces.metric("tslab_epoch_held_bytes", epoch=label["label"])
+        same(f"held by {label}", label["held_bytes"], of_label)
+    default = next(epoch for epoch in faces.epochs if epoch["epoch"] == 0)
+    selected = faces.top[faces.top.index("  EPOCHS") :].splitlines()[1]
+    if f"\n{faces.pid} " in faces.top:
+        shown = re.match(r" *(\S+ \S+) +(\S+ \S+) ", selected)
+        assert shown, selected
+        close("held in top", size(shown[1]), default["held_bytes"])
+        close("live in top", size(shown[2]), default["live"]["bytes"])
+
+
+def check_epochs(faces: Faces) -> None:
+    totals = faces.totals
+    for state, name in (("open", "open"), ("shared", "shared")):
+        same(
+            f"epochs {state}",
+            totals[f"epochs_{name}"],
+            sum(epoch["state"] == state for epoch in faces.epochs if epoch["epoch"] != 0),
+            faces.metric("tslab_epochs", state=state),
+        )
+    same("open", totals["epochs_open"], faces.listed["epochs_open"], faces.watch["epochs_open"])
+    ours = [
+        epoch
+        for epoch in faces.epochs
+        if epoch["epoch"] != 0 and epoch["state"] in ("open", "closed")
+    ]
+    same("epochs by label", len(ours), faces.metric("tslab_label_epochs"))
+
+
+def check_resident(tslab: Command, faces: Faces) -> None:
+    """No part is below 0 or above the whole, and the whole is what the system counts."""
+    resident, missing = faces.why["resident_bytes"], faces.why["not_resident_bytes"]
+    same("resident", resident, own_mappings_bytes(tslab, faces.pid))
+    same("parts", sum(faces.parts.values()), resident + missing)
+    for part, bytes_ in faces.parts.items():
+        assert 0 <= bytes_ <= resident + missing, (part, faces.why)
+    assert faces.parts["residual"] <= MOST_OFF * resident, faces.why
+    same("rss", faces.stats["rss_bytes"], faces.listed["rss_bytes"])
+    same(
+        "rss",
+        faces.stats["rss_bytes"],
+        faces.watch["rss_bytes"],
+        faces.metric("tslab_resident_bytes"),
+    )
+    close("rss", faces.stats["rss_bytes"], faces.why["rss_bytes"])
+
+
+def check_page(faces: Faces) -> None:
+    """The page shows the answers of the server, which are those of the commands."""
+    assert faces.stats["totals"] == faces.answers["stats"]["totals"], faces.answers
+    own = [[one["epoch"], one["held_bytes"], one["own_bytes"], one["live"]] for one in faces.epochs]
+    shown = faces.answers["epochs"]
+    assert own == [
+        [one["epoch"], one["held_bytes"], one["own_bytes"], one["live"]] for one in shown
+    ]
+
+
+@contextmanager
+def stopped(tslab: Command, pid: int) -> Iterator[Faces]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        faces = Faces(tslab, pid)
+        check_live(faces)
+        check_classes(faces)
+        check_held(faces)
+        check_epochs(faces)
+        check_resident(tslab, faces)
+        check_page(faces)
+        yield faces
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def check_holder(tslab: Command, holder: str) -> None:
+    """Every kind of memory: what the program counted itself is what lives."""
+    with process(holder) as child:
+        truth = json.loads(first_line(child))
+        with stopped(tslab, child.pid) as faces:
+            close("live", faces.totals["live_bytes"], truth["live_bytes"])
+            close("objects", faces.totals["live_objects"], truth["live_objects"])
+            same("open", faces.totals["epochs_open"], truth["epochs_open"])
+            assert faces.totals["epochs_shared"] == 1, faces.totals
+            large = {epoch["label"]: epoch["held_bytes"] for epoch in faces.epochs}
+            assert large["tenant"] > large["task"] >= 12 * (3 << 20), large
+
+
+def check_sparse(tslab: Command, preload: str) -> None:
+    """Slabs of which the larger part is free: held, and not live."""
+    python = ("env", "PYTHONMALLOC=malloc", sys.executable, "-c", SPARSE)
+    with process(*python, preload=preload) as child:
+        assert first_line(child) == "ready\n"
+        with stopped(tslab, child.pid) as faces:
+            assert faces.totals["spare_bytes"] > 64 * KIB**2, faces.totals
+
+
+@contextmanager
+def redis(preload: str, folder: str) -> Iterator[tuple[int, str]]:
+    """A server with many keys; its process, and what it says of its own memory."""
+    socket = f"{folder}/socket"
+    options = f"--port 0 --unixsocket {socket} --save --enable-debug-command yes --dir {folder}"
+    with process("redis-server", *options.split(), "--save", "", preload=preload) as child:
+
+        def client(*words: str) -> str:
+            command = ["redis-cli", "-s", socket, *words]
+            return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+        end = time.monotonic() + PATIENCE_SECONDS
+        while client("PING") != "PONG\n":
+            assert time.monotonic() < end, "redis-server does not answer"
+            time.sleep(0.05)
+        assert client("DEBUG", "POPULATE", "400000", "key", "200") == "OK\n"
+        client("DEBUG", "POPULATE", "4000", "more", "200")
+        yield child.pid, client("INFO", "memory")
+
+
+def check_redis(tslab: Command, preload: str) -> None:
+    if shutil.which("redis-server") is None:
+        print("redis-server is not installed: its figures are not compared")
+        return
+    with tempfile.TemporaryDirectory() as folder, redis(preload, folder) as (pid, said):
+        used = re.search(r"^used_memory:(\d+)", said, re.MULTILINE)
+        assert used, said
+        with stopped(tslab, pid) as faces:
+            close("live of redis", faces.totals["live_bytes"], int(used[1]))
+
+
+def main(tslab_path: str, preload: str, holder: str) -> int:
+    tslab = Command(tslab_path)
+    check_holder(tslab, holder)
+    check_sparse(tslab, preload)
+    check_redis(tslab, preload)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,105 @@
+#include "tell/epochs.h"
+
+#include "epochs.h"
+#include "takes.h"
+#include "tellers.h"
+#include "told.h"
+
+// By class, whatever part of them lay in cells and in slabs.
+static void survivors_are_told_until_they_are_freed(size_t first_cell_bytes) {
+  enum { COUNT = 300 };
+  void *small[COUNT], *medium[COUNT];
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  epochs_alloc_many(small, epoch, 48, COUNT);
+  epochs_alloc_many(medium, epoch, 2000, COUNT);
+  check_told(epoch, 2 * COUNT, COUNT * (takes(48) + takes(2000)));
+  for (unsigned i = 0; i < 100; i++) epochs_free(small[i], 48);
+  os_fake.now_ms = 7777;
+  epochs_close(epoch, 2 * COUNT - 100);
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+  CHECK_EQ(row->state, TSLAB_CLOSED);
+  CHECK_EQ(row->closed_ms, 7777);
+  CHECK_EQ(row->survivors[takes_class(48)], COUNT - 100);
+  CHECK_EQ(row->survivors[takes_class(2000)], COUNT);
+  for (unsigned i = 100; i < COUNT - 1; i++) epochs_free(small[i], 48);
+  be(other);
+  for (unsigned i = 0; i < COUNT; i++) epochs_free(medium[i], 2000);
+  check_told(epoch, 1, takes(48));
+  CHECK_EQ(tslab_usable_size(small[COUNT - 1]), 48);
+  epochs_free(small[COUNT - 1], 48);
+  CHECK_EQ(row->id, 0);
+  CHECK_EQ(row->held_bytes, 0);
+  be(mine);
+}
+
+static void survivors_in_cells(void) {
+  open_homes();
+  survivors_are_told_until_they_are_freed(0);
+}
+
+static void survivors_in_slabs(void) {
+  open_homes();
+  survivors_are_told_until_they_are_freed(TSLAB_NO_CELLS);
+}
+
+static void released_survivors_leave_no_trace(void) {
+  open_homes();
+  void *blocks_of_it[50];
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc_many(blocks_of_it, epoch, 48, 50);
+  epochs_close(epoch, 50);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  tslab_epoch next = epochs_open();
+  CHECK_EQ(tsl_epoch_slot(next), tsl_epoch_slot(epoch));
+  epochs_alloc(next, 48);
+  check_told(next, 1, takes(48));
+}
+
+static void parents_hold_what_children_hold(void) {
+  open_homes();
+  tslab_epoch parent = epochs_open(), child = EPOCHS_OPEN(.parent = parent);
+  void *block = epochs_alloc(child, 100);
+  const struct tsl_epochs_row *parents = TSL_ROW(epochs, tsl_epoch_slot(parent)),
+                              *childs = TSL_ROW(epochs, tsl_epoch_slot(child));
+  CHECK_EQ(parents->held_bytes, childs->held_bytes);
+  CHECK_EQ(childs->parent, tsl_epoch_slot(parent));
+  CHECK_EQ(parents->id, parent);
+  epochs_free(block, 100);
+  epochs_close(child, 0);
+  CHECK_EQ(parents->held_bytes, 0);
+}
+
+static void large_blocks_are_told(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  void *block = epochs_alloc(epoch, 100000);
+  check_told(epoch, 1, 131072);
+  block = tslab_realloc(block, 400000);
+  CHECK(block != NULL);
+  check_told(epoch, 1, 458752);
+  epochs_close(epoch, 1);
+  check_told(epoch, 1, 458752);
+  tslab_free(block);
+  CHECK_EQ(((struct tsl_epochs_row *)TSL_ROW(epochs, tsl_epoch_slot(epoch)))->large_bytes, 0);
+}
+
+static void limits_are_told_as_they_are_now(void) {
+  enum { MIB = 1 << 20 };
+  open_homes();
+  tslab_epoch epoch = EPOCHS_OPEN(.soft_limit_bytes = 3 * MIB, .hard_limit_bytes = 4 * MIB);
+  epochs_alloc(epoch, 100);
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+  CHECK(row->soft_limit_bytes == 3 * MIB && row->hard_limit_bytes == 4 * MIB);
+  CHECK_EQ(tslab_epoch_set_limits(epoch, 0, 5 * MIB), 0);
+  CHECK(row->soft_limit_bytes == 0 && row->hard_limit_bytes == 5 * MIB);
+}
+
+int main(void) {
+  RUN(limits_are_told_as_they_are_now);
+  RUN(survivors_in_cells);
+  RUN(survivors_in_slabs);
+  RUN(released_survivors_leave_no_trace);
+  RUN(parents_hold_what_children_hold);
+  RUN(large_blocks_are_told);
+  return test_status();
+}

@@ -1,0 +1,134 @@
+#include "heap/loose.h"
+
+#include "blocks.h"
+#include "heap/remote.h"
+#include "memory/purge.h"
+#include "state.h"
+#include "state/change.h"
+#include "takes.h"
+
+enum { CLASS_BYTES = 512, BLOCKS = 8192, FREED_BYTES = CLASS_BYTES * BLOCKS };
+enum { LOOK_BYTES = 256 << 10 };
+
+static struct tsl_heap *heap, *other;
+
+static void open_heaps(void) {
+  blocks_open((size_t)1 << 27, &heap, &other);
+  tsl_tend_is_possible = true;
+  tsl_options.helper = TSL_HELPER_AUTO;
+}
+
+static size_t loose_bytes(void) { return tsl_purge_returnable_bytes() - tsl_purge_idle_bytes(); }
+
+// One of two stays, so that no slab becomes empty.
+static void free_half(void) {
+  for (unsigned i = 0; i < block_count; i += 2) tsl_fast_free(blocks[i]);
+}
+
+static void free_blocks_of_slabs_are_loose(void) {
+  open_heaps();
+  alloc_many(CLASS_BYTES, BLOCKS);
+  CHECK_EQ(loose_bytes(), 0);
+  free_half();
+  CHECK_EQ(heap->home->loosened, 1);
+  CHECK_GE(loose_bytes(), FREED_BYTES / 2 - 2 * LOOK_BYTES);
+  CHECK_LE(loose_bytes(), FREED_BYTES / 2);
+  tsl_loose_take(heap->home);
+  CHECK_EQ(loose_bytes(), 0);
+}
+
+// What the helper has seen is not loose again.
+static void a_round_begins_the_count_anew(void) {
+  open_heaps();
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_half();
+  tsl_loose_take(heap->home);
+  heap->home->rounds++;
+  for (unsigned i = 1; i < block_count; i += 4) tsl_fast_free(blocks[i]);
+  CHECK_LE(loose_bytes(), FREED_BYTES / 4);
+  CHECK_GE(loose_bytes(), FREED_BYTES / 4 - 2 * LOOK_BYTES);
+}
+
+static void two_threads_add_up(void) {
+  open_heaps();
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_half();
+  size_t one = loose_bytes();
+  block_count = 0;
+  tsl_heap_current = other;
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_half();
+  CHECK_GE(loose_bytes(), 2 * one - LOOK_BYTES);
+}
+
+// What other threads freed counts once the owner has collected it.
+static void frees_of_others_are_loose(void) {
+  open_heaps();
+  alloc_many(CLASS_BYTES, BLOCKS);
+  tsl_heap_current = other;
+  free_half();
+  tsl_remote_send_all(other->home);
+  tsl_heap_current = heap;
+  CHECK_EQ(loose_bytes(), 0);
+  tsl_heap_look_at_ready(heap, UINT32_MAX);
+  CHECK_GE(loose_bytes(), FREED_BYTES / 2 - 2 * LOOK_BYTES);
+}
+
+// Slabs of an epoch of its own go back when that ends.
+static void own_epochs_do_not_count(void) {
+  tslab_epoch id;
+  open_heaps();
+  blocks_open_part(heap, TSLAB_NO_CELLS, &id);
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_half();
+  CHECK_EQ(loose_bytes(), 0);
+}
+
+static void what_an_ending_thread_keeps_hot_counts(void) {
+  open_heaps();
+  alloc_many(CLASS_BYTES, 50);
+  free_many();
+  tsl_loose_add_hot(heap->home);
+  CHECK_EQ(loose_bytes(), 0);
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_many();
+  heap->home->rounds++;
+  tsl_loose_add_hot(heap->home);
+  CHECK_EQ(loose_bytes(), CLASS_BYTES * tsl_heap_hot_blocks(heap, takes_class(CLASS_BYTES)));
+}
+
+// Nobody would take the bytes off again.
+static void without_a_helper_none_count(void) {
+  open_heaps();
+  tsl_tend_is_possible = false;
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_half();
+  tsl_loose_add_hot(heap->home);
+  tsl_tend_is_possible = true;
+  tsl_options.helper = TSL_HELPER_NEVER;
+  for (unsigned i = 1; i < block_count; i += 4) tsl_fast_free(blocks[i]);
+  tsl_loose_add_hot(heap->home);
+  CHECK_EQ(loose_bytes(), 0);
+}
+
+// A thread added less than the helper takes off, and has not come to add the rest.
+static void the_sum_is_not_below_zero(void) {
+  open_heaps();
+  size_t before = tsl_purge_returnable_bytes();
+  tsl_purge_loosen(LOOK_BYTES, 0);
+  CHECK_EQ(tsl_purge_returnable_bytes(), before);
+  tsl_purge_loosen(0, LOOK_BYTES);
+  CHECK_EQ(tsl_purge_returnable_bytes(), before);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(free_blocks_of_slabs_are_loose);
+  RUN_UNLESS_SECURE(a_round_begins_the_count_anew);
+  RUN_UNLESS_SECURE(two_threads_add_up);
+  RUN_UNLESS_SECURE(frees_of_others_are_loose);
+  RUN_UNLESS_SECURE(own_epochs_do_not_count);
+  RUN_UNLESS_SECURE(what_an_ending_thread_keeps_hot_counts);
+  RUN_UNLESS_SECURE(without_a_helper_none_count);
+  RUN(the_sum_is_not_below_zero);
+  return test_status();
+}

@@ -1,0 +1,180 @@
+#include "heap/part.h"
+
+#include "blocks.h"
+#include "state.h"
+#include "takes.h"
+#include "upkeep/collect.h"
+
+static struct tsl_heap *heap, *other;
+
+static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
+
+static unsigned family_size(const struct tsl_heap *home) {
+  unsigned size = 0;
+  for (uint32_t at = home->home->family; at != 0; at = tsl_part_at(at)->family_next) size++;
+  return size;
+}
+
+static void new_parts_are_empty(void) {
+  open_heaps();
+  struct tsl_heap *first = blocks_take_part(heap), *second = blocks_take_part(heap),
+                  *third = blocks_take_part(other);
+  CHECK_EQ(first->number, 3);
+  CHECK_EQ(second->number, 4);
+  CHECK_EQ(third->number, 5);
+  CHECK_EQ(family_size(heap), 2);
+  CHECK_EQ(family_size(other), 1);
+  CHECK_EQ(first->tag, 3 << TSL_CODE_BITS);
+  CHECK(!first->mixed && first->store == &tsl_store_empty);
+  CHECK(first->cells == 0 && first->slabs == 0 && first->cell_end == 0);
+  state_check();
+}
+
+static void parts_use_cells_when_their_epoch_does(void) {
+  tslab_epoch id;
+  tslab_epoch_options options = {0};
+  open_heaps();
+  struct tsl_heap *part = blocks_take_part(heap);
+  CHECK(!part->mixed);
+  tsl_part_give(tsl_part_of(part));
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  CHECK(tsl_part_take(heap->home, tsl_epoch_slot(id)) == tsl_part_of(part));
+  CHECK(part->mixed);
+}
+
+// Its home's own, the last one first; and no other home's.
+static void given_parts_are_taken_again(void) {
+  open_heaps();
+  struct tsl_heap *first = blocks_take_part(heap), *second = blocks_take_part(heap);
+  tsl_part_give(tsl_part_of(first));
+  CHECK_EQ(tsl_part_of(first)->sealing, TSL_PART_SEALED);
+  tsl_part_give(tsl_part_of(second));
+  CHECK_EQ(heap->home->returned, 0);
+  state_check();
+  CHECK_EQ(blocks_take_part(other)->number, 5);
+  CHECK(blocks_take_part(heap) == second);
+  CHECK(blocks_take_part(heap) == first);
+  CHECK_EQ(heap->home->spare, 0);
+  CHECK_EQ(blocks_take_part(heap)->number, 6);
+  state_check();
+}
+
+// Those that other threads gave, when there are no others.
+static void returned_parts_are_taken_again(void) {
+  open_heaps();
+  struct tsl_heap *parts[] = {blocks_take_part(heap), blocks_take_part(heap),
+                              blocks_take_part(heap)};
+  tsl_part_give(tsl_part_of(parts[0]));
+  tsl_heap_current = other;
+  tsl_part_give(tsl_part_of(parts[1]));
+  tsl_part_give(tsl_part_of(parts[2]));
+  CHECK_EQ(heap->home->returned, parts[2]->number);
+  CHECK_EQ(other->home->spare, 0);
+  tsl_heap_current = heap;
+  state_check();
+  CHECK(blocks_take_part(heap) == parts[0]);
+  CHECK(heap->home->returned != 0);
+  CHECK(blocks_take_part(heap) == parts[2]);
+  CHECK_EQ(heap->home->returned, 0);
+  CHECK(blocks_take_part(heap) == parts[1]);
+  CHECK_EQ(blocks_take_part(heap)->number, 6);
+  state_check();
+}
+
+static void no_part_without_memory(void) {
+  open_heaps();
+  struct tsl_heap *spare = blocks_take_part(heap);
+  tsl_part_give(tsl_part_of(spare));
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tsl_part_take(heap->home, 1) == tsl_part_of(spare));
+  unsigned count = 1;
+  while (tsl_part_take(heap->home, 1) != NULL) count++;
+  CHECK_EQ(family_size(heap), count);
+  os_fake_recover();
+  CHECK(tsl_part_take(heap->home, 1) != NULL);
+}
+
+// What is freed from another epoch of the same thread goes back as from another thread.
+static void frees_from_another_part(void) {
+  open_heaps();
+  struct tsl_heap *first = blocks_take_part(heap), *second = blocks_take_part(heap);
+  tsl_heap_current = first;
+  alloc_many(256, 1000);
+  tsl_heap_current = second;
+  free_many();
+  CHECK((uint32_t)first->ready != 0);
+  alloc_many(256, 10);
+  tsl_heap_current = heap;
+  free_many();
+  CHECK((uint32_t)second->ready != 0);
+  state_check();
+  tsl_heap_current = first;
+  blocks_collect_part(first);
+  CHECK_EQ(first->slab_count, 0);
+  state_check();
+}
+
+// A thread inside an epoch that frees what it allocated outside uses its home's bins.
+static void frees_of_the_home_from_a_part(void) {
+  open_heaps();
+  unsigned class = takes_class(64);
+  alloc_many(64, 10);
+  tsl_heap_current = blocks_take_part(heap);
+  tsl_fast_free(blocks[5]);
+  if (!TSL_SECURE) CHECK((void *)heap->bins[class].head == blocks[5]);
+  CHECK_EQ((uint32_t)heap->ready, 0);
+  CHECK(blocks_is_reported(blocks[5], "is free already"));
+  state_check();
+}
+
+// PA3
+static void a_part_with_contents_is_not_empty(void) {
+  open_heaps();
+  struct tsl_part *part = tsl_part_of(blocks_take_part(heap));
+  CHECK(tsl_part_is_empty(part));
+  tsl_heap_current = &part->heap;
+  alloc_many(64, 1);
+  CHECK(!tsl_part_is_empty(part));
+  free_many();
+  blocks_collect_part(&part->heap);
+  CHECK_EQ(part->heap.slab_count, 0);
+  CHECK(!tsl_part_is_empty(part));
+  part->heap.store = &tsl_store_empty;
+  CHECK(tsl_part_is_empty(part));
+  part->heap.cells = 1;
+  CHECK(!tsl_part_is_empty(part));
+}
+
+// HO1, HO3
+static void a_home_that_is_not_one_is_found(void) {
+  open_heaps();
+  struct tsl_home *home = heap->home;
+  struct tsl_heap *part = blocks_take_part(heap);
+  CHECK(tsl_home_valid(home) && tsl_home_valid(other->home));
+  heap->life = 1;
+  CHECK(!tsl_home_valid(home));
+  heap->life = 0;
+  heap->epoch = 1;
+  CHECK(!tsl_home_valid(home));
+  heap->epoch = 0;
+  home->own = other->home->own;
+  CHECK(!tsl_home_valid(home));
+  home->own = (struct tsl_home_store *)heap->store;
+  part->home = other->home;
+  CHECK(!tsl_home_valid(home));
+  part->home = home;
+  CHECK(tsl_home_valid(home));
+}
+
+int main(void) {
+  RUN(new_parts_are_empty);
+  RUN_UNLESS_SECURE(parts_use_cells_when_their_epoch_does);
+  RUN(given_parts_are_taken_again);
+  RUN(returned_parts_are_taken_again);
+  RUN(no_part_without_memory);
+  RUN(frees_from_another_part);
+  RUN(frees_of_the_home_from_a_part);
+  RUN(a_part_with_contents_is_not_empty);
+  RUN(a_home_that_is_not_one_is_found);
+  return test_status();
+}

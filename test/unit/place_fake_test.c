@@ -1,0 +1,364 @@
+#include "epoch/place.h"
+
+#include <errno.h>
+
+#include "base/options.h"
+#include "ends.h"
+#include "epochs.h"
+#include "heap/store.h"
+#include "heap/valid.h"
+#include "os_fake.h"
+#include "state/history.h"
+#include "threads.h"
+#include "upkeep/tick.h"
+
+enum { BYTES = 100, BLOCKS = 64, MANY = 4000 };
+
+static void *blocks[MANY];
+
+static tslab_epoch open_as(enum tslab_place place) {
+  tslab_epoch_options options = {.size = sizeof options, .place = place};
+  tslab_epoch epoch = tslab_epoch_open("request", &options);
+  CHECK_NE(epoch, TSLAB_NO_EPOCH);
+  return epoch;
+}
+
+static bool shares(tslab_epoch epoch) { return epochs_stats(epoch).place != epoch; }
+
+static void serve(tslab_epoch epoch) {
+  epochs_alloc_many(blocks, epoch, BYTES, 10);
+  epochs_free_many(blocks, BYTES, 10);
+}
+
+// As many as a label needs before the next ones share.
+static void close_enough(void) {
+  for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++) {
+    tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+    CHECK(!shares(epoch));
+    serve(epoch);
+    epochs_close(epoch, 0);
+  }
+}
+
+static void labels_come_to_share(void) {
+  close_enough();
+  tslab_epoch first = open_as(TSLAB_PLACE_AUTO), second = open_as(TSLAB_PLACE_AUTO);
+  tslab_epoch place = epochs_stats(first).place;
+  CHECK(shares(first) && first != second);
+  CHECK_EQ(epochs_stats(second).place, place);
+  CHECK_EQ(epochs_stats(place).state, TSLAB_SHARED);
+  CHECK(tsl_place_is_shared(place) && !tsl_place_is_shared(first));
+  CHECK(!shares(open_as(TSLAB_PLACE_OWN)));
+  CHECK(!shares(EPOCHS_OPEN(.place = TSLAB_PLACE_OWN)));
+}
+
+static void what_needs_its_own_has_it(void) {
+  close_enough();
+  tslab_epoch parent = open_as(TSLAB_PLACE_AUTO);
+  const tslab_epoch_options wants[] = {
+      {.size = sizeof *wants, .parent = parent},
+      {.size = sizeof *wants, .soft_limit_bytes = 1 << 20},
+      {.size = sizeof *wants, .hard_limit_bytes = 1 << 20},
+      {.size = sizeof *wants, .purge = TSLAB_PURGE_NOW},
+      {.size = sizeof *wants, .first_cell_bytes = TSLAB_NO_CELLS},
+  };
+  for (unsigned i = 0; i < sizeof wants / sizeof *wants; i++) {
+    CHECK(!shares(tslab_epoch_open("request", &wants[i])));
+    tslab_epoch_options both = wants[i];
+    both.place = TSLAB_PLACE_SHARED;
+    CHECK(tslab_epoch_open("request", &both) == TSLAB_NO_EPOCH && errno == EINVAL);
+  }
+  const tslab_epoch_options unknown = {.size = sizeof unknown, .place = TSLAB_PLACE_SHARED + 1};
+  CHECK(tslab_epoch_open("request", &unknown) == TSLAB_NO_EPOCH && errno == EINVAL);
+}
+
+static void an_option_keeps_all_apart(void) {
+  close_enough();
+  tsl_options.places = TSL_PLACES_OWN;
+  CHECK(!shares(open_as(TSLAB_PLACE_AUTO)));
+  CHECK(shares(open_as(TSLAB_PLACE_SHARED)));
+}
+
+// The name is the epoch's, the memory its label's.
+static void blocks_lie_in_the_shared_one(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED), other = open_as(TSLAB_PLACE_SHARED);
+  tslab_epoch place = epochs_stats(epoch).place;
+  tslab_scope scope, inner, back;
+  epochs_enter(&scope, epoch);
+  void *block = tslab_malloc(BYTES), *large = tslab_malloc(1 << 20);
+  CHECK_EQ(tslab_epoch_of(block), place);
+  CHECK_EQ(tslab_epoch_of(large), place);
+  epochs_enter(&inner, other);
+  epochs_enter(&back, TSLAB_DEFAULT);
+  epochs_leave(&back);
+  CHECK_EQ(tslab_epoch_current(), other);
+  epochs_leave(&inner);
+  CHECK_EQ(tslab_epoch_current(), epoch);
+  epochs_leave(&scope);
+  CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
+  CHECK_EQ(epochs_stats(epoch).live_objects, 0);
+  CHECK_EQ(epochs_stats(place).live_objects, 2);
+  tslab_free(block);
+  tslab_free(large);
+}
+
+static void who_is_inside_goes_on_when_it_ends(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  epochs_close(epoch, 0);
+  CHECK(epochs_is_over(epoch));
+  CHECK_EQ(tslab_epoch_current(), epoch);
+  tslab_free(tslab_malloc(BYTES));
+  CHECK(tslab_epoch_malloc(epoch, BYTES) == NULL && errno == ESTALE);
+  epochs_leave(&scope);
+  CHECK_EQ(tslab_scope_enter(&scope, epoch), ESTALE);
+}
+
+static void survivors_stay_valid(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  tslab_epoch place = epochs_stats(epoch).place;
+  epochs_alloc_many(blocks, epoch, BYTES, BLOCKS);
+  epochs_close(epoch, 0);
+  CHECK_EQ(epochs_stats(place).live_objects, BLOCKS);
+  epochs_free_many(blocks, BYTES, BLOCKS);
+  CHECK_EQ(epochs_stats(place).live_objects, 0);
+  epochs_check_all_free();
+}
+
+// It ends nothing that lives, says so, and is the last one of its label that shares.
+static void a_release_ends_no_block(void) {
+  close_enough();
+  tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+  CHECK(shares(epoch));
+  epochs_alloc_many(blocks, epoch, BYTES, BLOCKS);
+  CHECK_EQ(tslab_epoch_release(epoch), ENOTSUP);
+  CHECK(epochs_is_over(epoch));
+  epochs_free_many(blocks, BYTES, BLOCKS);
+  tslab_epoch next = open_as(TSLAB_PLACE_AUTO);
+  CHECK(!shares(next));
+  epochs_alloc_many(blocks, next, BYTES, BLOCKS);
+  CHECK_EQ(tslab_epoch_release(next), 0);
+  epochs_check_all_free();
+}
+
+static void labels_that_release_never_share(void) {
+  for (unsigned i = 0; i < 3 * TSL_HISTORY_ENOUGH; i++) {
+    tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+    CHECK(!shares(epoch));
+    serve(epoch);
+    epochs_alloc(epoch, BYTES);
+    epochs_close(epoch, 1);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+  }
+}
+
+// PL2.
+static void the_shared_one_never_ends(void) {
+  tslab_epoch place = epochs_stats(open_as(TSLAB_PLACE_SHARED)).place;
+  CHECK_EQ(tslab_epoch_close(place).error, EPERM);
+  CHECK_EQ(tslab_epoch_release(place), EPERM);
+  tslab_free(epochs_alloc(place, BYTES));
+}
+
+static void limits_need_its_own(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED), own = open_as(TSLAB_PLACE_OWN);
+  CHECK_EQ(tslab_epoch_set_limits(epoch, 0, 1 << 20), ENOTSUP);
+  CHECK_EQ(tslab_epoch_set_limits(own, 0, 1 << 20), 0);
+  CHECK_EQ(tslab_epoch_set_limits(epochs_stats(epoch).place, 0, 1 << 20), 0);
+}
+
+static void handles_know_their_objects(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  tslab_handle handle = tslab_handle_alloc(epoch, BYTES);
+  CHECK(tslab_handle_get(handle) == handle.block && handle.block != NULL);
+  epochs_close(epoch, 0);
+  CHECK(tslab_handle_get(handle) == handle.block);
+  CHECK(tslab_handle_free(handle) && !tslab_handle_free(handle));
+  CHECK(tslab_handle_get(handle) == NULL);
+}
+
+static void reallocated_blocks_stay(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  tslab_epoch place = epochs_stats(epoch).place;
+  void *block = tslab_realloc(epochs_alloc(epoch, BYTES), 50 * BYTES);
+  CHECK_EQ(tslab_epoch_of(block), place);
+  epochs_close(epoch, 0);
+  block = tslab_realloc(block, 5000 * BYTES);
+  CHECK_EQ(tslab_epoch_of(block), place);
+  tslab_free(block);
+}
+
+static int never(void *block, size_t bytes, void *unused) {
+  (void)block, (void)bytes, (void)unused;
+  CHECK(false);
+  return 1;
+}
+
+// Its threads look after it at any time.
+static void nobody_walks_the_shared_one(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  void *block = epochs_alloc(epoch, BYTES);
+  CHECK_EQ(tslab_epoch_blocks_each(epochs_stats(epoch).place, never, NULL), EPERM);
+  CHECK_EQ(tslab_epoch_blocks_each(epoch, never, NULL), 0);
+  tslab_free(block);
+}
+
+static tslab_epoch ended;
+static void close_and_release(void) {
+  CHECK_EQ(tslab_epoch_close(ended).error, EPERM);
+  CHECK_EQ(tslab_epoch_release(ended), EPERM);
+}
+
+// ends_with checks that the thread borrows no heap.
+static void late_calls_keep_no_heap(void) {
+  ended = epochs_stats(open_as(TSLAB_PLACE_SHARED)).place;
+  ends_with(close_and_release);
+}
+
+static void a_release_after_the_close_ends_no_block(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED), child = EPOCHS_OPEN(.parent = epoch);
+  void *block = epochs_alloc(epoch, BYTES);
+  epochs_close(epoch, 0);
+  CHECK_EQ(tslab_epoch_release(epoch), ENOTSUP);
+  CHECK(epochs_is_over(child) && epochs_is_over(epoch));
+  epochs_free(block, BYTES);
+}
+
+// Cells whose blocks are freed outside go back at ticks. The secure build has slabs instead, and a
+// quarantine that keeps some.
+static void dead_cells_go_back(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  tslab_epoch place = epochs_stats(epoch).place;
+  epochs_alloc_many(blocks, epoch, 4096, 200);
+  size_t most = epochs_stats(place).held_bytes;
+  epochs_free_many(blocks, 4096, 200);
+  for (unsigned i = 0; i < 10; i++) tsl_home_tick(tsl_heap_current->home);
+  CHECK_LE(200 * (size_t)4096, most);
+  CHECK_LE(epochs_stats(place).held_bytes, TSL_SECURE ? most / 2 : (size_t)64 << 10);
+}
+
+static bool has_slabs(tslab_epoch epoch) {
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  for (unsigned i = 0; i < 10000; i++) tslab_free(tslab_malloc(BYTES));
+  bool has = tsl_heap_has_store(tsl_heap_current);
+  epochs_leave(&scope);
+  return has;
+}
+
+// However many labels share, each goes on in slabs, and so does a long epoch.
+static void shared_ones_take_no_place_of_others(void) {
+  for (unsigned i = 0; i < 2 * TSL_MOST_STORES; i++) {
+    char label[8];
+    snprintf(label, sizeof label, "l%u", i);
+    tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+    CHECK(has_slabs(tslab_epoch_open(label, &options)));
+  }
+  CHECK(has_slabs(epochs_open()));
+}
+
+static uint64_t refills_in(tslab_epoch epoch) {
+  tslab_scope scope;
+  uint64_t refills = 0;
+  epochs_enter(&scope, epoch);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1)
+    refills += tsl_heap_tally(tsl_heap_current, class)->refills;
+  epochs_leave(&scope);
+  return refills;
+}
+
+// A place that is large because much survives in it keeps what each request needs at hand.
+static void requests_beside_many_survivors_stay_hot(void) {
+  void *kept[MANY / 4];
+  for (unsigned i = 0; i < MANY / 4; i++) kept[i] = epochs_alloc(open_as(TSLAB_PLACE_SHARED), 8192);
+  uint64_t before = 0;
+  for (unsigned i = 0; i < 200; i++) {
+    if (i == 100) before = refills_in(open_as(TSLAB_PLACE_SHARED));
+    tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+    tslab_scope scope;
+    epochs_enter(&scope, epoch);
+    for (unsigned j = 0; j < 20; j++) blocks[j] = tslab_malloc(16 + 16 * j);
+    for (unsigned j = 0; j < 20; j++) tslab_free(blocks[j]);
+    epochs_leave(&scope);
+    epochs_close(epoch, 0);
+  }
+  CHECK_LE(refills_in(open_as(TSLAB_PLACE_SHARED)), before + 20);
+  for (unsigned i = 0; i < MANY / 4; i++) epochs_free(kept[i], 8192);
+}
+
+static void *serve_many(void *unused) {
+  (void)unused;
+  for (unsigned i = 0; i < 300; i++) {
+    tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+    tslab_free(epochs_alloc(epoch, BYTES));
+    tslab_survivors left = tslab_epoch_close(epoch);
+    CHECK(left.error == 0 && left.objects == 0);
+  }
+  return NULL;
+}
+
+// A thread finds its part again without a look at those of the others.
+static void threads_find_their_parts(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  struct tsl_heap *mine = tsl_heap_current;
+  epochs_leave(&scope);
+  threads_run(serve_many, NULL);
+  tsl_heap_current->home->own->parts[mine->epoch % TSL_HOME_PARTS] = 0;
+  epochs_enter(&scope, open_as(TSLAB_PLACE_SHARED));
+  CHECK(tsl_heap_current == mine);
+  epochs_leave(&scope);
+}
+
+// What a burst took goes back while its epochs are closed, with nobody allocating.
+static void what_many_at_once_took_goes_back(void) {
+  tslab_epoch epochs[MANY / 10];
+  for (unsigned i = 0; i < MANY; i++) {
+    if (i % 10 == 0) epochs[i / 10] = open_as(TSLAB_PLACE_SHARED);
+    blocks[i] = epochs_alloc(epochs[i / 10], 4096);
+  }
+  size_t most = epochs_stats(epochs_stats(epochs[0]).place).held_bytes;
+  tslab_epoch place = epochs_stats(epochs[0]).place;
+  for (unsigned i = 0; i < MANY; i++) {
+    epochs_free(blocks[i], 4096);
+    if (i % 10 == 9) epochs_close(epochs[i / 10], 0);
+  }
+  CHECK_LE(MANY * (size_t)4096, most);
+  CHECK_LE(epochs_stats(place).held_bytes, most / 3);
+}
+
+// Of threads that come at once, one makes the shared epoch.
+static void threads_share_one_place(void) {
+  threads_run(serve_many, NULL);
+  tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+  CHECK(shares(epoch));
+  CHECK_EQ(epochs_stats(open_as(TSLAB_PLACE_SHARED)).place, epochs_stats(epoch).place);
+  CHECK(tsl_heap_valid(tsl_heap_current));
+}
+
+int main(void) {
+  RUN(labels_come_to_share);
+  RUN(what_needs_its_own_has_it);
+  RUN(an_option_keeps_all_apart);
+  RUN(blocks_lie_in_the_shared_one);
+  RUN(who_is_inside_goes_on_when_it_ends);
+  RUN(survivors_stay_valid);
+  RUN(a_release_ends_no_block);
+  RUN(labels_that_release_never_share);
+  RUN(the_shared_one_never_ends);
+  RUN(limits_need_its_own);
+  RUN(handles_know_their_objects);
+  RUN(reallocated_blocks_stay);
+  RUN_UNLESS_SECURE(requests_beside_many_survivors_stay_hot);
+  RUN(nobody_walks_the_shared_one);
+  RUN(late_calls_keep_no_heap);
+  RUN(a_release_after_the_close_ends_no_block);
+  RUN(dead_cells_go_back);
+  RUN(shared_ones_take_no_place_of_others);
+  RUN(threads_find_their_parts);
+  RUN(what_many_at_once_took_goes_back);
+  RUN(threads_share_one_place);
+  return test_status();
+}

@@ -1,0 +1,294 @@
+#include "tell/points.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "heap/rest.h"
+#include "samples.h"
+
+// Stocks, filled from slabs that nobody used before.
+static void stocks_are_sampled_by_bytes(size_t bytes) {
+  open_homes(MEAN);
+  alloc(MOST, bytes);
+  check_share(totals().allocations, MOST, bytes);
+  CHECK_EQ(totals().frees, 0);
+  state_check();
+  free_all(MOST, bytes);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+static void small_stocks(void) { stocks_are_sampled_by_bytes(16); }
+
+static void stocks(void) { stocks_are_sampled_by_bytes(256); }
+
+static void medium_stocks(void) { stocks_are_sampled_by_bytes(2048); }
+
+// Bins: the same blocks again and again.
+static void bins_are_sampled_by_bytes(size_t bytes) {
+  enum { TIMES = 4000, HELD = 32 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < TIMES; i++) {
+    alloc(HELD, bytes);
+    free_all(HELD, bytes);
+  }
+  check_share(totals().allocations, TIMES * HELD, tslab_good_size(bytes));
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+static void small_bins(void) { bins_are_sampled_by_bytes(24); }
+
+static void bins(void) { bins_are_sampled_by_bytes(512); }
+
+static void large_bins(void) { bins_are_sampled_by_bytes(30000); }
+
+// Of a pattern as long as a handful of a stock, each place is sampled as often as any other.
+static void each_place_of_a_pattern_counts_the_same(void) {
+  enum { PLACES = 64, TIMES = 20000, BYTES = 512 };
+  unsigned counts[PLACES] = {0};
+  open_homes(MEAN);
+  for (unsigned i = 0; i < TIMES; i++) {
+    for (unsigned place = 0; place < PLACES; place++) {
+      uint64_t before = tsl_load_relaxed(&process()->samples_taken);
+      blocks[place] = tsl_fast_malloc(BYTES);
+      counts[place] += process()->samples_taken != before;
+    }
+    for (unsigned place = 0; place < PLACES; place++) tsl_fast_free(blocks[place]);
+  }
+  for (unsigned place = 0; place < PLACES; place++) check_share(counts[place], TIMES, BYTES);
+}
+
+static void cells_are_sampled_by_bytes(void) {
+  enum { EPOCHS = 4000, EACH = 50, BYTES = 96 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < EPOCHS; i++) {
+    tslab_epoch epoch = epochs_open();
+    epochs_alloc_many(blocks, epoch, BYTES, EACH);
+    if (i % 2 == 0) epochs_free_many(blocks, BYTES, EACH);
+    if (i % 4 == 1) CHECK_EQ(tslab_epoch_release(epoch), 0);
+    if (i % 4 == 3) {
+      epochs_close(epoch, EACH);
+      epochs_free_many(blocks, BYTES, EACH);
+    }
+    if (i % 2 == 0) epochs_close(epoch, 0);
+    CHECK(epochs_is_over(epoch));
+  }
+  check_share(totals().allocations, EPOCHS * EACH, BYTES);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+enum { PAIRS = 80, EPOCHS_OF_PAIRS = 600 };
+
+// What is left at the end of a cell, or before an aligned block, is nobody's.
+static void rests_of_cells_are_not_sampled(size_t alignment, size_t bytes) {
+  open_homes(MEAN);
+  for (unsigned i = 0; i < EPOCHS_OF_PAIRS; i++) {
+    tslab_epoch epoch = epochs_open();
+    for (unsigned j = 0; j < PAIRS; j++) {
+      CHECK_EQ(tsl_usable(tslab_epoch_malloc(epoch, 16)), 16);
+      CHECK_EQ(tsl_usable(tslab_epoch_aligned_alloc(epoch, alignment, bytes)), bytes);
+    }
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+  }
+  const double count = PAIRS * EPOCHS_OF_PAIRS;
+  double small_ones = count * (1 - exp(-16.0 / MEAN));
+  check_share(totals().allocations - (uint64_t)small_ones, count, bytes);
+}
+
+static void ends_of_cells_are_not_sampled(void) { rests_of_cells_are_not_sampled(16, 6144); }
+
+static void gaps_of_cells_are_not_sampled(void) { rests_of_cells_are_not_sampled(1024, 1024); }
+
+// A handful that goes back before it is used up takes its point along.
+static void handfuls_that_go_back_are_not_sampled(void) {
+  enum { TURNS = 20000, EACH = 5, BYTES = 512 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < TURNS; i++) {
+    for (unsigned j = 0; j < EACH; j++) blocks[j] = tsl_fast_malloc(BYTES);
+    for (unsigned j = 0; j < EACH; j++) tsl_fast_free(blocks[j]);
+    tsl_home_rest_all(mine->home);
+  }
+  check_share(totals().allocations, TURNS * EACH, BYTES);
+}
+
+// Points come ten times as fast as samples may: each sample stands for ten, and the sums are right.
+static void samples_are_bounded_by_time(void (*alloc_some)(void)) {
+  enum { RATE = 1000, FASTER = 10, SECONDS = 5, FIRST = 50 * RATE * FASTER / 1000 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = RATE;
+  for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
+    os_fake.now_ms++;
+    alloc_some();
+  }
+  double points = (double)SECONDS * RATE * FASTER;
+  double taken = (double)process()->samples_taken;
+  CHECK(taken <= 1.2 * SECONDS * RATE + FIRST && taken >= 0.8 * SECONDS * RATE);
+  double deviation = FASTER * sqrt(points / FASTER);
+  CHECK(fabs((double)totals().allocations - points) <= 4 * deviation);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+// So many blocks of 512 bytes hold ten points.
+enum { TEN_POINTS = 10 * MEAN / 512 };
+
+static void alloc_hot(void) {
+  for (unsigned i = 0; i < TEN_POINTS; i++) tsl_fast_free(tsl_fast_malloc(512));
+}
+
+static void hot_samples_are_bounded(void) { samples_are_bounded_by_time(alloc_hot); }
+
+static void alloc_in_cells(void) {
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc_many(blocks, epoch, 512, TEN_POINTS);
+  epochs_free_many(blocks, 512, TEN_POINTS);
+  epochs_close(epoch, 0);
+}
+
+static void samples_in_cells_are_bounded(void) { samples_are_bounded_by_time(alloc_in_cells); }
+
+// Stocks, from slabs that were empty: each handful has points of its own.
+static void alloc_stocks(void) {
+  for (unsigned i = 0; i < TEN_POINTS; i++) blocks[i] = tsl_fast_malloc(512);
+  for (unsigned i = 0; i < TEN_POINTS; i++) tsl_fast_free(blocks[i]);
+  tsl_home_rest_all(mine->home);
+}
+
+static void samples_of_stocks_are_bounded(void) { samples_are_bounded_by_time(alloc_stocks); }
+
+static void alloc_aligned(void) {
+  tslab_epoch epoch = epochs_open();
+  for (unsigned i = 0; i < TEN_POINTS; i++) {
+    blocks[i] = tslab_epoch_aligned_alloc(epoch, 256, 512);
+    CHECK_EQ((uintptr_t)blocks[i] % 256, 0);
+  }
+  for (unsigned i = 0; i < TEN_POINTS; i++) tsl_fast_free(blocks[i]);
+  epochs_close(epoch, 0);
+}
+
+static void aligned_samples_are_bounded(void) { samples_are_bounded_by_time(alloc_aligned); }
+
+static void alloc_large(void) {
+  void *block = tsl_fast_malloc(10 * MEAN);
+  tsl_fast_free(block);
+}
+
+// A large block holds ten points, of which one counts.
+static void samples_of_large_blocks_are_bounded(void) {
+  enum { RATE = 100, SECONDS = 5 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = RATE;
+  for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
+    os_fake.now_ms++;
+    alloc_large();
+  }
+  CHECK((double)process()->samples_taken <= 1.5 * SECONDS * RATE);
+  CHECK(fabs((double)totals().allocations - SECONDS * 1000) <= 4 * 10 * sqrt(SECONDS * RATE));
+  CHECK_EQ(totals().bytes, totals().allocations * tslab_good_size(10 * MEAN));
+  CHECK_EQ(totals().live, 0);
+}
+
+// As large as the mean, and larger: most points lie in a block with others.
+static void sums_of_bounded_samples_are_right(size_t bytes) {
+  enum { SECONDS = 5, A_MS = 20, FASTER = 15 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = 1000;
+  for (unsigned ms = 0; ms < SECONDS * 1000; ms++) {
+    os_fake.now_ms++;
+    for (unsigned i = 0; i < A_MS; i++) tsl_fast_free(tsl_fast_malloc(bytes));
+  }
+  double expected = SECONDS * 1000 * A_MS * (1 - exp(-(double)bytes / MEAN));
+  double deviation = sqrt(FASTER * expected);
+  CHECK_LE(4, mine->home->own->points.times);
+  CHECK(fabs((double)totals().allocations - expected) <= 4 * deviation);
+}
+
+static void sums_of_bounded_samples_of_dense_points_are_right(void) {
+  sums_of_bounded_samples_are_right(MEAN);
+}
+
+static void sums_of_bounded_samples_of_denser_points_are_right(void) {
+  sums_of_bounded_samples_are_right(2 * MEAN);
+}
+
+// Survivors in bursts, each after a silence: some before the rate is known, most after. Six
+// deviations: one chance in five hundred million.
+static void bursts_are_counted_whole(void) {
+  enum { BURSTS = 100, EACH = 20000, BYTES = 512, AN_MS = 100, FASTER = 6 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = 1000;
+  for (unsigned burst = 0; burst < BURSTS; burst++) {
+    os_fake.now_ms += 1000;
+    for (unsigned i = 0; i < EACH; i++) {
+      if (i % AN_MS == 0) os_fake.now_ms++;
+      blocks[i] = tsl_fast_malloc(BYTES);
+    }
+    for (unsigned i = 0; i < EACH; i++) tsl_fast_free(blocks[i]);
+  }
+  double expected = (double)BURSTS * EACH * (1 - exp(-(double)BYTES / MEAN));
+  CHECK(fabs((double)totals().allocations - expected) <= 6 * sqrt(FASTER * expected));
+}
+
+static void be_busy(uint64_t sample_rate) {
+  open_homes(MEAN);
+  tsl_options.sample_rate = sample_rate;
+  for (unsigned ms = 0; ms < 200; ms++) {
+    os_fake.now_ms++;
+    alloc_hot();
+  }
+}
+
+// What was busy and is not any more is sampled point by point again.
+// In 333 ms one point is reached, and three samples a second allow 0.999 of one.
+static void what_a_sample_stands_for_is_rounded_up(void) {
+  open_homes(MEAN);
+  tsl_options.sample_rate = 3;
+  struct tsl_points *points = &mine->home->own->points;
+  points->count = 1;
+  points->since_ms = os_fake.now_ms;
+  os_fake.now_ms += 333;
+  tsl_home_follow_samples(mine->home);
+  CHECK_EQ(points->times, 2);
+  CHECK_EQ(points->count, 0);
+}
+
+static void a_bound_ends_with_its_cause(void) {
+  be_busy(1000);
+  CHECK_LE(8, mine->home->own->points.times);
+  os_fake.now_ms += 1000;
+  alloc_hot();
+  CHECK_EQ(mine->home->own->points.times, 1);
+}
+
+static void no_bound_when_none_is_wanted(void) {
+  be_busy(0);
+  CHECK_EQ(process()->samples_taken, totals().allocations);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(small_stocks);
+  RUN_UNLESS_SECURE(stocks);
+  RUN_UNLESS_SECURE(medium_stocks);
+  RUN_UNLESS_SECURE(small_bins);
+  RUN_UNLESS_SECURE(bins);
+  RUN_UNLESS_SECURE(large_bins);
+  RUN_UNLESS_SECURE(each_place_of_a_pattern_counts_the_same);
+  RUN_UNLESS_SECURE(cells_are_sampled_by_bytes);
+  RUN_UNLESS_SECURE(ends_of_cells_are_not_sampled);
+  RUN_UNLESS_SECURE(gaps_of_cells_are_not_sampled);
+  RUN_UNLESS_SECURE(handfuls_that_go_back_are_not_sampled);
+  RUN_UNLESS_SECURE(hot_samples_are_bounded);
+  RUN_UNLESS_SECURE(samples_in_cells_are_bounded);
+  RUN_UNLESS_SECURE(samples_of_stocks_are_bounded);
+  RUN_UNLESS_SECURE(aligned_samples_are_bounded);
+  RUN_UNLESS_SECURE(samples_of_large_blocks_are_bounded);
+  RUN_UNLESS_SECURE(sums_of_bounded_samples_of_dense_points_are_right);
+  RUN_UNLESS_SECURE(sums_of_bounded_samples_of_denser_points_are_right);
+  RUN_UNLESS_SECURE(bursts_are_counted_whole);
+  RUN_UNLESS_SECURE(what_a_sample_stands_for_is_rounded_up);
+  RUN_UNLESS_SECURE(a_bound_ends_with_its_cause);
+  RUN_UNLESS_SECURE(no_bound_when_none_is_wanted);
+  return test_status();
+}

@@ -1,0 +1,134 @@
+#include "epoch/poison.h"
+
+#include "base/options.h"
+#include "capture.h"
+#include "epochs.h"
+#include "os_fake.h"
+
+// A cell is as large as any page.
+enum { BYTES = 100, LARGE = 200000, MANY = 2000, CELL_BYTES = 1 << 16 };
+
+static void *blocks[MANY];
+static char *ended;
+
+static void start(void) {
+  os_fake.limit_bytes = (size_t)1 << 29;
+  os_fake.now_ms = 1000;
+  tsl_options.release = TSL_RELEASE_POISON;
+}
+
+static tslab_epoch released(size_t bytes, size_t first_cell_bytes) {
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  epochs_alloc_many(blocks, epoch, bytes, 10);
+  ended = blocks[0];
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  return epoch;
+}
+
+static void others_are_released(unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    char *before = ended;
+    (void)released(BYTES, CELL_BYTES);
+    ended = before;
+  }
+}
+
+static void read_ended(void) { (void)*(volatile char *)ended; }
+static void write_ended(void) { *(volatile char *)ended = 1; }
+static bool stops(void (*use)(void)) { return capture_child(use) != 0; }
+
+static void check_waits_and_goes(size_t bytes, size_t first_cell_bytes) {
+  start();
+  tslab_epoch epoch = released(bytes, first_cell_bytes);
+  others_are_released(TSL_POISON_EPOCHS - 1);
+  CHECK(stops(read_ended) && stops(write_ended));
+  CHECK_EQ(epochs_stats(epoch).state, TSLAB_RELEASED);
+  others_are_released(1);
+  CHECK(epochs_is_over(epoch));
+  CHECK(!stops(read_ended) && !stops(write_ended));
+}
+
+static void cells_wait(void) { check_waits_and_goes(BYTES, CELL_BYTES); }
+static void slabs_wait(void) { check_waits_and_goes(BYTES, TSLAB_NO_CELLS); }
+static void large_blocks_wait(void) { check_waits_and_goes(LARGE, 0); }
+
+static void survivors_of_a_close_wait(void) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES);
+  ended = epochs_alloc(epoch, BYTES);
+  epochs_close(epoch, 1);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK(stops(read_ended));
+  others_are_released(TSL_POISON_EPOCHS);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void what_waits_is_held(void) {
+  start();
+  tslab_epoch parent = epochs_open(), epoch = EPOCHS_OPEN(.parent = parent);
+  epochs_alloc(epoch, BYTES);
+  size_t held = epochs_stats(parent).held_bytes;
+  CHECK(held != 0);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(epochs_stats(parent).held_bytes, held);
+  others_are_released(TSL_POISON_EPOCHS);
+  CHECK_EQ(epochs_stats(parent).held_bytes, 0);
+}
+
+// A thread that is inside goes on; its memory waits from when it leaves.
+static void who_is_inside_goes_on(void) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES);
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  ended = tslab_malloc(BYTES);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  others_are_released(TSL_POISON_EPOCHS);
+  *ended = 1;
+  CHECK(!epochs_is_over(epoch));
+  epochs_leave(&scope);
+  others_are_released(2 * TSL_POISON_EPOCHS);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void where_the_system_refuses_it_only_waits(void) {
+  start();
+  os_fake_fail_all(OS_FAKE_GUARD);
+  tslab_epoch epoch = released(BYTES, CELL_BYTES);
+  os_fake_recover();
+  CHECK(!stops(read_ended));
+  others_are_released(TSL_POISON_EPOCHS);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void what_stays_inaccessible_waits_on(void) {
+  start();
+  tslab_epoch epoch = released(BYTES, CELL_BYTES);
+  others_are_released(TSL_POISON_EPOCHS - 1);
+  os_fake_fail_all(OS_FAKE_GUARD);
+  others_are_released(1);
+  os_fake_recover();
+  CHECK(!epochs_is_over(epoch));
+  others_are_released(2 * TSL_POISON_EPOCHS);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void without_the_option_nothing_waits(void) {
+  start();
+  tsl_options.release = TSL_RELEASE_REUSE;
+  tslab_epoch epoch = released(BYTES, CELL_BYTES);
+  CHECK(epochs_is_over(epoch) && !stops(read_ended));
+}
+
+int main(void) {
+  RUN(cells_wait);
+  RUN(slabs_wait);
+  RUN(large_blocks_wait);
+  RUN(survivors_of_a_close_wait);
+  RUN(what_waits_is_held);
+  RUN(who_is_inside_goes_on);
+  RUN(where_the_system_refuses_it_only_waits);
+  RUN(what_stays_inaccessible_waits_on);
+  RUN(without_the_option_nothing_waits);
+  return test_status();
+}

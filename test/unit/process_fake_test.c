@@ -1,0 +1,95 @@
+#include "tell/process.h"
+
+#include "epochs.h"
+#include "memory/purge.h"
+#include "tellers.h"
+#include "upkeep/reports.h"
+
+static void classes_are_told(void) {
+  open_homes();
+  tsl_report_start();
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    const struct tsl_classes_row *row = TSL_ROW(classes, class);
+    CHECK_EQ(row->bytes, tsl_sizeclasses[class].bytes);
+    CHECK_EQ(row->slab_bytes, tsl_sizeclasses[class].slab_bytes);
+    CHECK_EQ(row->capacity, tsl_sizeclasses[class].capacity);
+  }
+}
+
+static void the_process_is_told(void) {
+  open_homes();
+  tsl_report_start();
+  os_fake.now_ms = 5000;
+  tsl_fast_free(tsl_malloc_large(200000, 1, NULL));
+  tsl_report_tick(mine->home);
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK_EQ(row->open_bytes, tsl_units_open() << TSL_UNIT_LOG2);
+  CHECK_EQ(row->free_bytes, tsl_units_free() << TSL_UNIT_LOG2);
+  tsl_purge_all(0);
+  os_fake.now_ms++;
+  tsl_report_tick(mine->home);
+  CHECK_GE(row->purges, 1);
+  CHECK_EQ(row->purged_bytes, TSL_SECURE ? 262144 + TSL_UNIT_BYTES : 262144);
+  CHECK_EQ(row->dirty_bytes, 0);
+}
+
+static void the_name_is_told(void) {
+  static const struct os_fake_file files[] = {
+      {"/proc/self/comm", "a name of 15 B.\n"},
+      {0},
+  };
+  os_fake.files = files;
+  open_homes();
+  tsl_report_start();
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK(row != NULL && strcmp(row->name, "a name of 15 B.") == 0);
+}
+
+static void large_blocks_are_told_at_once(void) {
+  open_homes();
+  tsl_report_start();
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  void *block = tsl_malloc_large(200000, 1, NULL);
+  CHECK_EQ(row->large_objects, 1);
+  CHECK_EQ(row->large_bytes, 262144);
+  block = tslab_realloc(block, 100000);
+  CHECK(block != NULL);
+  CHECK_EQ(row->large_bytes, 131072);
+  tsl_fast_free(block);
+  CHECK_EQ(row->large_objects, 0);
+  CHECK_EQ(row->large_bytes, 0);
+  CHECK_EQ(row->large_allocations, 1);
+}
+
+// The first epoch makes the file before it has memory, and may be the last to pass by.
+static void a_process_that_waits_tells_what_it_has(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  CHECK(tsl_fast_malloc(100) != NULL);
+  epochs_leave(&scope);
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK_GE(row->open_bytes, 1);
+  CHECK_EQ(row->open_bytes, tsl_units_open() << TSL_UNIT_LOG2);
+}
+
+static void refusals_are_counted(void) {
+  open_homes();
+  tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4096, .first_cell_bytes = TSLAB_NO_CELLS);
+  CHECK(tslab_epoch_malloc(epoch, 100) == NULL);
+  CHECK_EQ(tsl_counts.limits_refused, 1);
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tsl_fast_malloc((size_t)1 << 27) == NULL);
+  CHECK_GE(tsl_counts.memory_refused, 1);
+}
+
+int main(void) {
+  RUN(classes_are_told);
+  RUN(the_process_is_told);
+  RUN(the_name_is_told);
+  RUN(large_blocks_are_told_at_once);
+  RUN(a_process_that_waits_tells_what_it_has);
+  RUN(refusals_are_counted);
+  return test_status();
+}

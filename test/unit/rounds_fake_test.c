@@ -1,0 +1,336 @@
+#include "upkeep/rounds.h"
+
+#include "alloc/malloc.h"
+#include "base/options.h"
+#include "heap/remote.h"
+#include "heap/rest.h"
+#include "memory/purge.h"
+#include "os_fake.h"
+#include "state.h"
+#include "state/bin.h"
+#include "state/change.h"
+#include "tslab.h"
+#include "upkeep/pool.h"
+
+enum { CLASS_BYTES = 512, SLAB_BLOCKS = 128, SLABS = 300, BLOCKS = SLABS * SLAB_BLOCKS };
+enum { DELAY_MS = 100, DEAD_BYTES = TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES };
+
+static struct tsl_home *sleeper, *other;
+static unsigned char *blocks[BLOCKS];
+
+static void wake_up(void) {
+  tsl_options.purge_delay_ms = DELAY_MS;
+  tsl_options.helper = TSL_HELPER_NEVER;  // the test is the helper
+  os_fake.now_ms = 1000;
+  os_fake.has_barrier = true;
+}
+
+static void allocate(void) {
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    blocks[i] = tsl_fast_malloc(CLASS_BYTES);
+    memset(blocks[i], 0x5a, CLASS_BYTES);
+  }
+}
+
+// A home whose thread does nothing from now on.
+static void fall_asleep(void) {
+  wake_up();
+  allocate();
+  sleeper = tsl_heap_current->home;
+  other = tsl_home_take();
+}
+
+// A part without slabs, which comes first on the home's list.
+static void join_without_slabs(const tslab_epoch_options *shared) {
+  tslab_scope scope;
+  CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("nothing", shared)), 0);
+  CHECK(!tsl_heap_has_store(tsl_heap_current));
+  CHECK_EQ(tsl_heap_current->number, tsl_heap_current->home->own->shared);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+}
+
+// The same of a thread whose blocks lie in one of three shared epochs.
+static struct tsl_heap *fall_asleep_sharing(void) {
+  const tslab_epoch_options shared = {.size = sizeof shared, .place = TSLAB_PLACE_SHARED};
+  tslab_scope scope, inner;
+  wake_up();
+  CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("batch", &shared)), 0);
+  tsl_heap_current->mixed = false;
+  for (unsigned i = 0; i < SLAB_BLOCKS / 2; i++) CHECK(tsl_fast_malloc(CLASS_BYTES) != NULL);
+  CHECK_EQ(tslab_scope_enter(&inner, tslab_epoch_open("request", &shared)), 0);
+  struct tsl_heap *part = tsl_heap_current;
+  part->mixed = false;
+  allocate();
+  CHECK_EQ(tslab_scope_leave(&inner), 0);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  join_without_slabs(&shared);
+  sleeper = tsl_heap_current->home;
+  other = tsl_home_take();
+  return part;
+}
+
+static void free_all_but_firsts(void) {
+  for (unsigned i = 0; i < BLOCKS; i++)
+    if (i % SLAB_BLOCKS != 0) tsl_fast_free(blocks[i]);
+}
+
+static void free_inside(struct tsl_heap *part) {
+  tsl_heap_current = part;
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  tsl_heap_current = &sleeper->heap;
+}
+
+static void help(unsigned ms) {
+  tsl_heap_current = &tsl_home_empty.heap;
+  for (unsigned i = 0; i < ms; i++) {
+    tsl_rounds_step();
+    os_fake.now_ms++;
+  }
+  tsl_heap_current = &sleeper->heap;
+}
+
+static void check_kept(void) {
+  for (unsigned i = 0; i < BLOCKS; i += SLAB_BLOCKS)
+    for (unsigned b = 0; b < CLASS_BYTES; b++) CHECK_EQ(blocks[i][b], 0x5a);
+  state_check();
+}
+
+// After the delay, and not before.
+static void check_pages_go_back(void) {
+  CHECK(tsl_rounds_are_missing());
+  help(DELAY_MS - 2);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  CHECK(tsl_rounds_wait() && !tsl_rounds_are_missing());
+  help(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+  CHECK(!tsl_rounds_wait() && !tsl_rounds_step());
+  check_kept();
+}
+
+static void pages_of_a_sleeper_go_back(void) {
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  check_pages_go_back();
+}
+
+// What another thread freed waits for the owner; its pages do not.
+static void pages_of_remote_frees_go_back(void) {
+  fall_asleep();
+  tsl_heap_current = &other->heap;
+  free_all_but_firsts();
+  tsl_remote_send_all(other);
+  help(4 * DELAY_MS);
+  CHECK_GE(os_fake.purged_bytes, (SLABS - 1) * DEAD_BYTES);
+  check_kept();
+}
+
+static void pages_of_shared_epochs_go_back(void) {
+  struct tsl_heap *part = fall_asleep_sharing();
+  CHECK_EQ(part->slab_count, SLABS);
+  free_inside(part);
+  check_pages_go_back();
+}
+
+// Only the part's stack of slabs tells of them.
+static void pages_of_remote_frees_in_shared_epochs_go_back(void) {
+  fall_asleep_sharing();
+  help(4 * DELAY_MS);
+  tsl_heap_current = &other->heap;
+  free_all_but_firsts();
+  CHECK(!tsl_rounds_are_missing());
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+  check_kept();
+}
+
+static void a_torn_part_is_left_alone(void) {
+  struct tsl_heap *part = fall_asleep_sharing();
+  free_inside(part);
+  part->torn = TSL_HEAP_PERHAPS_TORN;
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+}
+
+static void what_was_taken_again_is_due_again(void) {
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  help(4 * DELAY_MS);
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    if (i % SLAB_BLOCKS == 0) continue;
+    blocks[i] = tsl_fast_malloc(CLASS_BYTES);
+    memset(blocks[i], 0x5a, CLASS_BYTES);
+  }
+  CHECK_EQ(tsl_region.last_heap, 2);
+  for (unsigned i = 0; i < BLOCKS; i++) CHECK_EQ(blocks[i][CLASS_BYTES - 1], 0x5a);
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  help(4 * DELAY_MS);
+  CHECK_GE(os_fake.purged_bytes, 2 * (SLABS - 1) * DEAD_BYTES);
+}
+
+static void dense_slabs_stay(void) {
+  fall_asleep();
+  for (unsigned i = 0; i < BLOCKS; i++)
+    if (i % 3 != 0) tsl_fast_free(blocks[i]);
+  tsl_home_rest_all(sleeper);
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+}
+
+// The slab at which a round stopped is closed before the round goes on.
+static void a_round_goes_on_behind_a_closed_slab(void) {
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  help(1);
+  CHECK(sleeper->heap.store->tender.next != 0);
+  for (unsigned i = 0; i < BLOCKS; i += SLAB_BLOCKS) tsl_fast_free(blocks[i]);
+  tsl_home_rest_all(sleeper);
+  CHECK_EQ(sleeper->heap.slabs, 0);
+  CHECK_EQ(sleeper->heap.store->tender.next, 0);
+  help(4 * DELAY_MS);
+  state_check();
+}
+
+static void an_owner_in_a_change_is_left_alone(void) {
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  struct tsl_change change = tsl_change_begin(sleeper);
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  tsl_change_end(change);
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+}
+
+static void free_all(void) {
+  for (unsigned i = 0; i < BLOCKS; i++) tsl_fast_free(blocks[i]);
+}
+
+// RO2
+static void units_of_a_sleeper_go_back(void) {
+  fall_asleep();
+  free_all();
+  CHECK(sleeper->unit_count != 0);
+  help(2 * DELAY_MS + 4);
+  CHECK_EQ(sleeper->unit_count, 0);
+  CHECK_EQ(sleeper->unit_low, 0);
+  uint32_t rounds = sleeper->rounds;
+  help(10 * DELAY_MS);
+  CHECK_LE(sleeper->rounds, rounds + 1);
+  state_check();
+}
+
+// RO2. Its slabs are more than one turn looks at.
+static void units_of_a_thread_that_opens_slabs_stay(void) {
+  enum { OTHER_BYTES = 1024, OTHERS = 1024 };
+  void *others[OTHERS];
+  fall_asleep();
+  for (unsigned i = 0; i < OTHERS; i++) others[i] = tsl_fast_malloc(OTHER_BYTES);
+  for (unsigned i = 0; i < OTHERS; i++) tsl_fast_free(others[i]);
+  free_all_but_firsts();
+  CHECK_GE(sleeper->heap.slab_count, SLABS);
+  uint32_t units = sleeper->unit_count;
+  for (unsigned ms = 0; ms < 10 * DELAY_MS; ms++) {
+    sleeper->opened++;
+    help(1);
+  }
+  CHECK_GE(sleeper->rounds, 2);
+  CHECK(units != 0);
+  CHECK_EQ(sleeper->unit_count, units);
+}
+
+// RO2
+static void what_an_ended_thread_kept_hot_goes_back(void) {
+  unsigned class = tsl_sizeclass_of(CLASS_BYTES);
+  fall_asleep();
+  free_all();
+  CHECK_EQ(tsl_bin_length(&sleeper->heap, class), tsl_bin_limit(class));
+  help(10 * DELAY_MS);
+  CHECK_EQ(tsl_bin_length(&sleeper->heap, class), tsl_bin_limit(class));
+  tsl_home_pool(sleeper);
+  help(4 * DELAY_MS);
+  CHECK_EQ(tsl_bin_length(&sleeper->heap, class), 0);
+  CHECK_EQ(sleeper->heap.slabs, 0);
+  CHECK_EQ(tsl_home_take()->heap.number, sleeper->heap.number);
+  state_check();
+}
+
+// The home's own slabs had their turn, and have changed; what that told the round is not lost.
+static void a_round_that_is_refused_in_its_middle_begins_anew(void) {
+  void *own[SLAB_BLOCKS];
+  fall_asleep_sharing();
+  for (unsigned i = 0; i < SLAB_BLOCKS; i++) own[i] = tsl_fast_malloc(CLASS_BYTES);
+  tsl_store_relaxed(&sleeper->loosened, 1);
+  help(4 * DELAY_MS);
+  CHECK_EQ(sleeper->look_ms, 0);
+  uint32_t rounds = sleeper->rounds;
+  for (unsigned i = 0; i < SLAB_BLOCKS; i += 4) tsl_fast_free(own[i]);
+  tsl_home_rest_all(sleeper);
+  tsl_store_relaxed(&sleeper->loosened, 1);
+  help(1);
+  CHECK_EQ(sleeper->rounds, rounds);
+  struct tsl_change change = tsl_change_begin(sleeper);
+  help(1);
+  tsl_change_end(change);
+  help(4);
+  CHECK_EQ(sleeper->rounds, rounds + 1);
+  CHECK(sleeper->look_ms != 0);
+}
+
+// RO1
+static void a_busy_home_is_tended_once_a_delay(void) {
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  for (unsigned ms = 0; ms < 20 * DELAY_MS; ms++) {
+    tsl_store_relaxed(&sleeper->loosened, 1);
+    help(1);
+  }
+  CHECK_GE(sleeper->rounds, 17);
+  CHECK_LE(sleeper->rounds, 20);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+}
+
+// A home that was tended when a fork came, and one that the fork left torn.
+static void the_child_of_a_fork_begins_anew(void) {
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  help(1);
+  sleeper->tended = 1;
+  tsl_purge_loosen(0, BLOCKS);
+  tsl_rounds_after_fork();
+  CHECK_EQ(sleeper->tended, 0);
+  CHECK_EQ(tsl_purge_returnable_bytes(), tsl_purge_idle_bytes());
+  sleeper->heap.torn = TSL_HEAP_PERHAPS_TORN;
+  tsl_store_relaxed(&sleeper->loosened, 1);
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  sleeper->heap.torn = TSL_HEAP_WHOLE;
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(pages_of_a_sleeper_go_back);
+  RUN_UNLESS_SECURE(pages_of_remote_frees_go_back);
+  RUN_UNLESS_SECURE(pages_of_shared_epochs_go_back);
+  RUN_UNLESS_SECURE(pages_of_remote_frees_in_shared_epochs_go_back);
+  RUN_UNLESS_SECURE(a_torn_part_is_left_alone);
+  RUN_UNLESS_SECURE(what_was_taken_again_is_due_again);
+  RUN_UNLESS_SECURE(dense_slabs_stay);
+  RUN_UNLESS_SECURE(a_round_goes_on_behind_a_closed_slab);
+  RUN_UNLESS_SECURE(an_owner_in_a_change_is_left_alone);
+  RUN_UNLESS_SECURE(units_of_a_sleeper_go_back);
+  RUN_UNLESS_SECURE(units_of_a_thread_that_opens_slabs_stay);
+  RUN_UNLESS_SECURE(what_an_ended_thread_kept_hot_goes_back);
+  RUN_UNLESS_SECURE(a_round_that_is_refused_in_its_middle_begins_anew);
+  RUN_UNLESS_SECURE(a_busy_home_is_tended_once_a_delay);
+  RUN_UNLESS_SECURE(the_child_of_a_fork_begins_anew);
+  return test_status();
+}

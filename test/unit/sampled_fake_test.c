@@ -1,0 +1,66 @@
+#include "heap/sampled.h"
+
+#include <string.h>
+
+#include "heap/cells.h"
+#include "samples.h"
+
+static void aligned_blocks_of_epochs_stay_aligned(void) {
+  enum { COUNT = 2000, ALIGNMENT = 1024 };
+  open_homes(MEAN);
+  tslab_epoch epoch = epochs_open();
+  for (unsigned i = 0; i < COUNT; i++) {
+    void *block = tslab_epoch_aligned_alloc(epoch, ALIGNMENT, 100);
+    CHECK_EQ((uintptr_t)block % ALIGNMENT, 0);
+  }
+  CHECK_GE(totals().live, 1);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(totals().live, 0);
+}
+
+// Looks find them one after the other, however many live on before them.
+static void looks_give_cells_back(void) {
+  enum { COUNT = 4000, BYTES = 4096 };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  uint32_t before = mine->cell_count;
+  be(other);
+  for (unsigned i = COUNT / 2; i < COUNT; i++) tsl_fast_free(blocks[i]);
+  be(mine);
+  for (unsigned i = 0; i < before; i++) tsl_cells_look(mine->home, TSL_CELLS_FEW);
+  CHECK_EQ(mine->cell_count, totals().live);
+  CHECK(mine->cell_count < before);
+  state_check();
+}
+
+// The owner frees them in a scope, too.
+static void a_scope_does_not_matter(void) {
+  enum { COUNT = 4000, BYTES = 1024 };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  tslab_scope scope;
+  epochs_enter(&scope, epochs_open());
+  free_all(COUNT, BYTES);
+  epochs_leave(&scope);
+  CHECK_EQ(mine->cell_count, 0);
+  CHECK_EQ(totals().live, 0);
+}
+
+static void limits_hold(void) {
+  enum { LIMIT = 1 << 20 };
+  open_homes(MEAN);
+  tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = LIMIT);
+  while (tslab_epoch_malloc(epoch, 1000) != NULL)
+    CHECK_LE(tsl_epoch_at(tsl_epoch_slot(epoch))->held_bytes, LIMIT);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(totals().live, 0);
+  epochs_check_all_free();
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
+  RUN_UNLESS_SECURE(looks_give_cells_back);
+  RUN_UNLESS_SECURE(a_scope_does_not_matter);
+  RUN_UNLESS_SECURE(limits_hold);
+  return test_status();
+}

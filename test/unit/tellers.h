@@ -1,0 +1,27 @@
+// tellers: two threads whose heaps tell of themselves.
+#pragma once
+
+#include "alloc/malloc.h"
+#include "homes.h"
+#include "tell/heaps.h"
+
+static struct tsl_heap *mine, *other;
+
+static inline void open_homes(void) { homes_open((size_t)1 << 28, &mine, &other); }
+
+static inline void *alloc(size_t bytes) {
+  void *block = tsl_fast_malloc(bytes);
+  CHECK(block != NULL);
+  return block;
+}
+
+static inline void alloc_many(size_t bytes, unsigned count) {
+  for (unsigned i = 0; i < count; i++) alloc(bytes);
+}
+
+static inline void be(struct tsl_heap *home) { tsl_heap_current = home; }
+
+static inline void tell(void) {
+  tsl_report_heap(mine);
+  tsl_report_heap(other);
+}

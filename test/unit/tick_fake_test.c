@@ -1,0 +1,83 @@
+#include "upkeep/tick.h"
+
+#include "blocks.h"
+#include "memory/segment.h"
+#include "memory/units.h"
+#include "takes.h"
+
+static struct tsl_heap *heap, *other;
+
+static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
+
+// A thread that takes only hot blocks gives back what others left, though it sleeps at first.
+static void sleepers_memory_goes_back(void) {
+  bool clean;
+  open_heaps();
+  tsl_units_give(tsl_units_take(40, 1, &clean), 40);
+  alloc_many(64, 100);
+  CHECK(!heap->home->awake);
+  void *last = alloc(64);
+  uint32_t rounds = 0;
+  for (; tsl_units_dirty() != 0; rounds++) {
+    tsl_fast_free(last);
+    last = alloc(64);
+    if (rounds % 1000 == 0) os_fake.now_ms++;
+    CHECK(rounds < 1000000);
+  }
+  CHECK_GE(rounds, 16000);
+  for (rounds = 0; heap->home->awake; rounds++) {
+    tsl_fast_free(last);
+    last = alloc(64);
+    if (rounds % 1000 == 0) os_fake.now_ms++;
+    CHECK(rounds < 1000000);
+  }
+  free_many();
+}
+
+// When a tick of a heap that sleeps finds something to do, the next looks come soon.
+static void a_tick_wakes(void) {
+  bool clean;
+  open_heaps();
+  alloc(64);
+  const struct tsl_bin *bin = &heap->bins[tsl_sizeclass_of(64)];
+  tsl_units_give(tsl_units_take(40, 1, &clean), 40);
+  for (unsigned ms = 0; !heap->home->awake; ms++) {
+    CHECK_GE(bin->until, 1000);
+    os_fake.now_ms++;
+    heap->home->ticks = 1;  // due at the next refill
+    for (unsigned i = 0; i < 64; i++) alloc(64);
+    CHECK(ms < 1000);
+  }
+  CHECK_LE(bin->until, 512);
+}
+
+// Looks at the clock come half as often where they were too early, twice as often where they were
+// late, and as often as before where they were right.
+static void looks_follow_the_clock(void) {
+  static const struct {
+    int late_ms;
+    uint16_t pace, then;
+  } cases[] = {{-1, 64, 128}, {-1, 512, 512}, {0, 64, 64}, {1, 64, 32}, {1, 16, 16}};
+  open_heaps();
+  os_fake.now_ms = 1000;
+  unsigned class = takes_class(64);
+  void *last = alloc(64), *block = alloc(64);
+  tsl_fast_free(last);  // a bin keeps its last block for last
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    tsl_fast_free(block);
+    heap->home->awake = true;
+    heap->home->pace = cases[i].pace;
+    heap->home->heap.store->sparse.due_ms = os_fake.now_ms - (uint64_t)cases[i].late_ms;
+    heap->store->seen[class] -= heap->bins[class].until;
+    heap->bins[class].until = 0;  // the next hot block is due
+    block = alloc(64);
+    CHECK_EQ(heap->home->pace, cases[i].then);
+  }
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(sleepers_memory_goes_back);
+  RUN_UNLESS_SECURE(a_tick_wakes);
+  RUN_UNLESS_SECURE(looks_follow_the_clock);
+  return test_status();
+}

@@ -1,0 +1,76 @@
+//! The thread by which a process gives memory back while it idles (option `helper`).
+
+use std::fs;
+
+// As the library names it.
+const NAME: &[u8] = b"tslab-helper";
+
+/// Whether there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Helper {
+    /// It runs.
+    Runs,
+    /// There is none now: nothing was to be given back, or the system refused it.
+    Absent,
+    /// The process was started with `helper:never`.
+    Never,
+}
+
+impl Helper {
+    /// Of a process that runs. None: the system does not tell.
+    pub fn of(pid: u32) -> Option<Self> {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+        let name = |thread: fs::DirEntry| fs::read(thread.path().join("comm")).ok();
+        if threads.flatten().filter_map(name).any(|name| name.trim_ascii_end() == NAME) {
+            return Some(Self::Runs);
+        }
+        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        Some(if is_never(&String::from_utf8_lossy(&environment)) {
+            Self::Never
+        } else {
+            Self::Absent
+        })
+    }
+}
+
+// A variable of its own wins.
+fn is_never(environment: &str) -> bool {
+    let variable = |name: &str| {
+        environment.split('\0').find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
+    };
+    let in_list = || {
+        let options = variable("TSLAB_CONF")?.split(',');
+        options.filter_map(|option| option.trim().strip_prefix("helper:")).next_back()
+    };
+    let value = variable("TSLAB_HELPER").or_else(in_list);
+    value.is_some_and(|value| ["never", "0", "false"].contains(&value.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_that_none_is_wanted() {
+        for never in
+            ["A=b\0TSLAB_HELPER=never", "TSLAB_CONF=stats:true,helper:0", "TSLAB_HELPER=false"]
+        {
+            assert!(is_never(never), "{never}");
+        }
+        let others = [
+            "",
+            "TSLAB_HELPER=auto\0TSLAB_CONF=helper:never",
+            "XTSLAB_HELPER=never",
+            "TSLAB_CONF=x",
+        ];
+        for other in others {
+            assert!(!is_never(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn this_process_has_none() {
+        assert_eq!(Helper::of(std::process::id()), Some(Helper::Absent));
+        assert_eq!(Helper::of(u32::MAX), None);
+    }
+}

@@ -1,0 +1,110 @@
+//! Which objects of a shared epoch outlived the epoch that they were allocated in, as far as
+//! samples tell: the file knows of its objects only that they are the label's.
+
+use std::collections::HashMap;
+
+use super::Subject;
+use crate::sampling::{LiveSample, whole};
+use crate::snapshot::Epoch;
+
+/// Epochs that share live a second at most, on average.
+const SHARED_LIFE_MS: u64 = 1000;
+
+/// What the sampled objects of an epoch tell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sampled {
+    /// Since the oldest was allocated.
+    pub oldest_ms: u64,
+    /// Since the newest was.
+    pub newest_ms: u64,
+    /// For how many objects those stand that are old enough.
+    objects: f64,
+}
+
+/// The sampled objects of a process, by the id of their epoch.
+pub(super) struct Outlived {
+    by_epoch: HashMap<u64, Sampled>,
+    /// Objects allocated later may be those of requests in flight.
+    pub until_ms: u64,
+}
+
+impl Outlived {
+    /// Objects that are older than `after_ms` and the life of an epoch that shares.
+    pub fn read(subject: &Subject, after_ms: u64) -> Self {
+        let until_ms = subject.as_of_ms.saturating_sub(Self::least_ms(after_ms));
+        let mut outlived = Self { by_epoch: HashMap::new(), until_ms };
+        let Some(sampling) = &subject.snapshot.sampling else { return outlived };
+        for live in &sampling.live {
+            outlived.add(live, sampling.objects(live), subject.as_of_ms);
+        }
+        outlived
+    }
+
+    fn add(&mut self, live: &LiveSample, objects: f64, now_ms: u64) {
+        let age_ms = now_ms.saturating_sub(live.sampled_ms);
+        let none = Sampled { oldest_ms: age_ms, newest_ms: age_ms, objects: 0.0 };
+        let sampled = self.by_epoch.entry(live.epoch).or_insert(none);
+        sampled.oldest_ms = sampled.oldest_ms.max(age_ms);
+        sampled.newest_ms = sampled.newest_ms.min(age_ms);
+        if live.sampled_ms < self.until_ms {
+            sampled.objects += objects;
+        }
+    }
+
+    /// How old an object must be.
+    pub fn least_ms(after_ms: u64) -> u64 {
+        after_ms.saturating_add(SHARED_LIFE_MS)
+    }
+
+    /// None: nothing was sampled there.
+    pub fn sampled(&self, epoch: &Epoch) -> Option<Sampled> {
+        self.by_epoch.get(&epoch.id).copied()
+    }
+
+    /// How many objects of a shared epoch outlived theirs; None: nobody knows.
+    pub fn objects(&self, epoch: &Epoch) -> Option<u64> {
+        let estimate = whole(self.sampled(epoch)?.objects);
+        Some(epoch.live.objects.map_or(estimate, |live| estimate.min(live)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{add_samples, sample};
+    use crate::snapshot::Snapshot;
+
+    fn upload(snapshot: &Snapshot) -> &Epoch {
+        snapshot.epochs.iter().find(|epoch| epoch.row == 7).unwrap()
+    }
+
+    #[test]
+    fn objects_older_than_the_limit_and_a_shared_life_outlived_theirs() {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        let subject = Subject::of_bytes(image.bytes());
+        let epoch = upload(&subject.snapshot);
+        let objects = |after_ms| Outlived::read(&subject, after_ms).objects(epoch);
+        assert_eq!(objects(60_499), Some(147));
+        assert_eq!(objects(60_500), Some(33));
+        assert_eq!(objects(u64::MAX), Some(0));
+        let sampled = Outlived::read(&subject, 0).sampled(epoch).unwrap();
+        assert_eq!((sampled.oldest_ms, sampled.newest_ms), (subject.as_of_ms, 61_500));
+    }
+
+    #[test]
+    fn estimates_are_no_more_than_what_lives() {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        let subject = Subject::of_bytes(image.bytes());
+        let mut epoch = upload(&subject.snapshot).clone();
+        epoch.live.objects = Some(5);
+        assert_eq!(Outlived::read(&subject, 0).objects(&epoch), Some(5));
+    }
+
+    #[test]
+    fn without_samples_nobody_knows() {
+        let subject = Subject::of_bytes(sample(42, 7).bytes());
+        assert_eq!(Outlived::read(&subject, 0).objects(upload(&subject.snapshot)), None);
+    }
+}
