@@ -13,7 +13,7 @@ static void look_at_last(struct tsl_home *home) {
   const void *block = home->own->handed;
   uint32_t entry = block == NULL ? UINT32_MAX : tsl_map_lookup(block) ^ home->heap.tag;
   unsigned class = tsl_entry_class(entry);
-  if (entry >= TSL_CODES || tsl_slab_place(class, block).index < 0) return;
+  if (entry >= TSL_CODES || tsl_slab_position(class, block).index < 0) return;
   if (tsl_likely(!tsl_canary_is_damaged(block, class))) return;
   home->own->handed = NULL;
   tsl_misuse_overflow(block);
@@ -59,6 +59,6 @@ bool tsl_guarded_resize(void *block, size_t bytes) {
 bool tsl_guarded_has(const void *block) {
   uint32_t entry = TSL_SECURE ? tsl_map_lookup(block) : 0;
   unsigned class = tsl_entry_class(entry);
-  return entry != 0 && class < TSL_CLASSES && tsl_slab_place(class, block).index >= 0 &&
+  return entry != 0 && class < TSL_CLASSES && tsl_slab_position(class, block).index >= 0 &&
          tsl_canary_has(block);
 }

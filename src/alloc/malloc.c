@@ -64,45 +64,45 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
   return tsl_likely(block != NULL) ? block : out_of_memory();
 }
 
-TSL_NOINLINE static void *malloc_after_damage(struct tsl_heap *heap, size_t place) {
-  unsigned class = tsl_place_class(place);
+TSL_NOINLINE static void *malloc_after_damage(struct tsl_heap *heap, size_t offset) {
+  unsigned class = tsl_offset_class(offset);
   tsl_bin_check(heap, class);
   return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
 }
 
-void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block *block) {
-  struct tsl_bin *bin = TSL_BIN(heap, place);
+void *tsl_malloc_odd(struct tsl_heap *heap, size_t offset, struct tsl_free_block *block) {
+  struct tsl_bin *bin = TSL_BIN(heap, offset);
   bool is_due = bin->until == UINT32_MAX;
   block->mark += (uintptr_t)heap + is_due;
   bin->until++;
-  if (block->mark != (uintptr_t)heap) return malloc_after_damage(heap, place);
+  if (block->mark != (uintptr_t)heap) return malloc_after_damage(heap, offset);
   if (tsl_unlikely(tsl_load_relaxed(&tsl_orphans_wait))) tsl_orphans_adopt_late();
-  return tsl_heap_pop_sampled(heap, tsl_place_class(place));
+  return tsl_heap_pop_sampled(heap, tsl_offset_class(offset));
 }
 
 // The warm path of programs that allocate many blocks before they free any (the stock), and of
 // young epochs (the cell): it needs no frame.
-void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap) {
-  if (tsl_unlikely(heap->mixed)) TSL_RETURN_CUT(heap, place);
-  if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, place))))
-    return malloc_after_damage(heap, place);
-  struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * place);
+void *tsl_malloc_beyond_bin(size_t offset, struct tsl_heap *heap) {
+  if (tsl_unlikely(heap->mixed)) TSL_RETURN_CUT(heap, offset);
+  if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, offset))))
+    return malloc_after_damage(heap, offset);
+  struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * offset);
   if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
   if (stock->rest != 0 && tsl_stock_run(stock)) return tsl_stock_pop(stock);
-  return malloc_beyond_stock(heap, tsl_place_class(place));
+  return malloc_beyond_stock(heap, tsl_offset_class(offset));
 }
 
 // The secure build's bins are empty.
 void *tsl_malloc_class(unsigned class) {
   if (!TSL_SECURE) return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
-  return tsl_malloc_beyond_bin(tsl_class_place(class), tsl_heap_current);
+  return tsl_malloc_beyond_bin(tsl_class_offset(class), tsl_heap_current);
 }
 
 void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap) {
   if (bytes > TSL_SMALL_LIMIT) return tsl_malloc_large(bytes, 1, NULL);
-  size_t place = tsl_class_place(tsl_sizeclass_of_medium(bytes));
-  TSL_RETURN_POPPED(heap, place);
-  return tsl_malloc_beyond_bin(place, heap);
+  size_t offset = tsl_class_offset(tsl_sizeclass_of_medium(bytes));
+  TSL_RETURN_POPPED(heap, offset);
+  return tsl_malloc_beyond_bin(offset, heap);
 }
 
 void *tsl_malloc_zero(size_t alignment) {
@@ -131,7 +131,7 @@ static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
   }
   if (block != NULL) {
     tsl_large_list_add(heap->epoch, block);
-    if (tsl_sample_is_on()) tsl_sample_large(heap, block);
+    if (tsl_points_are_on()) tsl_sample_large(heap, block);
     tsl_report_at_large();
   } else if (heap->epoch != 0) {
     tsl_epoch_discharge(heap->epoch, held_bytes);
@@ -201,12 +201,12 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   struct tsl_home *home = tsl_heap_current->home;
   unsigned code = tsl_entry_code(entry);
   entry ^= tsl_heap_current->tag;
-  uint32_t place = entry ^ home->heap.tag;
+  uint32_t home_code = entry ^ home->heap.tag;
   if (entry == 0) {
     tsl_free_outside(block);
-  } else if (place < TSL_CODES) {
-    tsl_heap_push(&home->heap, tsl_code_class(place), block);
-  } else if (place - TSL_CODE_VISITED < TSL_CODES) {
+  } else if (home_code < TSL_CODES) {
+    tsl_heap_push(&home->heap, tsl_code_class(home_code), block);
+  } else if (home_code - TSL_CODE_VISITED < TSL_CODES) {
     tsl_home_put_visited(home, tsl_code_class(code), block);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);

@@ -12,10 +12,10 @@
 
 // The cases that the fast path does not serve: sizes above TSL_TINY_LIMIT, and empty bins.
 TSL_HIDDEN void *tsl_malloc_slow(size_t bytes, struct tsl_heap *heap);
-TSL_HIDDEN void *tsl_malloc_beyond_bin(size_t place, struct tsl_heap *heap);
+TSL_HIDDEN void *tsl_malloc_beyond_bin(size_t offset, struct tsl_heap *heap);
 // Goes on with a bin's head after the fast path has taken its mark and a count: the counters were
 // due, or the mark was not the heap's.
-TSL_HIDDEN void *tsl_malloc_odd(struct tsl_heap *heap, size_t place, struct tsl_free_block *block);
+TSL_HIDDEN void *tsl_malloc_odd(struct tsl_heap *heap, size_t offset, struct tsl_free_block *block);
 // malloc of the secure build (guarded.h).
 TSL_HIDDEN void *tsl_guarded_malloc(size_t bytes);
 // A block of a class of slabs, without a canary.
@@ -39,37 +39,37 @@ TSL_ALWAYS_INLINE void *tsl_malloc_nothing(size_t bytes, size_t alignment) {
 // any size.
 TSL_HIDDEN void tsl_memory_regain(void);
 
-// A bin, addressed as base + place: that costs no instruction, a sum kept in a register does.
-#define TSL_BIN(heap, place) ((struct tsl_bin *)((char *)(heap) + (place)))
+// A bin, addressed as base + offset: that costs no instruction, a sum kept in a register does.
+#define TSL_BIN(heap, offset) ((struct tsl_bin *)((char *)(heap) + (offset)))
 
 // Pops the bin's head, named `block_`, and returns `hot` from the calling function. Returns `odd`
 // when the counters are due, or the block's mark is not the heap's (B2). Does not return when the
 // bin ends, or the link was damaged (B1): the caller's next statements deal with that. A function
 // that does nothing else needs no frame.
-#define TSL_RETURN_POPPED_AS(heap, place, hot, odd)                                        \
-  do {                                                                                     \
-    struct tsl_free_block *block_ = TSL_BIN(heap, place)->head;                            \
-    TSL_RETURNED(block_);                                                                  \
-    uintptr_t link_ = block_->link;                                                        \
-    if (tsl_unlikely(link_ >= (heap)->contained)) break;                                   \
-    TSL_OPAQUE(place);                                                                     \
-    if (tsl_unlikely(TSL_COUNT_AND_TAKE(TSL_BIN(heap, place)->until, block_->mark, heap))) \
-      return odd;                                                                          \
-    link_ ^= (uintptr_t)block_;                                                            \
-    TSL_OPAQUE(place);                                                                     \
-    TSL_BIN(heap, place)->head = (struct tsl_free_block *)link_;                           \
-    return hot;                                                                            \
+#define TSL_RETURN_POPPED_AS(heap, offset, hot, odd)                                        \
+  do {                                                                                      \
+    struct tsl_free_block *block_ = TSL_BIN(heap, offset)->head;                            \
+    TSL_RETURNED(block_);                                                                   \
+    uintptr_t link_ = block_->link;                                                         \
+    if (tsl_unlikely(link_ >= (heap)->contained)) break;                                    \
+    TSL_OPAQUE(offset);                                                                     \
+    if (tsl_unlikely(TSL_COUNT_AND_TAKE(TSL_BIN(heap, offset)->until, block_->mark, heap))) \
+      return odd;                                                                           \
+    link_ ^= (uintptr_t)block_;                                                             \
+    TSL_OPAQUE(offset);                                                                     \
+    TSL_BIN(heap, offset)->head = (struct tsl_free_block *)link_;                           \
+    return hot;                                                                             \
   } while (0)
-#define TSL_RETURN_POPPED(heap, place) \
-  TSL_RETURN_POPPED_AS(heap, place, block_, tsl_malloc_odd(heap, place, block_))
+#define TSL_RETURN_POPPED(heap, offset) \
+  TSL_RETURN_POPPED_AS(heap, offset, block_, tsl_malloc_odd(heap, offset, block_))
 
 TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   if (TSL_SECURE) return tsl_guarded_malloc(bytes);
   struct tsl_heap *heap = tsl_heap_current;
   if (tsl_unlikely(bytes > TSL_TINY_LIMIT)) return tsl_malloc_slow(bytes, heap);
-  size_t place = tsl_tiny_places[bytes];
-  TSL_RETURN_POPPED(heap, place);
-  return tsl_malloc_beyond_bin(place, heap);
+  size_t offset = tsl_tiny_offsets[bytes];
+  TSL_RETURN_POPPED(heap, offset);
+  return tsl_malloc_beyond_bin(offset, heap);
 }
 
 // NULL and every address outside the region fail the comparison with the open units; so does a

@@ -95,9 +95,9 @@ void *tsl_realloc(void *block, size_t bytes) {
   return realloc_copy(block, usable, bytes);
 }
 
-TSL_NOINLINE static void *calloc_odd(struct tsl_heap *heap, size_t place,
+TSL_NOINLINE static void *calloc_odd(struct tsl_heap *heap, size_t offset,
                                      struct tsl_free_block *block, size_t bytes) {
-  void *other = tsl_malloc_odd(heap, place, block);
+  void *other = tsl_malloc_odd(heap, offset, block);
   return other == NULL ? NULL : memset(other, 0, bytes);
 }
 
@@ -115,9 +115,9 @@ void *tsl_calloc(size_t count, size_t bytes) {
     return NULL;
   }
   if (tsl_unlikely(total > TSL_TINY_LIMIT) || TSL_SECURE) return calloc_slow(total);
-  size_t place = tsl_tiny_places[total];
-  TSL_RETURN_POPPED_AS(heap, place, memset(block_, 0, total),
-                       calloc_odd(heap, place, block_, total));
+  size_t offset = tsl_tiny_offsets[total];
+  TSL_RETURN_POPPED_AS(heap, offset, memset(block_, 0, total),
+                       calloc_odd(heap, offset, block_, total));
   return calloc_slow(total);
 }
 

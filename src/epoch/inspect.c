@@ -379,7 +379,7 @@ uint32_t tsl_inspect_slot_of(const void *block) {
   if (entry == 0) return 0;
   if (code == TSL_CODE_LARGE) return tsl_span_at(unit)->epoch;
   if (tsl_code_is_cell(code)) return tsl_cell_at(tsl_cell_of(block, tsl_code_class(code)))->epoch;
-  return tsl_span_at(tsl_slab_unit(tsl_slab_place(tsl_code_class(code), block).slab))->epoch;
+  return tsl_span_at(tsl_slab_unit(tsl_slab_position(tsl_code_class(code), block).slab))->epoch;
 }
 
 // Whether a block that is not free begins there.
@@ -388,10 +388,10 @@ static bool is_live(const void *block, uint32_t entry) {
   if (entry == 0) return tsl_zero_has(block);
   if (code == TSL_CODE_LARGE) return ((uintptr_t)block & (TSL_UNIT_BYTES - 1)) == 0;
   if (tsl_code_is_cell(code)) return tsl_cells_block_class(block) != TSL_BINS;
-  struct tsl_place place = tsl_slab_place(tsl_code_class(code), block);
-  if (place.index < 0) return false;
-  unsigned index = (unsigned)place.index;
-  return (live_bits(place.slab, index / 64) >> index % 64 & 1) != 0;
+  struct tsl_position position = tsl_slab_position(tsl_code_class(code), block);
+  if (position.index < 0) return false;
+  unsigned index = (unsigned)position.index;
+  return (live_bits(position.slab, index / 64) >> index % 64 & 1) != 0;
 }
 
 tslab_epoch tsl_inspect_epoch_of(const void *block) {
@@ -441,7 +441,7 @@ bool tsl_inspect_block(const void *block, tslab_block_info *info) {
   } else if (tsl_code_is_cell(code)) {
     inspect_cell(block, tsl_code_class(code), info);
   } else {
-    inspect_slab(tsl_slab_place(tsl_code_class(code), block).slab, info);
+    inspect_slab(tsl_slab_position(tsl_code_class(code), block).slab, info);
     info->usable_bytes = tsl_canary_usable(block, tsl_code_class(code));
   }
   return true;

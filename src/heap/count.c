@@ -7,8 +7,8 @@
 void tsl_heap_count(struct tsl_heap *heap, unsigned class) {
   uint32_t *until = &heap->bins[class].until;
   uint32_t next = heap->home->awake ? heap->home->pace : TSL_SELDOM_COUNT;
-  if (tsl_sample_is_on()) next = tsl_sample_until(heap, class, next);
-  uint32_t before = tsl_bin_until(&heap->bins[class]);
+  if (tsl_points_are_on()) next = tsl_points_until(heap, class, next);
+  uint32_t before = tsl_bin_ahead(&heap->bins[class]);
   heap->store->allocations[class] += (uint64_t)next - before;
   heap->store->seen[class] += next - before;
   *until += next - before;

@@ -31,33 +31,33 @@ TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *sla
 }
 
 // Puts a block back in a slab without room, which is on no list: a change of lists.
-TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_place place,
+TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_position position,
                                            const void *block) {
   struct tsl_change change = tsl_change_begin(heap->home);
-  unsigned class = place.slab->class;
-  bool done = tsl_slab_put(place.slab, (unsigned)place.index);
+  unsigned class = position.slab->class;
+  bool done = tsl_slab_put(position.slab, (unsigned)position.index);
   if (done) tsl_heap_tally(heap, class)->out--;
-  if (done) tsl_heap_settle_slab(heap, place.slab);
+  if (done) tsl_heap_settle_slab(heap, position.slab);
   tsl_change_end(change);
   if (!done) return tsl_misuse_twice(block);
   tsl_report_bin(heap, class);
   tsl_purge_call_helper(0);
 }
 
-TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class, struct tsl_place place,
-                                   void *block) {
-  if (tsl_unlikely(place.slab->summary == 0)) return heap_put_unlisted(heap, place, block);
-  if (tsl_unlikely(!tsl_slab_put(place.slab, (unsigned)place.index)))
+TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class,
+                                   struct tsl_position position, void *block) {
+  if (tsl_unlikely(position.slab->summary == 0)) return heap_put_unlisted(heap, position, block);
+  if (tsl_unlikely(!tsl_slab_put(position.slab, (unsigned)position.index)))
     return tsl_misuse_twice(block);
   bool is_due = TSL_DECREMENT_IS_ZERO(tsl_heap_tally(heap, class)->untold);
-  if (tsl_unlikely(place.slab->out == 0)) return heap_settle(heap, place.slab);
+  if (tsl_unlikely(position.slab->out == 0)) return heap_settle(heap, position.slab);
   if (tsl_unlikely(is_due)) heap_tell(heap, class);
 }
 
 TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
-  heap_put_at(heap, class, place, block);
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
+  heap_put_at(heap, class, position, block);
 }
 
 void tsl_heap_put_plainly(struct tsl_heap *heap, unsigned class, void *block) {
@@ -72,12 +72,12 @@ void tsl_heap_end_quarantine(struct tsl_heap *heap, void *block) {
 
 // The block waits in the quarantine; the one that has waited longest becomes free.
 static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return tsl_misuse_interior(block);
-  if (tsl_slab_has(place) || tsl_stock_has(&heap->store->stocks[class], block) ||
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return tsl_misuse_interior(block);
+  if (tsl_slab_has(position) || tsl_stock_has(&heap->store->stocks[class], block) ||
       tsl_quarantine_has(block))
     return tsl_misuse_twice(block);
-  tsl_neighbours_check(heap, class, place);
+  tsl_neighbours_check(heap, class, position);
   if (tsl_canary_has(block) && !tsl_canary_is_whole(block, class)) tsl_misuse_overflow(block);
   tsl_secure_wipe(block, tsl_sizeclasses[class].bytes);
   void *oldest = tsl_quarantine_swap(heap, class, block);
@@ -109,15 +109,15 @@ void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code) {
 }
 
 void tsl_home_put_visited(struct tsl_home *home, unsigned class, void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return tsl_misuse_interior(block);
-  if (tsl_unlikely(tsl_visit_has(home, class, place, block))) return tsl_misuse_twice(block);
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return tsl_misuse_interior(block);
+  if (tsl_unlikely(tsl_visit_has(home, class, position, block))) return tsl_misuse_twice(block);
   tsl_heap_push(&home->heap, class, block);
 }
 
 bool tsl_home_adopt(struct tsl_home *home, uint32_t owner, unsigned class, void *block) {
   if (TSL_SECURE || class < TSL_GATHERS || !tsl_owner_is_home(owner)) return false;
-  if (tsl_slab_place(class, block).index < 0) return false;
+  if (tsl_slab_position(class, block).index < 0) return false;
   if (block != home->heap.bins[class].head) return tsl_bin_push(&home->heap, class, block);
   tsl_misuse_twice(block);
   return true;

@@ -65,12 +65,12 @@ static void stock_cut(struct tsl_heap *heap, unsigned class, uint32_t most) {
   uint64_t rest = stock->rest;
   for (; most != 0 && rest != 0; most--) rest &= rest - 1;
   if (rest == 0) return;
-  struct tsl_place place = tsl_slab_place(class, (void *)stock->next);
+  struct tsl_position position = tsl_slab_position(class, (void *)stock->next);
   stock->rest &= ~rest;
-  tsl_slab_put_word(place.slab, (unsigned)place.index / 64, rest);
+  tsl_slab_put_word(position.slab, (unsigned)position.index / 64, rest);
   tsl_heap_tally(heap, class)->out -= tsl_bit_count(rest);
   tsl_heap_tally(heap, class)->refilled -= tsl_bit_count(rest);
-  if (!place.slab->listed) tsl_stock_list(stock, place.slab);
+  if (!position.slab->listed) tsl_stock_list(stock, position.slab);
   heap->store->sampled_cold |= UINT64_C(1) << class % 64;
 }
 

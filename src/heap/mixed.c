@@ -92,8 +92,8 @@ static size_t newest_bytes(const struct tsl_heap *heap) {
 // point behind `from`.
 static void cell_set_end(struct tsl_heap *heap, uintptr_t from, size_t bytes) {
   uintptr_t end = heap->cell_start + bytes;
-  bool draws = tsl_sample_is_on() && from < end;
-  size_t point = draws ? tsl_sample_within(heap, end - from) : SIZE_MAX;
+  bool draws = tsl_points_are_on() && from < end;
+  size_t point = draws ? tsl_points_within(heap, end - from) : SIZE_MAX;
   heap->sampled_cell = point != SIZE_MAX;
   heap->cell_end = heap->sampled_cell ? from + point : end;
 }
@@ -196,8 +196,8 @@ static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
   return renewed;
 }
 
-static void *cut(struct tsl_heap *heap, size_t place) {
-  TSL_RETURN_CUT(heap, place);
+static void *cut(struct tsl_heap *heap, size_t offset) {
+  TSL_RETURN_CUT(heap, offset);
   return NULL;
 }
 
@@ -212,9 +212,9 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
   if (behind > heap->cell_start + cell_bytes) return NULL;
   if (heap->cell_end < block) cell_set_end(heap, block, cell_bytes);
   if (!heap->sampled_cell || behind <= heap->cell_end) return NULL;
-  uint32_t times = tsl_sample_times(heap);
+  uint32_t times = tsl_points_times(heap);
   cell_set_end(heap, heap->cell_next, cell_bytes);
-  void *sampled = tsl_sample_small(heap, class, times);
+  void *sampled = tsl_sampled_small(heap, class, times);
   if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
   return sampled;
 }
@@ -225,7 +225,7 @@ static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment
   if (block + tsl_sizeclasses[class].bytes > heap->cell_end) return NULL;
   heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
   heap->cell_next = block;
-  return cut(heap, tsl_class_place(class));
+  return cut(heap, tsl_class_offset(class));
 }
 
 // The same where the cell's end may be a point.
@@ -245,10 +245,10 @@ void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment)
 }
 
 void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
-  size_t place = tsl_class_place(class), alignment = 1u << TSL_GRANULE_LOG2;
+  size_t offset = tsl_class_offset(class), alignment = 1u << TSL_GRANULE_LOG2;
   void *block = cut_beyond_point(heap, class, alignment);
   if (block != NULL) return block;
   if (!mixed_extend(heap, tsl_sizeclasses[class].bytes, 0)) return NULL;
-  block = cut(heap, place);
+  block = cut(heap, offset);
   return tsl_likely(block != NULL) ? block : cut_beyond_point(heap, class, alignment);
 }

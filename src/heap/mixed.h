@@ -8,19 +8,19 @@
 #include "state/heap.h"
 
 // Cuts a block off the newest cell and returns it from the calling function, unless the cell has no
-// room. `place` is that of the class's bin. Owner only.
-#define TSL_RETURN_CUT(heap, place)                                                       \
-  do {                                                                                    \
-    uintptr_t cut_ = (heap)->cell_next;                                                   \
-    TSL_RETURNED(cut_);                                                                   \
-    uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (place)); \
-    if (tsl_likely(end_ <= (heap)->cell_end)) {                                           \
-      (heap)->cell_next = end_;                                                           \
-      TSL_INCREMENT((heap)->cell_blocks);                                                 \
-      uint8_t class_ = (uint8_t)tsl_place_class(place);                                   \
-      tsl_store_relaxed(tsl_granule_at(cut_), (uint8_t)(class_ + 1));                     \
-      return (void *)cut_;                                                                \
-    }                                                                                     \
+// room. `offset` is that of the class's bin. Owner only.
+#define TSL_RETURN_CUT(heap, offset)                                                       \
+  do {                                                                                     \
+    uintptr_t cut_ = (heap)->cell_next;                                                    \
+    TSL_RETURNED(cut_);                                                                    \
+    uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (offset)); \
+    if (tsl_likely(end_ <= (heap)->cell_end)) {                                            \
+      (heap)->cell_next = end_;                                                            \
+      TSL_INCREMENT((heap)->cell_blocks);                                                  \
+      uint8_t class_ = (uint8_t)tsl_offset_class(offset);                                  \
+      tsl_store_relaxed(tsl_granule_at(cut_), (uint8_t)(class_ + 1));                      \
+      return (void *)cut_;                                                                 \
+    }                                                                                      \
   } while (0)
 
 // Cuts a block off a new cell. NULL when the heap goes on in slabs, when the class is too large for

@@ -101,7 +101,7 @@ static void end_class(struct tsl_home *to, const struct tsl_heap *part, unsigned
   const struct tsl_tally *ended = &part->store->tallies[class];
   if (ended->refills == 0) return;
   struct tsl_tally *tally = &to->heap.store->tallies[class];
-  uint64_t allocations = part->store->allocations[class] - tsl_bin_until(&part->bins[class]);
+  uint64_t allocations = part->store->allocations[class] - tsl_bin_ahead(&part->bins[class]);
   to->heap.store->allocations[class] += allocations;
   to->heap.store->rest.totals[class] += (uint32_t)allocations;
   tally->opened += ended->opened;

@@ -29,9 +29,10 @@ static enum tsl_remote put_late(struct tsl_slab *slab) {
   return tsl_slab_count_down(slab);
 }
 
-static void put_blocks(uint32_t owner, unsigned class, struct tsl_place place, uint64_t blocks) {
-  struct tsl_slab *slab = place.slab;
-  unsigned index = (unsigned)place.index;
+static void put_blocks(uint32_t owner, unsigned class, struct tsl_position position,
+                       uint64_t blocks) {
+  struct tsl_slab *slab = position.slab;
+  unsigned index = (unsigned)position.index;
   blocks <<= index % 64;
   enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
@@ -71,12 +72,12 @@ static bool is_late(const struct tsl_slab *slab) {
 }
 
 void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (tsl_unlikely(place.index < 0)) return tsl_misuse_interior(block);
-  if (owner == TSL_HEAP_SEALED && is_late(place.slab)) return tsl_misuse_late_free(block);
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
+  if (owner == TSL_HEAP_SEALED && is_late(position.slab)) return tsl_misuse_late_free(block);
   if (TSL_SECURE && !wipe(class, block)) return tsl_misuse_twice(block);
   count_sent(owner, class);
-  put_blocks(owner, class, place, 1);
+  put_blocks(owner, class, position, 1);
 }
 
 // `opened` is stored before the blocks are put: a thread that a fork takes in between loses them in
@@ -86,8 +87,8 @@ void tsl_remote_send(struct tsl_home *home, unsigned class) {
   uint64_t blocks = gather->opened & ~gather->out;
   if (blocks == 0) return;
   tsl_store_relaxed(&gather->opened, gather->out);
-  struct tsl_place place = tsl_slab_place(class, (void *)gather->start);
-  put_blocks(gather->owner, class, place, blocks);
+  struct tsl_position position = tsl_slab_position(class, (void *)gather->start);
+  put_blocks(gather->owner, class, position, blocks);
 }
 
 void tsl_remote_send_all(struct tsl_home *home) {
@@ -128,11 +129,11 @@ void tsl_remote_forget(struct tsl_home *home) {
 // here and there keeps no blocks back.
 TSL_NOINLINE static void gather_open(struct tsl_home *home, uint32_t owner, unsigned class,
                                      void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return tsl_misuse_interior(block);
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return tsl_misuse_interior(block);
   if (!tsl_owner_is_home(owner)) return tsl_remote_put(owner, class, block);
   struct tsl_gather *gather = &home->own->gathers[class];
-  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
+  unsigned word = (unsigned)position.index / 64, bit = (unsigned)position.index % 64;
   uintptr_t start = (uintptr_t)block - (size_t)bit * tsl_sizeclasses[class].bytes;
   if (start == gather->start && owner == gather->owner && (gather->opened >> bit & 1) != 0)
     return tsl_misuse_twice(block);
@@ -140,9 +141,9 @@ TSL_NOINLINE static void gather_open(struct tsl_home *home, uint32_t owner, unsi
   uint64_t others =
       tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
   gather_begin(gather, start, owner, others);
-  tsl_store_release(&place.slab->gatherer, home->heap.number);  // pairs: gatherer
+  tsl_store_release(&position.slab->gatherer, home->heap.number);  // pairs: gatherer
   count_sent(owner, class);
-  put_blocks(owner, class, place, 1);
+  put_blocks(owner, class, position, 1);
 }
 
 bool tsl_remote_valid(const struct tsl_home *home) {

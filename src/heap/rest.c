@@ -50,7 +50,7 @@ void tsl_heap_drain_stock(struct tsl_heap *heap, unsigned class) {
 // stock. False when it was needed, or has none.
 static bool class_rest(struct tsl_heap *heap, unsigned class) {
   uint32_t *seen = &heap->store->rest.totals[class];
-  uint32_t total = (uint32_t)heap->store->allocations[class] - tsl_bin_until(&heap->bins[class]);
+  uint32_t total = (uint32_t)heap->store->allocations[class] - tsl_bin_ahead(&heap->bins[class]);
   bool idle = total == *seen;
   *seen = total;
   if (!idle) return false;
@@ -104,11 +104,11 @@ void tsl_home_rest_all(struct tsl_home *home) {
 
 // H2: moves a block to its slab's bit. The slab stays even when it is empty.
 static void block_lay_down(struct tsl_heap *heap, unsigned class, void *block) {
-  struct tsl_place place = tsl_slab_place(class, block);
-  if (place.index < 0) return tsl_misuse_interior(block);
-  if (!tsl_slab_put(place.slab, (unsigned)place.index)) return tsl_misuse_twice(block);
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return tsl_misuse_interior(block);
+  if (!tsl_slab_put(position.slab, (unsigned)position.index)) return tsl_misuse_twice(block);
   tsl_heap_tally(heap, class)->out--;
-  if (!place.slab->listed) tsl_stock_list(&heap->store->stocks[class], place.slab);
+  if (!position.slab->listed) tsl_stock_list(&heap->store->stocks[class], position.slab);
 }
 
 static void bin_lay_down(struct tsl_heap *heap, unsigned class) {
@@ -125,16 +125,16 @@ static void stock_lay_down(struct tsl_heap *heap, unsigned class) {
   if (stock->run == 0 && !tsl_stock_run(stock)) return;
   struct tsl_tally *tally = tsl_heap_tally(heap, class);
   uint32_t count = tsl_stock_blocks(stock);
-  struct tsl_place place = tsl_slab_place(class, (const void *)stock->next);
-  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
+  struct tsl_position position = tsl_slab_position(class, (const void *)stock->next);
+  unsigned word = (unsigned)position.index / 64, bit = (unsigned)position.index % 64;
   uint64_t rest = stock->run == 64 ? 0 : stock->rest << stock->run;
-  tsl_slab_put_word(place.slab, word, (tsl_low_bits(stock->run) | rest) << bit);
+  tsl_slab_put_word(position.slab, word, (tsl_low_bits(stock->run) | rest) << bit);
   stock->run = 0;
   stock->rest = 0;
   heap->store->allocations[class] -= count;
   tally->rested += count;
   tally->out -= count;
-  if (!place.slab->listed) tsl_stock_list(stock, place.slab);
+  if (!position.slab->listed) tsl_stock_list(stock, position.slab);
 }
 
 void tsl_heap_lay_down(struct tsl_heap *heap) {

@@ -4,7 +4,7 @@
 #include "tell/sample.h"
 
 // P1: the block has a cell to itself.
-void *tsl_sample_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
+void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
   size_t bytes = tsl_sizeclasses[class].bytes;
   tsl_points_count(heap->home, times);
   void *block = tsl_points_is_taken(heap->home, bytes, times) ? tsl_cells_alone(heap, class) : NULL;
@@ -16,12 +16,12 @@ void *tsl_sample_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
 }
 
 // When the first block is passed over, a point is drawn among the blocks behind it.
-void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place) {
-  *place = tsl_points_in_handful(heap, class);
-  if (*place != 1) return NULL;
-  void *block = tsl_sample_small(heap, class, tsl_sample_times(heap));
+void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn) {
+  *turn = tsl_points_in_handful(heap, class);
+  if (*turn != 1) return NULL;
+  void *block = tsl_sampled_small(heap, class, tsl_points_times(heap));
   if (block != NULL) return block;
   uint32_t behind = tsl_points_next(heap, class, TSL_HANDFUL - 1);
-  *place = behind == 0 ? 0 : behind + 1;
+  *turn = behind == 0 ? 0 : behind + 1;
   return NULL;
 }

@@ -3,10 +3,10 @@
 
 #include "state/heap.h"
 
-// Draws the point of the next handful. `*place`: the number of the block that holds it, from 1; 0:
+// Draws the point of the next handful. `*turn`: the number of the block that holds it, from 1; 0:
 // none does. When it is the first block, that is sampled here and returned; else NULL.
-TSL_HIDDEN void *tsl_sample_handful(struct tsl_heap *heap, unsigned class, uint32_t *place);
+TSL_HIDDEN void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn);
 
 // Allocates a sampled block, for a point that stands for `times`. NULL, and the caller allocates as
 // usual, when there is no cell for it, or when the point is passed over (tsl_points_is_taken).
-TSL_HIDDEN void *tsl_sample_small(struct tsl_heap *heap, unsigned class, uint32_t times);
+TSL_HIDDEN void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint32_t times);

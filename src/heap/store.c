@@ -14,7 +14,7 @@ void tsl_store_open(struct tsl_heap *heap) {
   uintptr_t address = tsl_region.stores + (uintptr_t)number * TSL_STORE_BYTES;
   struct tsl_store *store = (struct tsl_store *)address;
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    store->allocations[class] = tsl_bin_until(&heap->bins[class]);
+    store->allocations[class] = tsl_bin_ahead(&heap->bins[class]);
     store->seen[class] = heap->bins[class].until;
     heap->bins[class].room = (int32_t)tsl_bin_limit(class);  // B5: the bin is empty
     store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
@@ -33,7 +33,7 @@ void tsl_store_open(struct tsl_heap *heap) {
 void tsl_store_renew(struct tsl_heap *heap) {
   struct tsl_store *store = heap->store;
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
-    store->allocations[class] = tsl_bin_until(&heap->bins[class]);
+    store->allocations[class] = tsl_bin_ahead(&heap->bins[class]);
     store->stocks[class].slabs = NULL;
     store->tallies[class] = tsl_tally_new(class);
   }

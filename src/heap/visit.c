@@ -36,20 +36,20 @@ static bool waits(const struct tsl_gather *gather, uint32_t owner, unsigned clas
   return exact && index < 64 && (waiting >> index & 1) != 0;
 }
 
-static bool has(uint32_t owner, unsigned class, struct tsl_place place, const void *block) {
-  if (tsl_slab_has(place)) return true;
-  uint32_t gatherer = tsl_load_acquire(&place.slab->gatherer);  // pairs: gatherer
+static bool has(uint32_t owner, unsigned class, struct tsl_position position, const void *block) {
+  if (tsl_slab_has(position)) return true;
+  uint32_t gatherer = tsl_load_acquire(&position.slab->gatherer);  // pairs: gatherer
   return gatherer != 0 && waits(&tsl_home_at(gatherer)->own->gathers[class], owner, class, block);
 }
 
-bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_place place,
+bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_position position,
                    const void *block) {
   uint32_t *checks = &home->own->visits.checks;
   if (*checks == TSL_VISIT_CHECKS) {
-    tsl_visit_end(place.slab);
+    tsl_visit_end(position.slab);
     return false;
   }
-  if (has(home->heap.number, class, place, block)) return true;
+  if (has(home->heap.number, class, position, block)) return true;
   if (++*checks == TSL_VISIT_CHECKS) tsl_store_relaxed(&home->unvisited, 1);
   return false;
 }

@@ -27,7 +27,7 @@ TSL_HIDDEN void tsl_visit_end(const struct tsl_slab *slab);
 
 // Whether somebody freed the block before: it is free in its slab, or waits in the gather of the
 // thread that gathered from the slab last. Never true of a live one; false of any in a pause.
-TSL_HIDDEN bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_place place,
+TSL_HIDDEN bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_position position,
                               const void *block);
 
 // Counts a tick of the pause, and ends the pause after the last.

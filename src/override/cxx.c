@@ -61,8 +61,8 @@ TSL_NOINLINE static void *new_slow(size_t bytes, bool throws) {
 TSL_ALWAYS_INLINE void *new_plain(size_t bytes, bool throws) {
   struct tsl_heap *heap = tsl_heap_current;
   if (tsl_unlikely(bytes > TSL_TINY_LIMIT) || TSL_SECURE) return new_slow(bytes, throws);
-  size_t place = tsl_tiny_places[bytes];
-  TSL_RETURN_POPPED(heap, place);
+  size_t offset = tsl_tiny_offsets[bytes];
+  TSL_RETURN_POPPED(heap, offset);
   return new_slow(bytes, throws);
 }
 

@@ -22,7 +22,7 @@ const uint64_t tsl_reciprocals[TSL_BINS] = {
 #undef TINY
 #undef MEDIUM
 
-const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1] = {
+const uint16_t tsl_tiny_offsets[TSL_TINY_LIMIT + 1] = {
 #define TINY(least, bytes) [least... bytes] = TSL_CLASS_OF_##bytes * TSL_BIN_BYTES,
 #define MEDIUM(bytes, units)
 #include "slab/sizeclass.def"

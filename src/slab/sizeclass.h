@@ -15,7 +15,7 @@ enum {
   TSL_TINY_LIMIT = 1024,    // largest size whose class a table tells
   TSL_SMALL_LIMIT = 32768,  // largest size that lives in a slab
   TSL_BLOCK_ALIGNMENT = 16,
-  TSL_BIN_BYTES = 16,  // a bin's size: places are multiples of it
+  TSL_BIN_BYTES = 16,  // a bin's size: offsets are multiples of it
 };
 
 enum {
@@ -43,7 +43,7 @@ struct tsl_sizeclass {
   uint16_t units;       // of a slab
 };
 
-_Static_assert(sizeof(struct tsl_sizeclass) == TSL_BIN_BYTES, "a bin's place is its class's");
+_Static_assert(sizeof(struct tsl_sizeclass) == TSL_BIN_BYTES, "a bin's offset is its class's");
 _Static_assert(offsetof(struct tsl_sizeclass, bytes) == 0, "and there is how large a block is");
 
 TSL_HIDDEN extern const struct tsl_sizeclass tsl_sizeclasses[TSL_BINS];
@@ -61,11 +61,11 @@ TSL_ALWAYS_INLINE size_t tsl_sizeclass_divide(unsigned class, size_t offset, boo
   return (size_t)(product >> 64);
 }
 
-// By size, up to TSL_TINY_LIMIT: the place of the class's bin, class * TSL_BIN_BYTES.
-TSL_HIDDEN extern const uint16_t tsl_tiny_places[TSL_TINY_LIMIT + 1];
+// By size, up to TSL_TINY_LIMIT: the offset of the class's bin, class * TSL_BIN_BYTES.
+TSL_HIDDEN extern const uint16_t tsl_tiny_offsets[TSL_TINY_LIMIT + 1];
 
 TSL_ALWAYS_INLINE unsigned tsl_sizeclass_of_tiny(size_t bytes) {
-  return tsl_tiny_places[bytes] / (unsigned)TSL_BIN_BYTES;
+  return tsl_tiny_offsets[bytes] / (unsigned)TSL_BIN_BYTES;
 }
 
 // `bytes` from TSL_TINY_LIMIT + 1 to TSL_SMALL_LIMIT.

@@ -71,23 +71,22 @@ TSL_ALWAYS_INLINE size_t tsl_slab_unit(const struct tsl_slab *slab) {
   return ((uintptr_t)slab - tsl_region.records) / TSL_RECORD_BYTES;
 }
 
-// A block's place: its slab, and its index there. Index -1: the address is not the beginning of a
-// block.
-struct tsl_place {
+// A block's slab, and its index there. Index -1: the address is not the beginning of a block.
+struct tsl_position {
   struct tsl_slab *slab;
   int index;
 };
 
 // Needs nothing but the address and the class, so that a free from another thread reads no line
 // that the owner writes.
-TSL_ALWAYS_INLINE struct tsl_place tsl_slab_place(unsigned class, const void *block) {
+TSL_ALWAYS_INLINE struct tsl_position tsl_slab_position(unsigned class, const void *block) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   uintptr_t offset = (uintptr_t)block & sizeclass->slab_mask;
   bool exact;
   uint32_t index = (uint32_t)tsl_sizeclass_divide(class, offset, &exact);
   size_t unit = tsl_unit_of((void *)((uintptr_t)block - offset));
-  return (struct tsl_place){tsl_slab_at(unit),
-                            exact && index < sizeclass->capacity ? (int)index : -1};
+  return (struct tsl_position){tsl_slab_at(unit),
+                               exact && index < sizeclass->capacity ? (int)index : -1};
 }
 
 // Makes an empty slab of the units from `unit` on. The caller enters them in the map.
@@ -208,9 +207,9 @@ TSL_ALWAYS_INLINE uint64_t tsl_slab_free_word(const struct tsl_slab *slab, unsig
 }
 
 // Whether a block is free or was freed from another thread: never true of a live one. Any thread.
-TSL_ALWAYS_INLINE bool tsl_slab_has(struct tsl_place place) {
-  unsigned word = (unsigned)place.index / 64, bit = (unsigned)place.index % 64;
-  return (tsl_slab_free_word(place.slab, word) >> bit & 1) != 0;
+TSL_ALWAYS_INLINE bool tsl_slab_has(struct tsl_position position) {
+  unsigned word = (unsigned)position.index / 64, bit = (unsigned)position.index % 64;
+  return (tsl_slab_free_word(position.slab, word) >> bit & 1) != 0;
 }
 
 // The block of the word that the lowest bit stands for.

@@ -14,7 +14,7 @@ struct tsl_stock {
   struct tsl_slab *slabs;  // [owner] slabs with room
 };
 
-_Static_assert(sizeof(struct tsl_stock) == 32, "a bin's place times 2 is its stock's");
+_Static_assert(sizeof(struct tsl_stock) == 32, "a bin's offset times 2 is its stock's");
 
 // The run must not be empty.
 TSL_ALWAYS_INLINE void *tsl_stock_pop(struct tsl_stock *stock) {
@@ -37,9 +37,9 @@ static inline bool tsl_stock_run(struct tsl_stock *stock) {
 
 // Whether a block of the class is at hand.
 static inline bool tsl_stock_has(const struct tsl_stock *stock, const void *block) {
-  size_t place = ((uintptr_t)block - stock->next) / stock->block_bytes;
-  if (place < stock->run) return true;
-  return place - stock->run < 64 && (stock->rest >> (place - stock->run) & 1) != 0;
+  size_t index = ((uintptr_t)block - stock->next) / stock->block_bytes;
+  if (index < stock->run) return true;
+  return index - stock->run < 64 && (stock->rest >> (index - stock->run) & 1) != 0;
 }
 
 static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
@@ -67,8 +67,8 @@ static inline void tsl_stock_unlist(struct tsl_stock *stock, struct tsl_slab *sl
 // Whether a block that is at hand is in no bit of its slab (H2).
 static inline bool tsl_stock_next_valid(const struct tsl_stock *stock, unsigned class) {
   if (stock->run == 0) return true;
-  struct tsl_place place = tsl_slab_place(class, (const void *)stock->next);
-  return place.index >= 0 && place.slab->class == class && !tsl_slab_has(place);
+  struct tsl_position position = tsl_slab_position(class, (const void *)stock->next);
+  return position.index >= 0 && position.slab->class == class && !tsl_slab_has(position);
 }
 
 static inline bool tsl_stock_valid(const struct tsl_stock *stock, unsigned class) {

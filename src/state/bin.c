@@ -130,8 +130,8 @@ static void bin_check_head(struct tsl_heap *heap, unsigned class) {
   tsl_bin_check(heap, class);
   const void *block = heap->bins[class].head;
   if (block == &tsl_bin_end || tsl_entry_owner(tsl_map_lookup(block)) != heap->number) return;
-  struct tsl_place place = tsl_slab_place(class, block);
-  bool is_out = place.index >= 0 && !tsl_slab_has(place) &&
+  struct tsl_position position = tsl_slab_position(class, block);
+  bool is_out = position.index >= 0 && !tsl_slab_has(position) &&
                 !tsl_stock_has(&heap->store->stocks[class], block);
   if (is_out) return;
   tsl_bin_pop(heap, class);

@@ -19,8 +19,8 @@ TSL_HIDDEN unsigned tsl_bin_limit(unsigned class);
 // An empty bin whose owner looks at the counters after `until` allocations.
 TSL_HIDDEN struct tsl_bin tsl_bin_new(unsigned class, uint32_t until);
 
-// Allocations until the next look at the counters; 0: it is due.
-TSL_ALWAYS_INLINE uint32_t tsl_bin_until(const struct tsl_bin *bin) { return bin->until + 1; }
+// Allocations that are counted ahead: the next look at the counters comes after them. 0: it is due.
+TSL_ALWAYS_INLINE uint32_t tsl_bin_ahead(const struct tsl_bin *bin) { return bin->until + 1; }
 
 // True when the bin is empty, or has only its last block, which stays there until the stock is
 // empty. False: the head can be taken, or it was written to.

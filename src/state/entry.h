@@ -1,5 +1,5 @@
 // entry: what the address map says of a unit in use: heap number << 8 | code. The code of a slab,
-// or of a unit cut into cells, is twice its size class: a code times 8 is the place of the class's
+// or of a unit cut into cells, is twice its size class: a code times 8 is the offset of the class's
 // bin (heap.h). How entries, codes and classes follow from each other is known here alone.
 #pragma once
 

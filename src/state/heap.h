@@ -52,20 +52,20 @@ struct tsl_bin {
   int32_t room;                 // [owner] frees until the next look at how long it is
 };
 
-// The place of a class's bin, in bytes from the heap's address. Twice that is the place of its
+// The offset of a class's bin from the heap's address, in bytes. Twice that is the offset of its
 // stock in the store.
-TSL_ALWAYS_INLINE size_t tsl_class_place(unsigned class) { return class * sizeof(struct tsl_bin); }
-TSL_ALWAYS_INLINE unsigned tsl_place_class(size_t place) {
-  return (unsigned)(place / sizeof(struct tsl_bin));
+TSL_ALWAYS_INLINE size_t tsl_class_offset(unsigned class) { return class * sizeof(struct tsl_bin); }
+TSL_ALWAYS_INLINE unsigned tsl_offset_class(size_t offset) {
+  return (unsigned)(offset / sizeof(struct tsl_bin));
 }
 TSL_ALWAYS_INLINE size_t tsl_code_place(size_t code) { return code * 8; }
 
 _Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES &&
                    sizeof(struct tsl_bin) == sizeof(struct tsl_sizeclass),
-               "a bin's place is that of its class in the table of size classes");
-_Static_assert(sizeof(struct tsl_bin) == 2 * 8, "twice a class times 8 is its bin's place");
+               "a bin's offset is that of its class in the table of size classes");
+_Static_assert(sizeof(struct tsl_bin) == 2 * 8, "twice a class times 8 is its bin's offset");
 _Static_assert(sizeof(struct tsl_stock) == 2 * sizeof(struct tsl_bin),
-               "a bin's place times 2 is its stock's");
+               "a bin's offset times 2 is its stock's");
 
 // Where the last link of every bin leads. Its own link is larger than any in the region, so that
 // the comparison of B1 (bin.h) fails on it.
@@ -110,7 +110,7 @@ struct tsl_loose {
 
 // What only heaps with slabs need.
 struct tsl_store {
-  // First, so that a bin's place times 2 is its stock's.
+  // First, so that a bin's offset times 2 is its stock's.
   struct tsl_stock stocks[TSL_BINS];
   uint64_t allocations[TSL_BINS];      // [owner] those before `until` was set, plus that number
   uint32_t seen[TSL_BINS];             // [owner] `until` when the bin's `room` was exact last (B5)
@@ -170,7 +170,7 @@ struct tsl_home;
 
 // What homes and parts have in common, and all that the fast paths see.
 struct tsl_heap {
-  // First, so that a bin's place is its distance from the heap's address.
+  // First, so that a bin's offset counts from the heap's address.
   struct tsl_bin bins[TSL_BINS];
 
   uint32_t tag;             // [const] number << TSL_CODE_BITS
@@ -273,8 +273,9 @@ struct tsl_part {
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part
 
-_Static_assert(offsetof(struct tsl_heap, bins) == 0, "a bin's place is its distance");
-_Static_assert(offsetof(struct tsl_store, stocks) == 0, "a bin's place times 2 is a distance");
+_Static_assert(offsetof(struct tsl_heap, bins) == 0, "a bin's offset counts from the heap");
+_Static_assert(offsetof(struct tsl_store, stocks) == 0,
+               "a bin's offset times 2 counts from the store");
 _Static_assert(TSL_REMOTE_LINE % TSL_CACHE_LINE == 0, "remote words have a line");
 _Static_assert(sizeof(struct tsl_heap) == TSL_REMOTE_LINE + sizeof(uint64_t),
                "the remote words of homes and parts follow that of the heap");

@@ -6,7 +6,7 @@
 
 // The fork came when `until` had reached its end, before the owner looked at the counters.
 static void until_mend(struct tsl_heap *heap, unsigned class) {
-  if (tsl_bin_until(&heap->bins[class]) != 0) return;
+  if (tsl_bin_ahead(&heap->bins[class]) != 0) return;
   heap->bins[class].until++;
   heap->store->allocations[class]++;
 }
@@ -16,7 +16,7 @@ static void until_mend(struct tsl_heap *heap, unsigned class) {
 static void stock_give_up(struct tsl_heap *heap, unsigned class) {
   struct tsl_stock *stock = &heap->store->stocks[class];
   uint64_t *allocations = &heap->store->allocations[class];
-  uint64_t until = tsl_bin_until(&heap->bins[class]);
+  uint64_t until = tsl_bin_ahead(&heap->bins[class]);
   *allocations -= tsl_stock_blocks(stock);
   if ((int64_t)(*allocations - until) < 0) *allocations = until;
   stock->run = 0;

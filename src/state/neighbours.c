@@ -23,12 +23,13 @@ static void check(const struct tsl_heap *heap, unsigned class, const struct tsl_
   tsl_secure_wipe(line, near);
 }
 
-void tsl_neighbours_check(const struct tsl_heap *heap, unsigned class, struct tsl_place place) {
+void tsl_neighbours_check(const struct tsl_heap *heap, unsigned class,
+                          struct tsl_position position) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
-  unsigned index = (unsigned)place.index;
+  unsigned index = (unsigned)position.index;
   unsigned most = sizeclass->bytes < TSL_CACHE_LINE ? TSL_CACHE_LINE / sizeclass->bytes : 1;
   for (unsigned i = 1; i <= most; i++) {
-    if (i <= index) check(heap, class, place.slab, index - i, true);
-    if (index + i < sizeclass->capacity) check(heap, class, place.slab, index + i, false);
+    if (i <= index) check(heap, class, position.slab, index - i, true);
+    if (index + i < sizeclass->capacity) check(heap, class, position.slab, index + i, false);
   }
 }

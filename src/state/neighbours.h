@@ -7,6 +7,6 @@
 struct tsl_heap;
 
 // Reports each neighbour that is free, as far as the owner knows, and was written to within a cache
-// line of the block at `place`; wipes that line. Owner only.
+// line of the block at `position`; wipes that line. Owner only.
 TSL_HIDDEN void tsl_neighbours_check(const struct tsl_heap *heap, unsigned class,
-                                     struct tsl_place place);
+                                     struct tsl_position position);

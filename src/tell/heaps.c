@@ -65,7 +65,7 @@ static struct tsl_bins_row *bins_row(struct tsl_heap *heap) {
 
 static void put_allocations(struct tsl_bins_row *row, const struct tsl_heap *heap, unsigned class) {
   uint64_t at_hand =
-      tsl_bin_until(&heap->bins[class]) + tsl_stock_blocks(&heap->store->stocks[class]);
+      tsl_bin_ahead(&heap->bins[class]) + tsl_stock_blocks(&heap->store->stocks[class]);
   TSL_PUT(row, allocations[class], heap->store->allocations[class] - at_hand);
 }
 

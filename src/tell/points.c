@@ -4,7 +4,7 @@
 #include "base/random.h"
 
 enum { WINDOW_MS = 50 };  // the least time over which the rate of points is measured
-uint64_t tsl_sample_mean;
+uint64_t tsl_points_mean;
 
 uint64_t *tsl_points_seed(struct tsl_home *home) {
   uint64_t *seed = &home->own->points.seed;
@@ -12,7 +12,7 @@ uint64_t *tsl_points_seed(struct tsl_home *home) {
   return seed;
 }
 
-static double mean_bytes(void) { return (double)tsl_load_relaxed(&tsl_sample_mean); }
+static double mean_bytes(void) { return (double)tsl_load_relaxed(&tsl_points_mean); }
 
 // A point lies that near with probability 1 - exp(-bytes / mean), which is at most bytes / mean:
 // most draws end before the logarithm.
@@ -23,18 +23,18 @@ static size_t within(struct tsl_home *home, double mean, size_t bytes) {
   return distance < (double)bytes ? (size_t)distance : SIZE_MAX;
 }
 
-size_t tsl_sample_within(struct tsl_heap *heap, size_t bytes) {
-  return within(heap->home, mean_bytes() * tsl_sample_times(heap), bytes);
+size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
+  return within(heap->home, mean_bytes() * tsl_points_times(heap), bytes);
 }
 
 // Which of the next `most` blocks holds the next point, from 1 on; 0: none.
 uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint32_t most) {
   size_t bytes = tsl_sizeclasses[class].bytes;
-  size_t distance = tsl_sample_within(heap, bytes * most);
+  size_t distance = tsl_points_within(heap, bytes * most);
   return distance == SIZE_MAX ? 0 : (uint32_t)(distance / bytes) + 1;
 }
 
-uint32_t tsl_sample_until(struct tsl_heap *heap, unsigned class, uint32_t most) {
+uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint32_t most) {
   uint64_t bit = UINT64_C(1) << class % 64;
   uint32_t point = class < TSL_CLASSES ? tsl_points_next(heap, class, most) : 0;
   heap->store->sampled_hot &= ~bit;

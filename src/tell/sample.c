@@ -117,7 +117,7 @@ void tsl_sample_follow(void) {
   if (row == NULL) return;
   TSL_PUT(row, sample_bytes, wanted);
   TSL_PUT(row, weight_bytes, tsl_load_relaxed(&weight_mean));
-  if (tsl_load_relaxed(&tsl_sample_mean) != wanted) tsl_store_relaxed(&tsl_sample_mean, wanted);
+  if (tsl_load_relaxed(&tsl_points_mean) != wanted) tsl_store_relaxed(&tsl_points_mean, wanted);
 }
 
 // The tables of the parent's file are not the child's.
@@ -127,5 +127,5 @@ void tsl_sample_after_fork(void) {
   tsl_stack_clear(&free_rows);
   last_row = 0;
   forks = (forks + 1) & (UINT32_MAX >> ROW_BITS);
-  tsl_sample_mean = 0;  // until the child has a file
+  tsl_points_mean = 0;  // until the child has a file
 }

@@ -12,7 +12,7 @@
 // Allocates a sampled block instead of `block`, which goes back on its bin. `block` itself when it
 // is not to be sampled.
 static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t times, void *block) {
-  void *sampled = tsl_sample_small(heap, class, times);
+  void *sampled = tsl_sampled_small(heap, class, times);
   if (sampled == NULL) return block;
   heap->store->allocations[class]--;
   tsl_heap_push(heap, class, block);
@@ -23,7 +23,7 @@ static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t time
 // sample point.
 static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
   bool is_sampled = (heap->store->sampled_hot >> class % 64 & 1) != 0 && class < TSL_CLASSES;
-  uint32_t times = tsl_sample_times(heap);
+  uint32_t times = tsl_points_times(heap);
   tsl_heap_recount(heap, class);
   return tsl_unlikely(is_sampled) ? sample_instead(heap, class, times, block) : block;
 }
@@ -36,13 +36,13 @@ static void *heap_refill(struct tsl_heap *heap, unsigned class) {
   void *block = tsl_mixed_refill(heap, class);
   if (block != NULL || heap->refused) return block;
   uint32_t sampled = 0;
-  if (tsl_sample_is_on()) block = tsl_sample_handful(heap, class, &sampled);
+  if (tsl_points_are_on()) block = tsl_sampled_handful(heap, class, &sampled);
   return block != NULL ? block : tsl_heap_take_handful(heap, class, sampled);
 }
 
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   void *block = heap_refill(heap, class);
-  if (tsl_sample_is_on()) tsl_heap_follow_times(heap);
+  if (tsl_points_are_on()) tsl_heap_follow_times(heap);
   return block;
 }
 

@@ -33,11 +33,11 @@ void tsl_heap_follow_times(struct tsl_heap *heap) {
 // A part in which the thread has no scope is left alone, because another thread may be sealing it.
 // It keeps the points that were drawn before: one of them may be stale, or there are none.
 void tsl_home_follow_samples(struct tsl_home *home) {
-  if (tsl_sample_is_on()) {
+  if (tsl_points_are_on()) {
     tsl_points_count(home, 0);
     tsl_heap_follow_times(&home->heap);
   }
-  if (home->sampling == tsl_sample_is_on()) return;
+  if (home->sampling == tsl_points_are_on()) return;
   home->sampling = !home->sampling;
   tsl_heap_redraw(&home->heap);
   for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
@@ -119,7 +119,7 @@ void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
   if (!home->awake && process_waits()) tsl_home_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->heap.store->sparse.due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
-  if (tsl_sample_is_on()) tsl_heap_follow_times(heap);
+  if (tsl_points_are_on()) tsl_heap_follow_times(heap);
   tsl_heap_count(heap, class);
   tsl_report_allocations(heap, class);
   if (home->awake && now_ms >= due_ms) tsl_home_tick(home);

@@ -12,7 +12,7 @@ static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
 
 // Exact number of allocations of a class.
 static uint64_t allocations(unsigned class) {
-  uint64_t taken = heap->store->allocations[class] - tsl_bin_until(&heap->bins[class]);
+  uint64_t taken = heap->store->allocations[class] - tsl_bin_ahead(&heap->bins[class]);
   return taken - tsl_stock_blocks(&heap->store->stocks[class]);
 }
 
@@ -38,7 +38,7 @@ static void count_survives_recounting(void) {
   open_heaps();
   for (int i = 0; i < 3000; i++) {
     unsigned soon = 1 + test_random_below(&seed, 80);
-    uint32_t before = tsl_bin_until(&heap->bins[class]);
+    uint32_t before = tsl_bin_ahead(&heap->bins[class]);
     heap->store->allocations[class] += (uint64_t)soon - before;
     heap->store->seen[class] += soon - before;
     heap->bins[class].until += soon - before;

@@ -25,10 +25,10 @@ static void blocks_belong_to_the_heap(void) {
   for (size_t bytes = TSL_SECURE ? 1 : 0; bytes <= TSL_CANARY_LIMIT; bytes += bytes / 16 + 1) {
     void *block = alloc(bytes);
     unsigned class = takes_class(bytes);
-    struct tsl_place place = tsl_slab_place(class, block);
+    struct tsl_position position = tsl_slab_position(class, block);
     CHECK_EQ(tsl_map_lookup(block), heap->tag | class * 2);
-    CHECK(place.index >= 0);
-    CHECK_EQ(place.slab->class, class);
+    CHECK(position.index >= 0);
+    CHECK_EQ(position.slab->class, class);
   }
   state_check();
 }

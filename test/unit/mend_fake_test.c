@@ -20,7 +20,7 @@ static void alloc_and_free(size_t bytes) {
 static uint64_t allocations(size_t bytes) {
   unsigned class = tsl_sizeclass_of(bytes);
   uint64_t at_hand =
-      tsl_bin_until(&mine->bins[class]) + tsl_stock_blocks(&mine->store->stocks[class]);
+      tsl_bin_ahead(&mine->bins[class]) + tsl_stock_blocks(&mine->store->stocks[class]);
   return mine->store->allocations[class] - at_hand;
 }
 

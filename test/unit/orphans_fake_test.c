@@ -39,9 +39,9 @@ static void torn_heaps_are_mended(void) {
   for (unsigned i = 0; i < 3000; i += 2) tsl_fast_free(blocks[i]);
   tsl_home_collect(other->home);
   void *next = alloc(64);
-  struct tsl_place place = tsl_slab_place(class, next);
+  struct tsl_position position = tsl_slab_position(class, next);
   struct tsl_slab *listed = other->store->stocks[class].slabs;
-  CHECK(listed != NULL && place.index >= 0);
+  CHECK(listed != NULL && position.index >= 0);
   other->bins[class].room--;
   other->store->stocks[class].next += 64;
   listed->out++;
@@ -76,12 +76,12 @@ static void what_a_lost_thread_freed_is_sent(void) {
   open_heaps();
   tsl_heap_current = heap;
   alloc_many(64, 8);
-  struct tsl_place place = tsl_slab_place(tsl_sizeclass_of(64), blocks[0]);
+  struct tsl_position position = tsl_slab_position(tsl_sizeclass_of(64), blocks[0]);
   for (unsigned i = 0; i < 8; i++) free_as(other, blocks[i]);
-  CHECK_EQ(tsl_bit_count(place.slab->remote[place.index / 64]), 1);
+  CHECK_EQ(tsl_bit_count(position.slab->remote[position.index / 64]), 1);
   other->home->own->gathers[0].round++;
   adopt_orphans();
-  CHECK_EQ(tsl_bit_count(place.slab->remote[place.index / 64]), 8);
+  CHECK_EQ(tsl_bit_count(position.slab->remote[position.index / 64]), 8);
   CHECK(tsl_remote_valid(other->home));
 }
 
@@ -94,7 +94,7 @@ static void parts_that_were_laid_down_are_mended(void) {
   alloc_many(64, 100);
   tsl_fast_free(blocks[--block_count]);
   struct tsl_stock *stock = &part->store->stocks[class];
-  struct tsl_slab *slab = tsl_slab_place(class, blocks[0]).slab;
+  struct tsl_slab *slab = tsl_slab_position(class, blocks[0]).slab;
   if (slab->listed) tsl_stock_unlist(stock, slab);
   slab->listed = true;  // but it is on no list
   part->torn = TSL_HEAP_TORN;

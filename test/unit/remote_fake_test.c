@@ -15,9 +15,9 @@ static void open_blocks(unsigned words) {
 }
 
 static uint64_t *word_of(unsigned index) {
-  struct tsl_place place = tsl_slab_place(CLASS, blocks[index]);
-  CHECK(place.index >= 0 && place.index % WORD == (int)index % WORD);
-  return &place.slab->remote[place.index / WORD];
+  struct tsl_position position = tsl_slab_position(CLASS, blocks[index]);
+  CHECK(position.index >= 0 && position.index % WORD == (int)index % WORD);
+  return &position.slab->remote[position.index / WORD];
 }
 
 static void free_from(unsigned first, unsigned count) {
@@ -49,9 +49,9 @@ static void those_of_its_word_wait_for_another_word(void) {
 static void owners_get_them_all_back(void) {
   open_blocks(2);
   free_from(0, WORD + 1);
-  CHECK_EQ(tsl_slab_place(CLASS, blocks[0]).slab->out, 2 * WORD);
+  CHECK_EQ(tsl_slab_position(CLASS, blocks[0]).slab->out, 2 * WORD);
   tsl_heap_look_at_ready(owner, UINT32_MAX);
-  CHECK_EQ(tsl_slab_place(CLASS, blocks[0]).slab->out, WORD - 1);
+  CHECK_EQ(tsl_slab_position(CLASS, blocks[0]).slab->out, WORD - 1);
   state_check();
 }
 
@@ -150,8 +150,8 @@ static void what_is_no_block_is_refused(void) {
   CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 1);
   // Behind the last block of a slab there may be room for none.
   void *block = alloc(48);
-  struct tsl_place place = tsl_slab_place(TSL_CLASS_OF_48, block);
-  uintptr_t start = (uintptr_t)block - (unsigned)place.index * UINT64_C(48);
+  struct tsl_position position = tsl_slab_position(TSL_CLASS_OF_48, block);
+  uintptr_t start = (uintptr_t)block - (unsigned)position.index * UINT64_C(48);
   unsigned capacity = tsl_sizeclasses[TSL_CLASS_OF_48].capacity;
   CHECK((start & (TSL_UNIT_BYTES - 1)) == 0 && capacity % WORD != 0);
   said((void *)(start + capacity * UINT64_C(48)), "not the beginning");

@@ -65,7 +65,7 @@ static void laid_down_blocks_can_be_taken_again(void) {
   tsl_fast_free(blocks[0]);
   tsl_heap_current = heap;
   tsl_heap_lay_down(part);
-  CHECK(stock->slabs == tsl_slab_place(class, blocks[0]).slab);
+  CHECK(stock->slabs == tsl_slab_position(class, blocks[0]).slab);
 }
 
 int main(void) {

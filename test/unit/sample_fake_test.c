@@ -169,10 +169,10 @@ static void a_child_begins_anew(void) {
   CHECK_GE(totals().live, 1);
   tsl_report_after_fork();
   tsl_sample_after_fork();
-  CHECK_EQ(tsl_sample_mean, 0);
+  CHECK_EQ(tsl_points_mean, 0);
   tick();
   tick();
-  CHECK_EQ(tsl_sample_mean, MEAN);
+  CHECK_EQ(tsl_points_mean, MEAN);
   CHECK_EQ(totals().live, 0);
   free_all(2000, 1024);  // the parent's samples, which end unseen
   CHECK_EQ(totals().frees, 0);
@@ -186,7 +186,7 @@ static void the_secure_build_samples_nothing(void) {
   tsl_options.sample_bytes = MEAN;
   homes_open((size_t)1 << 30, &mine, &other);
   tick();
-  CHECK_EQ(tsl_sample_mean, 0);
+  CHECK_EQ(tsl_points_mean, 0);
 }
 
 // What is known of call stacks is the parent's; the child's file has no rows of them yet.

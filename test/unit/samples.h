@@ -29,7 +29,7 @@ static inline void open_homes(uint64_t mean) {
   tsl_options.sample_bytes = mean;
   homes_open((size_t)1 << 30, &mine, &other);
   tick();
-  CHECK_EQ(tsl_sample_mean, mean);
+  CHECK_EQ(tsl_points_mean, mean);
 }
 
 static inline const struct tsl_process_row *process(void) { return TSL_ROW(process, 0); }

@@ -242,7 +242,7 @@ static void put_late(uint32_t number, unsigned others) {
   open_epoch(TSLAB_NO_CELLS);
   alloc_many(500, 1 + others);
   unsigned class = takes_class(500);
-  const struct tsl_slab *slab = tsl_slab_place(class, blocks[0]).slab;
+  const struct tsl_slab *slab = tsl_slab_position(class, blocks[0]).slab;
   tsl_heap_close_ready(heap);
   CHECK_EQ(slab->life, heap->life - 1);
   tsl_heap_current = other;
@@ -272,22 +272,22 @@ static void late_push_to_no_heap_is_counted(void) {
 static void push_of_an_earlier_life(void) {
   open_all(TSLAB_NO_CELLS);
   alloc_many(500, 2);
-  struct tsl_place place = tsl_slab_place(takes_class(500), blocks[0]);
-  CHECK(place.index >= 0);
-  unsigned word = (unsigned)place.index / 64;
-  uint64_t block = UINT64_C(1) << (unsigned)place.index % 64;
-  CHECK_EQ(tsl_slab_put_remote(place.slab, word, &block), TSL_REMOTE_PUSH);
+  struct tsl_position position = tsl_slab_position(takes_class(500), blocks[0]);
+  CHECK(position.index >= 0);
+  unsigned word = (unsigned)position.index / 64;
+  uint64_t block = UINT64_C(1) << (unsigned)position.index % 64;
+  CHECK_EQ(tsl_slab_put_remote(position.slab, word, &block), TSL_REMOTE_PUSH);
   end_epoch(TSL_EPOCH_CLOSED);
   CHECK(tsl_part_claim_seal(tsl_part_of(heap)));
   struct tsl_survivors left = {0};
   tsl_part_seal(tsl_part_of(heap), &left);
   check_survivors(left, 1, 512, 16);
-  CHECK_EQ(place.slab->left, 2);
+  CHECK_EQ(position.slab->left, 2);
   free_as(other, blocks[1]);
   CHECK_EQ(tsl_epoch_check(id), ECANCELED);
-  CHECK_NE(place.slab->life, heap->ready >> 32);
-  CHECK_EQ(tsl_slab_count_down(place.slab), TSL_REMOTE_EMPTY);
-  tsl_heap_drained(place.slab);
+  CHECK_NE(position.slab->life, heap->ready >> 32);
+  CHECK_EQ(tsl_slab_count_down(position.slab), TSL_REMOTE_EMPTY);
+  tsl_heap_drained(position.slab);
   check_over();
 }
 

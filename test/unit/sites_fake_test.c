@@ -56,7 +56,7 @@ static void open_home(void) {
   os_fake.now_ms++;
   tsl_report_tick(mine->home);
   tsl_home_follow_samples(mine->home);
-  CHECK_EQ(tsl_sample_mean, MEAN);
+  CHECK_EQ(tsl_points_mean, MEAN);
 }
 
 static const struct tsl_sites_row *site(uint32_t row) { return TSL_ROW(sites, row); }

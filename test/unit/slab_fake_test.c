@@ -11,7 +11,7 @@ enum place { FREE, OUT, REMOTE };
 
 static struct tsl_slab *slab;
 static unsigned capacity;
-static uint8_t shadow[MOST_BLOCKS];  // enum place, each
+static uint8_t shadow[MOST_BLOCKS];  // enum position, each
 static unsigned counts[3];           // blocks in each place
 static bool pushed;                  // whether the slab would be on a ready stack
 
@@ -55,10 +55,10 @@ static void check_slab(void) {
 }
 
 static unsigned index_of(uintptr_t address) {
-  struct tsl_place place = tsl_slab_place(slab->class, (void *)address);
-  CHECK(place.slab == slab);
-  CHECK(place.index >= 0);
-  return (unsigned)place.index;
+  struct tsl_position position = tsl_slab_position(slab->class, (void *)address);
+  CHECK(position.slab == slab);
+  CHECK(position.index >= 0);
+  return (unsigned)position.index;
 }
 
 static unsigned take(void) {
@@ -144,10 +144,10 @@ static void places(void) {
     uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
     size_t bytes = tsl_sizeclasses[class].bytes;
     for (uintptr_t offset = 0; offset < tsl_sizeclasses[class].slab_bytes; offset += 8) {
-      struct tsl_place place = tsl_slab_place(class, (void *)(start + offset));
+      struct tsl_position position = tsl_slab_position(class, (void *)(start + offset));
       bool exact = offset % bytes == 0 && offset / bytes < capacity;
-      CHECK(place.slab == slab);
-      CHECK_EQ(place.index, exact ? (int)(offset / bytes) : -1);
+      CHECK(position.slab == slab);
+      CHECK_EQ(position.index, exact ? (int)(offset / bytes) : -1);
     }
     close_slab();
   }

@@ -74,17 +74,17 @@ static void a_block_that_two_threads_freed_is_reported(void) {
   open_heaps();
   void *block = alloc(1024);
   alloc_many(1024, 3);
-  struct tsl_place place = tsl_slab_place(takes_class(1024), block);
-  CHECK(place.index >= 0);
-  uint64_t bit = UINT64_C(1) << (unsigned)place.index % 64;
+  struct tsl_position position = tsl_slab_position(takes_class(1024), block);
+  CHECK(position.index >= 0);
+  uint64_t bit = UINT64_C(1) << (unsigned)position.index % 64;
   tsl_remote_put(heap->number, takes_class(1024), block);
-  CHECK(tsl_slab_put(place.slab, (unsigned)place.index));
+  CHECK(tsl_slab_put(position.slab, (unsigned)position.index));
   tsl_options.on_error = TSL_ON_ERROR_REPORT;
   capture_start();
   tsl_heap_look_at_ready(heap, UINT32_MAX);
   const char *said = capture_end();
   CHECK(strstr(said, "freed by two threads") != NULL);
-  CHECK((place.slab->free[place.index / 64] & bit) != 0);
+  CHECK((position.slab->free[position.index / 64] & bit) != 0);
 }
 
 // A part's store is opened by its first slab, and belongs to that part.
@@ -132,10 +132,10 @@ static void lives_of_the_ready_stack(void) {
   tsl_heap_close_ready(part);
   CHECK_EQ(part->life, life + 1);
   CHECK_EQ(part->ready, (uint64_t)(life + 1) << 32);
-  struct tsl_slab *slab = tsl_slab_place(takes_class(1024), blocks[0]).slab;
+  struct tsl_slab *slab = tsl_slab_position(takes_class(1024), blocks[0]).slab;
   CHECK_EQ(slab->remote_summary, 0);
   CHECK_EQ(slab->life, life);
-  struct tsl_slab *late = tsl_slab_place(takes_class(1024), blocks[100]).slab;
+  struct tsl_slab *late = tsl_slab_position(takes_class(1024), blocks[100]).slab;
   CHECK_EQ(late->remote_summary, 0);
   tsl_fast_free(blocks[1]);
   CHECK_EQ((uint32_t)part->ready, 0);

@@ -39,7 +39,7 @@ static const struct tsl_tally *tally_of(const struct tsl_heap *home, size_t byte
 static uint64_t allocations(const struct tsl_heap *heap, size_t bytes) {
   unsigned class = takes_class(bytes);
   uint64_t at_hand =
-      tsl_bin_until(&heap->bins[class]) + tsl_stock_blocks(&heap->store->stocks[class]);
+      tsl_bin_ahead(&heap->bins[class]) + tsl_stock_blocks(&heap->store->stocks[class]);
   return heap->store->allocations[class] - at_hand;
 }
 

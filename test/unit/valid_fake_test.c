@@ -85,8 +85,8 @@ static void blocks_in_two_places_are_found(void) {
     stock->run = 1;
     CHECK(tsl_heap_valid(home));
   }
-  struct tsl_place place = tsl_slab_place(takes_class(64), (void *)stock->next);
-  place.slab->remote[place.index / 64] |= UINT64_C(1) << (unsigned)place.index % 64;
+  struct tsl_position position = tsl_slab_position(takes_class(64), (void *)stock->next);
+  position.slab->remote[position.index / 64] |= UINT64_C(1) << (unsigned)position.index % 64;
   CHECK(!tsl_heap_valid(home));
 }
 
