@@ -18,7 +18,8 @@ static tsl_cell_number held_cell
 static struct tsl_slab *held_slab TSL_GUARDED_BY(holds_lock);  // [lock:holds] the same; NULL: none
 static tsl_cell_number lost_cell;                              // held by a thread that a fork took
 static struct tsl_slab *lost_slab;                             // the same
-static uint32_t units_taken;                                   // [remote] since the last step
+static bool are_any;          // [remote] a seal left live blocks: until then no unit is looked at
+static uint32_t units_taken;  // [remote] since the last step
 static uint64_t remains_due_ms;        // [remote] the thread that moves it on does the step
 static tsl_unit unit_to_look_at;       // [due] written by who does the step
 static uint64_t met_due_ms = NEVER;    // [remote] the earliest due time of what this round, or a
@@ -56,7 +57,10 @@ static uint64_t due_ms_of(uint32_t epoch) {
   return (closed_ms == 0 ? tsl_os_now_ms() : closed_ms) + tsl_limit_delay_ms();
 }
 
-void tsl_remains_expect(uint32_t epoch) { expect(due_ms_of(epoch)); }
+void tsl_remains_expect(uint32_t epoch) {
+  expect(due_ms_of(epoch));
+  if (!tsl_load_relaxed(&are_any)) tsl_store_relaxed(&are_any, true);
+}
 
 bool tsl_remains_wait(void) {
   uint64_t due_ms = tsl_load_relaxed(&first_due_ms);
@@ -189,6 +193,7 @@ static unsigned step_budget(uint64_t now_ms, unsigned *calls) {
 }
 
 void tsl_remains_step(void) {
+  if (!tsl_load_relaxed(&are_any)) return;
   uint64_t now_ms = tsl_os_now_ms();
   unsigned most_calls = 0, calls = 0;
   for (unsigned looks = step_budget(now_ms, &most_calls); looks != 0 && calls < most_calls;

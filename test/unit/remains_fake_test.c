@@ -77,6 +77,17 @@ static void fill_three_cells(void) {
   }
 }
 
+// A look at this unit would fault: its map entry is not there.
+static void without_survivors_no_unit_is_looked_at(void) {
+  open_all(0);
+  size_t first = tsl_region.first_unit, units = tsl_region.units;
+  tsl_region.first_unit = UINT32_MAX - 1;
+  tsl_region.units = UINT32_MAX;
+  for (unsigned i = 0; i < 10; i++, os_fake.now_ms++) tsl_remains_step();
+  tsl_region.first_unit = first;
+  tsl_region.units = units;
+}
+
 static void dead_pages_of_cells_go_back(void) {
   fill_three_cells();
   close_epoch();
@@ -334,6 +345,7 @@ static void what_slabs_keep_is_whole(void) {
 }
 
 int main(void) {
+  RUN(without_survivors_no_unit_is_looked_at);
   RUN_UNLESS_SECURE(dead_pages_of_cells_go_back);
   RUN_UNLESS_SECURE(dead_pages_of_slabs_go_back);
   RUN_UNLESS_SECURE(a_slab_that_is_half_dead_gives_pages_back);
