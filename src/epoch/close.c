@@ -125,6 +125,7 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   uint32_t slot = tsl_epoch_slot(id);
   int error = tsl_epoch_end(id, TSL_EPOCH_CLOSED);
   if (error != 0) return error;
+  tsl_heap_current->home->own->ends.closes++;
   tsl_deferred_run(slot);
   if (slot_shares(slot))
     close_sharing(slot, survivors);
@@ -205,6 +206,7 @@ static int release_closed(tslab_epoch id) {
   if (tsl_load_relaxed(&epoch->word) != closed) return ESTALE;
   if (!comes_to_rest(slot)) return EBUSY;
   if (!tsl_epoch_claim_release(id)) return ESTALE;
+  tsl_heap_current->home->own->ends.releases++;
   struct ending ending = end_begin(slot);
   bool keeps_blocks = slot_shares(slot);
   tsl_history_released(epoch->label);
@@ -221,6 +223,7 @@ int tsl_close_release(tslab_epoch id) {
   int error = tsl_epoch_end(id, TSL_EPOCH_RELEASED);
   if (error == ECANCELED) return release_closed(id);
   if (error != 0) return error;
+  tsl_heap_current->home->own->ends.releases++;
   struct ending ending = end_begin(slot);
   bool keeps_blocks = slot_shares(slot);
   tsl_history_released(tsl_epoch_at(slot)->label);

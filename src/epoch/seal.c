@@ -111,35 +111,90 @@ static void part_hold(const struct tsl_heap *heap) {
     tsl_add_relaxed(&tsl_slab_at(unit)->left, 1);
 }
 
+// The end of a part, while it is under way.
+struct end {
+  uint32_t pieces;    // cells and slabs,
+  uint32_t given;     // and of these, given back
+  size_t held_pages;  // the same in pages
+  size_t given_pages;
+  uint64_t began_ns;  // 0: it is not timed
+};
+
+static struct end end_begin(const struct tsl_heap *heap) {
+  struct end end = {.pieces = heap->cell_count + heap->slab_count, .held_pages = heap->cell_pages};
+  if (end.pieces >= TSL_TIMED_PIECES) end.began_ns = tsl_os_now_ns();
+  return end;
+}
+
+static void end_slab(struct end *end, size_t slab_pages, bool is_given) {
+  end->held_pages += slab_pages;
+  end->given += is_given;
+  if (is_given) end->given_pages += slab_pages;
+}
+
+// In the child of a fork that has no home yet nobody counts.
+static void end_tell(const struct end *end) {
+  struct tsl_home *home = tsl_heap_current->home;
+  if (home == &tsl_home_empty) return;
+  struct tsl_end_tally *tally = &home->own->ends;
+  tally->parts++;
+  tally->pieces += end->pieces;
+  tally->pieces_given += end->given;
+  tally->held_pages += end->held_pages;
+  tally->given_pages += end->given_pages;
+  if (end->began_ns == 0) return;
+  tally->timed_parts++;
+  tally->timed_ns += tsl_os_now_ns() - end->began_ns;
+}
+
+static size_t slab_pages(tsl_unit unit) {
+  return pages(tsl_sizeclasses[tsl_slab_at(unit)->class].slab_bytes);
+}
+
+// What of the cells' pages did not go to the survivors was given back.
+static void cells_seal(const struct tsl_heap *heap, struct end *end,
+                       struct tsl_survivors *survivors, uint32_t *counts) {
+  size_t before = survivors->pages;
+  for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
+    older = tsl_cell_at(number)->older;
+    end->given += cell_seal(number, survivors, counts);
+  }
+  end->given_pages = heap->cell_pages - (survivors->pages - before);
+}
+
+static void slabs_seal(const struct tsl_heap *heap, struct end *end,
+                       struct tsl_survivors *survivors, uint32_t *counts) {
+  for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
+    next = tsl_span_at(unit)->next;
+    size_t in_slab = slab_pages(unit);
+    end_slab(end, in_slab, slab_seal(tsl_slab_at(unit), survivors, counts));
+  }
+}
+
 void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   struct tsl_heap *heap = &part->heap;
-  uint32_t epoch = heap->epoch, empty = 0, count, counts[TSL_CLASSES] = {0};
+  uint32_t epoch = heap->epoch, counts[TSL_CLASSES] = {0};
   tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
   tsl_drained_try_guarded();
   part_prepare(part);
   if (tsl_unlikely(tsl_epoch_waits(epoch))) part_hold(heap);
-  count = heap->cell_count + heap->slab_count;
-  if (count != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, count);
-  for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
-    older = tsl_cell_at(number)->older;
-    empty += cell_seal(number, survivors, counts);
-  }
-  for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
-    next = tsl_span_at(unit)->next;
-    empty += slab_seal(tsl_slab_at(unit), survivors, counts);
-  }
-  if (empty != count) {
+  struct end end = end_begin(heap);
+  if (end.pieces != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, end.pieces);
+  cells_seal(heap, &end, survivors, counts);
+  slabs_seal(heap, &end, survivors, counts);
+  if (end.given != end.pieces) {
     survivors->bytes += bytes_of(counts);
     tsl_remains_expect(epoch);
   }
+  end_tell(&end);
   tsl_report_survivors(epoch, counts);
   tsl_report_sealed(part);
   heap_forget(heap);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
   tsl_part_let_go(part);
   tsl_change_end(change);
-  tsl_epoch_drain(epoch, empty + 1);
+  tsl_epoch_drain(epoch, end.given + 1);
 }
 
 // Gives back a slab with all that lives in it. False when its guard stays (drained.h).
@@ -151,17 +206,23 @@ static bool slab_release(struct tsl_slab *slab) {
 
 void tsl_part_release(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
-  uint32_t epoch = heap->epoch, ended = 0;
+  uint32_t epoch = heap->epoch, cells, ended;
   tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
   tsl_drained_try_guarded();
   part_prepare(part);
+  struct end end = end_begin(heap);
+  end.given = cells = heap->cell_count;
+  end.given_pages = heap->cell_pages;
   tsl_mixed_renew(heap, 0);
   tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, heap->slab_count);
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
-    ended += slab_release(tsl_slab_at(unit));
+    size_t in_slab = slab_pages(unit);
+    end_slab(&end, in_slab, slab_release(tsl_slab_at(unit)));
   }
+  ended = end.given - cells;
+  end_tell(&end);
   tsl_report_sealed(part);
   heap_forget(heap);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing

@@ -8,23 +8,27 @@
 #include "state/change.h"
 #include "state/owner.h"
 
-static tsl_unit fresh_units_take(unsigned count) {
+static tsl_unit fresh_units_take(struct tsl_home *home, unsigned count) {
   bool clean;
   tsl_unit first = tsl_units_take(count, count, &clean);
+  if (first != 0) *(clean ? &home->own->taken.fresh : &home->own->taken.reused) += count;
   tsl_purge_for_limit(count);
   return first;
 }
 
 tsl_unit tsl_home_units_take(struct tsl_home *home, unsigned count) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (count > 1) return fresh_units_take(count);
+  if (count > 1) return fresh_units_take(home, count);
   if (home->unit_count != 0) {
     tsl_unit cached = home->own->units[--home->unit_count];
     if (home->unit_count < home->unit_low) home->unit_low = home->unit_count;
+    home->own->taken.kept++;
     return cached;
   }
   tsl_unit unit = tsl_unit_cache_take();
-  return unit != 0 ? unit : fresh_units_take(1);
+  if (unit == 0) return fresh_units_take(home, 1);
+  home->own->taken.shared++;
+  return unit;
 }
 
 // C2: count and list change together.

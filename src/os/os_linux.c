@@ -209,11 +209,15 @@ uint64_t tsl_os_now_ms(void) {
   return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-uint64_t tsl_os_used_ns(void) {
-  struct timespec used;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+static uint64_t clock_ns(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
+
+uint64_t tsl_os_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+
+uint64_t tsl_os_used_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 // linux/futex.h, which musl lacks.
 enum { FUTEX_WAIT_HERE = 0 | 128, FUTEX_WAKE_HERE = 1 | 128 };

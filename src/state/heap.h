@@ -151,6 +151,8 @@ struct tsl_home_store {
   uint32_t shared_turn;            // [owner] and the one looked at last; 0: none
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_cell_tally cells;
+  struct tsl_unit_tally taken;
+  struct tsl_end_tally ends;
   struct tsl_visits visits;
   struct tsl_loose loose;
   struct tsl_points points;

@@ -55,6 +55,30 @@ static inline uint64_t tsl_tally_returned(const struct tsl_tally *tally) {
   return tally->refilled < kept ? 0 : tally->refilled - kept;
 }
 
+// Where a thread got the units for its slabs, counted in its home alone. [owner]
+struct tsl_unit_tally {
+  uint64_t kept;    // those that it kept itself
+  uint64_t shared;  // those that threads gave to the cache of all
+  uint64_t reused;  // free ones of the segments that still have pages
+  uint64_t fresh;   // free ones of the segments, in part or all without pages
+};
+
+// What a thread did at the ends of epochs, counted in its home alone. [owner]
+struct tsl_end_tally {
+  uint64_t closes;        // epochs that it closed, those that share included
+  uint64_t releases;      // and that it released; not for the parents of these
+  uint64_t parts;         // that it sealed or released
+  uint64_t pieces;        // cells and slabs in them,
+  uint64_t pieces_given;  // and of these, without live blocks: given back at once
+  uint64_t held_pages;    // of 4 KiB: of all pieces,
+  uint64_t given_pages;   // and of those that were given back
+  uint64_t timed_parts;   // parts of at least TSL_TIMED_PIECES,
+  uint64_t timed_ns;      // and the time that they took
+};
+
+// Two looks at the clock take as long as a cell or two: less than 1 % of so many.
+enum { TSL_TIMED_PIECES = 64 };
+
 // The cells of a thread in all its epochs, counted in its home alone.
 struct tsl_cell_tally {
   uint64_t taken;           // [owner] cells so far

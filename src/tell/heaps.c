@@ -94,6 +94,32 @@ static void put_cell_tally(struct tsl_bins_row *row, const struct tsl_cell_tally
   TSL_PUT(row, ended_bytes, tally->ended_granules << TSL_GRANULE_LOG2);
 }
 
+static void put_unit_tally(struct tsl_bins_row *row, const struct tsl_unit_tally *tally) {
+  TSL_PUT(row, units_kept, tally->kept);
+  TSL_PUT(row, units_shared, tally->shared);
+  TSL_PUT(row, units_reused, tally->reused);
+  TSL_PUT(row, units_fresh, tally->fresh);
+}
+
+static void put_end_tally(struct tsl_bins_row *row, const struct tsl_end_tally *tally) {
+  TSL_PUT(row, closes, tally->closes);
+  TSL_PUT(row, releases, tally->releases);
+  TSL_PUT(row, end_parts, tally->parts);
+  TSL_PUT(row, end_pieces, tally->pieces);
+  TSL_PUT(row, end_pieces_given, tally->pieces_given);
+  TSL_PUT(row, end_bytes, tally->held_pages << TSL_CELL_PAGE_LOG2);
+  TSL_PUT(row, end_bytes_given, tally->given_pages << TSL_CELL_PAGE_LOG2);
+  TSL_PUT(row, end_timed_parts, tally->timed_parts);
+  TSL_PUT(row, end_timed_ns, tally->timed_ns);
+}
+
+// What a home counts beside the classes.
+static void put_home_tallies(struct tsl_bins_row *row, const struct tsl_home_store *own) {
+  put_cell_tally(row, &own->cells);
+  put_unit_tally(row, &own->taken);
+  put_end_tally(row, &own->ends);
+}
+
 void tsl_report_sent(struct tsl_home *home, unsigned class) {
   struct tsl_bins_row *row = bins_row(&home->heap);
   if (row != NULL) TSL_PUT(row, sent[class], home->heap.store->tallies[class].sent);
@@ -140,7 +166,7 @@ static void put_heap(struct tsl_heaps_row *row, struct tsl_heap *heap) {
   if (bins == NULL) return;
   for (unsigned class = 0; class < TSL_CLASSES; class += 1)
     if (has_dealt_in(heap, class)) put_bin(bins, heap, class);
-  if (tsl_heap_is_home(heap)) put_cell_tally(bins, &heap->home->own->cells);
+  if (tsl_heap_is_home(heap)) put_home_tallies(bins, heap->home->own);
 }
 
 void tsl_report_heap(struct tsl_heap *heap) {
@@ -178,6 +204,7 @@ static void report_heir(struct tsl_home *home, const struct tsl_heap *part) {
   struct tsl_bins_row *row = home == &tsl_home_empty ? NULL : bins_row(&home->heap);
   if (row == NULL) return;
   put_cell_tally(row, &home->own->cells);
+  put_end_tally(row, &home->own->ends);
   for (unsigned class = 0; class < TSL_CLASSES && tsl_heap_has_store(part); class += 1)
     if (has_dealt_in(part, class)) put_bin(row, &home->heap, class);
 }

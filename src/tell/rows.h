@@ -107,21 +107,35 @@ enum {
   ONE(T, uint64_t, away_bytes, BYTES, COUNTER, "of `away_objects`")                               \
   ONE(T, uint64_t, cell_bytes, BYTES, GAUGE, "its cells")
 
-#define TSL_BINS_FIELDS(T, ONE, EACH, LIST, TEXT)                                                 \
-  EACH(T, uint64_t, allocations, OBJECTS, COUNTER, "in slabs")                                    \
-  EACH(T, uint32_t, out, OBJECTS, GAUGE, "blocks that slabs miss: live, hot or sent")             \
-  EACH(T, uint32_t, hot, OBJECTS, GAUGE, "free blocks that the thread keeps at hand")             \
-  EACH(T, uint64_t, sent, OBJECTS, COUNTER, "frees of blocks of other homes")                     \
-  EACH(T, uint64_t, taken, OBJECTS, COUNTER, "frees by others that came back to the slabs")       \
-  EACH(T, uint64_t, away, OBJECTS, COUNTER, "of a part: its `away_objects` in slabs")             \
-  EACH(T, uint32_t, slabs, PIECES, GAUGE, "open now")                                             \
-  EACH(T, uint32_t, opened, PIECES, COUNTER, "slabs so far")                                      \
-  EACH(T, uint64_t, refills, PIECES, COUNTER, "times that an empty bin took blocks of a slab")    \
-  EACH(T, uint64_t, returned, OBJECTS, COUNTER, "freed without room at hand: put in slabs")       \
-  ONE(T, uint64_t, cells_taken, PIECES, COUNTER, "of a home: by its thread, in all epochs")       \
-  ONE(T, uint64_t, cells_restarted, PIECES, COUNTER, "of a home: empty cells that it cut anew")   \
-  ONE(T, uint64_t, ended_objects, OBJECTS, COUNTER, "of a home: `cut_objects` of parts it ended") \
-  ONE(T, uint64_t, ended_bytes, BYTES, COUNTER, "of `ended_objects`")
+#define TSL_BINS_FIELDS(T, ONE, EACH, LIST, TEXT)                                                  \
+  EACH(T, uint64_t, allocations, OBJECTS, COUNTER, "in slabs")                                     \
+  EACH(T, uint32_t, out, OBJECTS, GAUGE, "blocks that slabs miss: live, hot or sent")              \
+  EACH(T, uint32_t, hot, OBJECTS, GAUGE, "free blocks that the thread keeps at hand")              \
+  EACH(T, uint64_t, sent, OBJECTS, COUNTER, "frees of blocks of other homes")                      \
+  EACH(T, uint64_t, taken, OBJECTS, COUNTER, "frees by others that came back to the slabs")        \
+  EACH(T, uint64_t, away, OBJECTS, COUNTER, "of a part: its `away_objects` in slabs")              \
+  EACH(T, uint32_t, slabs, PIECES, GAUGE, "open now")                                              \
+  EACH(T, uint32_t, opened, PIECES, COUNTER, "slabs so far")                                       \
+  EACH(T, uint64_t, refills, PIECES, COUNTER, "times that an empty bin took blocks of a slab")     \
+  EACH(T, uint64_t, returned, OBJECTS, COUNTER, "freed without room at hand: put in slabs")        \
+  ONE(T, uint64_t, cells_taken, PIECES, COUNTER, "of a home: by its thread, in all epochs")        \
+  ONE(T, uint64_t, cells_restarted, PIECES, COUNTER, "of a home: empty cells that it cut anew")    \
+  ONE(T, uint64_t, ended_objects, OBJECTS, COUNTER, "of a home: `cut_objects` of parts it ended")  \
+  ONE(T, uint64_t, ended_bytes, BYTES, COUNTER, "of `ended_objects`")                              \
+  ONE(T, uint64_t, units_kept, PIECES, COUNTER, "of a home: for slabs, kept by its thread")        \
+  ONE(T, uint64_t, units_shared, PIECES, COUNTER, "the same, from the cache of all threads")       \
+  ONE(T, uint64_t, units_reused, PIECES, COUNTER, "the same, nobody's, with pages")                \
+  ONE(T, uint64_t, units_fresh, PIECES, COUNTER, "the same, nobody's, whose pages were not there") \
+  ONE(T, uint64_t, closes, PIECES, COUNTER, "of a home: epochs that its thread closed")            \
+  ONE(T, uint64_t, releases, PIECES, COUNTER, "the same, released; their children count")          \
+  ONE(T, uint64_t, end_parts, PIECES, COUNTER, "of a home: parts that its thread ended")           \
+  ONE(T, uint64_t, end_pieces, PIECES, COUNTER, "cells and slabs of `end_parts`")                  \
+  ONE(T, uint64_t, end_pieces_given, PIECES, COUNTER, "of `end_pieces`: given back at once")       \
+  ONE(T, uint64_t, end_bytes, BYTES, COUNTER, "of `end_pieces`, whether or not resident")          \
+  ONE(T, uint64_t, end_bytes_given, BYTES, COUNTER, "of `end_pieces_given`")                       \
+  ONE(T, uint64_t, end_timed_parts, PIECES, COUNTER,                                               \
+      "of `end_parts`: those of at least 64 pieces")                                               \
+  ONE(T, uint64_t, end_timed_ns, NS, COUNTER, "that the walks over `end_timed_parts` took")
 
 // TABLE(name, most rows, fields). Rows of epochs are their slots, of heaps and bins the numbers of
 // heaps; row 0 of epochs is the default epoch, row 0 of bins the threads without a heap.

@@ -61,6 +61,7 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
   (void)address, (void)bytes, (void)name;
 }
 uint64_t tsl_os_now_ms(void) { return 1000; }
+uint64_t tsl_os_now_ns(void) { return 1000000000; }
 uint64_t tsl_os_used_ns(void) { return 0; }
 void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) { (void)word, (void)ms; }
 void tsl_os_wake(const uint32_t *word) { (void)word; }

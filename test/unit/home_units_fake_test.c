@@ -68,6 +68,28 @@ static void threads_without_a_heap_keep_nothing(void) {
   CHECK_EQ(tsl_unit_cache_units(), 1);
 }
 
+// Each unit counts where it came from: the system, the home, the cache of all, the segments.
+static void sources_are_counted(void) {
+  open_home();
+  const struct tsl_unit_tally *taken = &home->own->taken;
+  tsl_unit unit = tsl_home_units_take(home, 1), three = tsl_home_units_take(home, 3);
+  CHECK_EQ(taken->fresh, 4);
+  CHECK(!tsl_home_units_give(unit, 1));
+  CHECK_EQ(tsl_home_units_take(home, 1), unit);
+  CHECK_EQ(taken->kept, 1);
+  tsl_unit_cache_give(unit);
+  CHECK_EQ(tsl_home_units_take(home, 1), unit);
+  CHECK_EQ(taken->shared, 1);
+  CHECK(tsl_home_units_give(three, 3));
+  CHECK_EQ(tsl_home_units_take(home, 3), three);
+  CHECK_EQ(taken->reused, 3);
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  while (tsl_home_units_take(home, 1) != 0) continue;
+  uint64_t all = taken->fresh + taken->reused;
+  CHECK_EQ(tsl_home_units_take(home, 1), 0);
+  CHECK_EQ(taken->fresh + taken->reused, all);
+}
+
 static void without_memory_there_are_none(void) {
   open_home();
   os_fake_fail_all(OS_FAKE_COMMIT);
@@ -81,6 +103,7 @@ int main(void) {
   RUN(several_units_are_neighbours_and_not_kept);
   RUN(what_is_trimmed_is_everybodys);
   RUN(threads_without_a_heap_keep_nothing);
+  RUN(sources_are_counted);
   RUN(without_memory_there_are_none);
   return test_status();
 }

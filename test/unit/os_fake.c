@@ -377,6 +377,7 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
 }
 
 uint64_t tsl_os_now_ms(void) { return tsl_load_relaxed(&os_fake.now_ms); }
+uint64_t tsl_os_now_ns(void) { return tsl_add_relaxed(&os_fake.now_ns, os_fake.look_ns); }
 
 uint64_t tsl_os_used_ns(void) {
   static __thread uint64_t used_ns;

@@ -46,6 +46,8 @@ struct os_fake {
   uint64_t calls[OS_FAKE_CALLS];  // so far, refused ones included
   uint64_t refused;               // calls so far
   uint64_t now_ms;
+  uint64_t now_ns;                   // what the next look at the clock finds,
+  uint64_t look_ns;                  // and how much later it is after that
   bool has_barrier;                  // tsl_os_barrier may be called, and does nothing
   uint64_t used_ns;                  // more for a thread, at each question
   uint32_t threads;                  // of the process; 0: not known

@@ -642,6 +642,13 @@ static void no_call_is_a_cancellation_point(void) {
   CHECK(past_it);
 }
 
+static void nanoseconds_are_of_the_same_clock(void) {
+  uint64_t ms = tsl_os_now_ms(), ns = tsl_os_now_ns(), later = tsl_os_now_ns();
+  CHECK_GE(ns / 1000000, ms);
+  CHECK_LE(ns / 1000000, ms + 1000);
+  CHECK_GE(later, ns);
+}
+
 int main(void) {
   RUN(page_size);
   RUN(reserved_is_aligned_and_closed);
@@ -685,5 +692,6 @@ int main(void) {
   RUN(other_peoples_files_stay);
   RUN(a_file_is_shared_no_more);
   RUN(no_call_is_a_cancellation_point);
+  RUN(nanoseconds_are_of_the_same_clock);
   return test_status();
 }

@@ -236,6 +236,83 @@ static void returned_parts_come_all_at_once(void) {
   state_check();
 }
 
+static void check_ends(const struct tsl_heap *of, struct tsl_end_tally expected) {
+  const struct tsl_end_tally *ends = &of->home->own->ends;
+  CHECK_EQ(ends->parts, expected.parts);
+  CHECK_EQ(ends->pieces, expected.pieces);
+  CHECK_EQ(ends->pieces_given, expected.pieces_given);
+  CHECK_EQ(ends->held_pages, expected.held_pages);
+  CHECK_EQ(ends->given_pages, expected.given_pages);
+  CHECK_EQ(ends->timed_parts, expected.timed_parts);
+  CHECK_EQ(ends->timed_ns, expected.timed_ns);
+}
+
+// Three cells of 1, 16 and 16 pages, of which the first has no live block. Who seals counts.
+static void ends_in_cells_are_counted(void) {
+  open_all(0);
+  alloc_many(64, 64 + 1024 + 1024);
+  for (unsigned i = 0; i < block_count; i++)
+    if (i != 100 && i != 2000) tsl_fast_free(blocks[i]);
+  uint64_t pages = heap->cell_pages, cells = heap->cell_count;
+  struct tsl_survivors left = seal_as(other);
+  CHECK_EQ(left.pages, 32);
+  check_ends(home, (struct tsl_end_tally){0});
+  check_ends(other, (struct tsl_end_tally){.parts = 1,
+                                           .pieces = cells,
+                                           .pieces_given = cells - 2,
+                                           .held_pages = pages,
+                                           .given_pages = pages - 32});
+}
+
+// Slabs of one unit: the first of two lives on.
+static void ends_in_slabs_are_counted(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(1024, 64);
+  uint32_t slabs = heap->slab_count;
+  while (heap->slab_count == slabs) alloc_many(1024, 1);
+  for (unsigned i = 1; i < block_count; i++) tsl_fast_free(blocks[i]);
+  uint64_t pieces = heap->slab_count;
+  CHECK_EQ(seal_as(home).pages, 16);
+  check_ends(home, (struct tsl_end_tally){.parts = 1,
+                                          .pieces = pieces,
+                                          .pieces_given = pieces - 1,
+                                          .held_pages = pieces * 16,
+                                          .given_pages = pieces * 16 - 16});
+}
+
+static void released_parts_are_counted(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(1024, 200);
+  uint64_t pieces = heap->slab_count;
+  end_epoch(TSL_EPOCH_RELEASED);
+  CHECK(tsl_part_claim_seal(tsl_part_of(heap)));
+  tsl_part_release(tsl_part_of(heap));
+  check_ends(home, (struct tsl_end_tally){.parts = 1,
+                                          .pieces = pieces,
+                                          .pieces_given = pieces,
+                                          .held_pages = pieces * 16,
+                                          .given_pages = pieces * 16});
+}
+
+// Whether the end of a part of so many slabs was timed; each look at the clock takes 7 ns.
+static bool is_timed(unsigned slabs) {
+  open_epoch(TSLAB_NO_CELLS);
+  while (heap->slab_count < slabs) alloc(32000);
+  uint64_t before = home->home->own->ends.timed_ns, parts = home->home->own->ends.timed_parts;
+  seal_as(home);
+  CHECK_EQ(home->home->own->ends.timed_ns - before,
+           home->home->own->ends.timed_parts == parts ? 0 : 7);
+  return home->home->own->ends.timed_parts != parts;
+}
+
+static void long_ends_are_timed(void) {
+  open_homes();
+  os_fake.now_ns = 1000;
+  os_fake.look_ns = 7;
+  CHECK(!is_timed(TSL_TIMED_PIECES - 1));
+  CHECK(is_timed(TSL_TIMED_PIECES));
+}
+
 // PA1, S5: a freer that comes when the ready stack is closed, and the slab not sealed yet. Its push
 // fails, and it counts instead.
 static void put_late(uint32_t number, unsigned others) {
@@ -370,6 +447,10 @@ int main(void) {
   RUN(release_gives_all_back);
   RUN(parts_are_used_again);
   RUN(returned_parts_come_all_at_once);
+  RUN_UNLESS_SECURE(ends_in_cells_are_counted);
+  RUN_UNLESS_SECURE(ends_in_slabs_are_counted);
+  RUN(released_parts_are_counted);
+  RUN(long_ends_are_timed);
   RUN(late_push_is_counted);
   RUN(late_push_to_no_heap_is_counted);
   RUN(push_of_an_earlier_life);

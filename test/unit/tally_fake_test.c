@@ -180,6 +180,50 @@ static void heirs_tell_at_once(void) {
   CHECK_EQ(row->cells_restarted, mine->home->own->cells.restarted);
 }
 
+// Closes, and releases with those of children: each once, refused ones not.
+static void ends_of_epochs_are_counted(void) {
+  open_homes();
+  tsl_report_start();
+  const struct tsl_end_tally *ends = &mine->home->own->ends;
+  tslab_epoch parent = epochs_open(), closed = EPOCHS_OPEN(.parent = parent);
+  tslab_epoch shares = EPOCHS_OPEN(.place = TSLAB_PLACE_SHARED);
+  epochs_alloc(closed, 100);
+  CHECK_EQ(tslab_epoch_close(closed).error, 0);
+  CHECK_NE(tslab_epoch_close(closed).error, 0);
+  CHECK_EQ(tslab_epoch_close(shares).error, 0);
+  CHECK_EQ(ends->closes, 2);
+  CHECK_EQ(ends->releases, 0);
+  CHECK_EQ(tslab_epoch_release(parent), 0);
+  CHECK_NE(tslab_epoch_release(parent), 0);
+  CHECK_EQ(ends->closes, 2);
+  CHECK_EQ(ends->releases, 2);
+  CHECK_EQ(other->home->own->ends.closes + other->home->own->ends.releases, 0);
+}
+
+static void ends_and_units_are_told(void) {
+  open_homes();
+  tsl_report_start();
+  use_an_epoch(TSLAB_NO_CELLS, other);
+  const struct tsl_end_tally *ends = &other->home->own->ends;
+  const struct tsl_bins_row *row = TSL_ROW(bins, other->number);
+  CHECK_EQ(row->closes, 1);
+  CHECK_EQ(row->releases, 0);
+  CHECK_EQ(row->end_parts, 1);
+  CHECK_EQ(row->end_pieces, ends->pieces);
+  CHECK_EQ(row->end_pieces_given, ends->pieces_given);
+  CHECK_EQ(row->end_bytes, ends->held_pages * 4096);
+  CHECK_EQ(row->end_bytes_given, ends->given_pages * 4096);
+  CHECK_EQ(row->end_timed_parts + row->end_timed_ns, 0);
+  tsl_report_heap(mine);
+  row = TSL_ROW(bins, mine->number);
+  const struct tsl_unit_tally *taken = &mine->home->own->taken;
+  CHECK_GE(taken->fresh, 1);
+  CHECK_EQ(row->units_fresh, taken->fresh);
+  CHECK_EQ(row->units_reused, taken->reused);
+  CHECK_EQ(row->units_shared, taken->shared);
+  CHECK_EQ(row->units_kept, taken->kept);
+}
+
 static void more_blocks_than_were_taken_are_no_return(void) {
   struct tsl_tally tally = tsl_tally_new(takes_class(64));
   tally.refilled = 10;
@@ -222,5 +266,7 @@ int main(void) {
   RUN(without_a_home_the_parts_own_one_counts);
   RUN_UNLESS_SECURE(an_empty_cell_that_is_cut_anew_counts);
   RUN(heirs_tell_at_once);
+  RUN(ends_of_epochs_are_counted);
+  RUN(ends_and_units_are_told);
   return test_status();
 }

@@ -397,6 +397,32 @@ tables! {
         ENDED_OBJECTS "ended_objects" One 8 Counter Objects;
         /// Of `ended_objects`.
         ENDED_BYTES "ended_bytes" One 8 Counter Bytes;
+        /// Of a home: for slabs, kept by its thread.
+        UNITS_KEPT "units_kept" One 8 Counter Pieces;
+        /// The same, from the cache of all threads.
+        UNITS_SHARED "units_shared" One 8 Counter Pieces;
+        /// The same, nobody's, with pages.
+        UNITS_REUSED "units_reused" One 8 Counter Pieces;
+        /// The same, nobody's, whose pages were not there.
+        UNITS_FRESH "units_fresh" One 8 Counter Pieces;
+        /// Of a home: epochs that its thread closed.
+        CLOSES "closes" One 8 Counter Pieces;
+        /// The same, released; their children count.
+        RELEASES "releases" One 8 Counter Pieces;
+        /// Of a home: parts that its thread ended.
+        END_PARTS "end_parts" One 8 Counter Pieces;
+        /// Cells and slabs of `end_parts`.
+        END_PIECES "end_pieces" One 8 Counter Pieces;
+        /// Of `end_pieces`: given back at once.
+        END_PIECES_GIVEN "end_pieces_given" One 8 Counter Pieces;
+        /// Of `end_pieces`, whether or not resident.
+        END_BYTES "end_bytes" One 8 Counter Bytes;
+        /// Of `end_pieces_given`.
+        END_BYTES_GIVEN "end_bytes_given" One 8 Counter Bytes;
+        /// Of `end_parts`: those of at least 64 pieces.
+        END_TIMED_PARTS "end_timed_parts" One 8 Counter Pieces;
+        /// That the walks over `end_timed_parts` took.
+        END_TIMED_NS "end_timed_ns" One 8 Counter Ns;
     }
     control {
         /// Wanted; 0: what the option says, `no_samples`: none.
