@@ -1,7 +1,7 @@
 // epochs: which lifetimes hold memory, for how long, and what outlives them.
 import type { Frame, Row } from "./frame.js";
 import { anyIsBad, chart, heatmap, limited, stacked, stat, steps, table } from "./panels.js";
-import { increase, PROCESS, rate, series, sum, top } from "./promql.js";
+import { increase, PROCESS, PROCESS_LEGEND, rate, series, sum, top } from "./promql.js";
 
 const open = series("tslab_epochs", 'state="open"');
 const closed = series("tslab_epochs", 'state="closed"');
@@ -136,6 +136,60 @@ const lifetimes: Row = {
   ],
 };
 
+const ends: Row = {
+  title: "Ends",
+  panels: [
+    chart(
+      {
+        title: "Ends of epochs",
+        description:
+          "Epochs closed and released a second, and the threads' parts of epochs that ended.",
+        unit: "ops",
+      },
+      { expr: sum(rate("tslab_closes_total")), legend: "closed" },
+      { expr: sum(rate("tslab_releases_total")), legend: "released" },
+      { expr: sum(rate("tslab_ended_parts_total")), legend: "parts" },
+    ),
+    chart(
+      {
+        title: "Yield of ends",
+        description:
+          "The share of what parts held as they ended that was given back at once. The rest has " +
+          "survivors. Held memory need not be resident.",
+        unit: "percentunit",
+      },
+      {
+        expr:
+          sum(rate("tslab_ended_recycled_bytes_total"), ...PROCESS) +
+          ` / ${sum(rate("tslab_ended_bytes_total"), ...PROCESS)}`,
+        legend: PROCESS_LEGEND,
+      },
+    ),
+    chart(
+      {
+        title: "Cells and slabs at ends",
+        description: "Looked at as parts ended, and given back at once.",
+        unit: "ops",
+      },
+      { expr: sum(rate("tslab_ended_pieces_total")), legend: "looked at" },
+      { expr: sum(rate("tslab_ended_pieces_recycled_total")), legend: "given back" },
+    ),
+    chart(
+      {
+        title: "Time of long ends",
+        description: "Mean time that the end of a part of at least 64 cells and slabs takes.",
+        unit: "s",
+      },
+      {
+        expr:
+          sum(rate("tslab_timed_ends_seconds_total"), ...PROCESS) +
+          ` / ${sum(rate("tslab_timed_ends_total"), ...PROCESS)}`,
+        legend: PROCESS_LEGEND,
+      },
+    ),
+  ],
+};
+
 const memory: Row = {
   title: "Memory by label",
   panels: [
@@ -212,5 +266,5 @@ export const epochs: Frame = {
         '{job=~"$job", instance=~"$instance", process=~"$process"}, epoch)',
     ],
   ],
-  rows: [overview, lifetimes, memory, leaks],
+  rows: [overview, lifetimes, ends, memory, leaks],
 };

@@ -119,6 +119,30 @@ const slowPath: Row = {
       },
       { expr: sum(rate("tslab_slow_paths_total"), "cause"), legend: "{{cause}}" },
     ),
+    chart(
+      {
+        title: "Slow paths per allocation",
+        description:
+          "How often the fast path is left: slow paths of allocations and frees, over allocations.",
+        unit: "percentunit",
+      },
+      {
+        expr:
+          sum(rate("tslab_slow_paths_total"), ...PROCESS) +
+          ` / ${sum(rate("tslab_allocations_total"), ...PROCESS)}`,
+        legend: PROCESS_LEGEND,
+      },
+    ),
+    chart(
+      {
+        title: "Units for slabs by source",
+        description:
+          "Thread and shared: from a cache. Reused: free memory with pages. Fresh: without, so " +
+          "that the system has to give them.",
+        unit: "ops",
+      },
+      { expr: sum(rate("tslab_units_taken_total"), "source"), legend: "{{source}}" },
+    ),
     limited(
       chart(
         {

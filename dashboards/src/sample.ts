@@ -22,6 +22,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   le: ["1", "60", "+Inf"],
   pid: ["7"],
   process: ["server"],
+  source: ["thread", "fresh"],
   state: ["open", "closed"],
   version: ["0.1.0"],
 };

@@ -39,6 +39,12 @@ const seriesOf = ({ expr }: Target): string[] => [
   ...new Set(parse(expr).selectors.map(({ series }) => series)),
 ];
 
+/** A mean has the unit of what is divided. */
+const dividendOf = (target: Target): Target => ({
+  ...target,
+  expr: target.expr.split(" / ")[0] ?? "",
+});
+
 /** A line of shown.ts: legends that only name labels are left out. */
 function lineOf(target: Target): string {
   const { legendFormat = "" } = target;
@@ -122,7 +128,7 @@ for (const dashboard of DASHBOARDS) {
       for (const panel of panels) {
         const wanted = METRIC_UNITS[panel.fieldConfig?.defaults.unit ?? "none"];
         if (wanted === undefined) continue;
-        for (const series of (panel.targets ?? []).flatMap(seriesOf)) {
+        for (const series of (panel.targets ?? []).map(dividendOf).flatMap(seriesOf)) {
           if (series.endsWith("_bucket")) continue;
           assert.ok(wanted.includes(metricOf(series)?.unit ?? "?"), `${panel.title}: ${series}`);
         }

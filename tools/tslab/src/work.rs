@@ -17,6 +17,42 @@ pub struct Work {
     pub allocations: Option<u64>,
     /// How often the fast path was left.
     pub slow_paths: SlowPaths,
+    /// What threads count once, beside the size classes.
+    pub of_homes: OfHomes,
+}
+
+/// What threads count in their homes alone.
+pub const OF_HOMES: [Field; 13] = [
+    bins::UNITS_KEPT,
+    bins::UNITS_SHARED,
+    bins::UNITS_REUSED,
+    bins::UNITS_FRESH,
+    bins::CLOSES,
+    bins::RELEASES,
+    bins::END_PARTS,
+    bins::END_PIECES,
+    bins::END_PIECES_GIVEN,
+    bins::END_BYTES,
+    bins::END_BYTES_GIVEN,
+    bins::END_TIMED_PARTS,
+    bins::END_TIMED_NS,
+];
+
+/// The sums of these.
+#[derive(Clone, Debug, Default)]
+pub struct OfHomes([Option<u64>; OF_HOMES.len()]);
+
+impl OfHomes {
+    /// Each field with its sum.
+    pub fn each(&self) -> impl Iterator<Item = (Field, Option<u64>)> {
+        OF_HOMES.into_iter().zip(self.0)
+    }
+}
+
+impl Serialize for OfHomes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.each().map(|(field, sum)| (field.name, sum)))
+    }
 }
 
 /// How often allocations and frees left the fast path, by cause.
@@ -37,6 +73,7 @@ impl Work {
         Self {
             allocations: tables.and_then(|tables| allocations(process, tables, roles)),
             slow_paths: SlowPaths(SLOW_PATHS.map(slow_path)),
+            of_homes: OfHomes(OF_HOMES.map(count)),
         }
     }
 }
@@ -117,6 +154,19 @@ mod tests {
         let work = work(&image);
         let counts: Vec<_> = work.slow_paths.each().map(|(_, count)| count.unwrap()).collect();
         assert_eq!(counts, [18, 4, 6, 7, 8, 9, 50, 8]);
+    }
+
+    #[test]
+    fn what_homes_count_is_added_up() {
+        let mut image = sample(42, 7);
+        for (number, field) in (1..).zip(OF_HOMES) {
+            image.set("bins", 1, field.name, number);
+            image.set("bins", 2, field.name, 100);
+        }
+        image.forget("bins", "units_kept");
+        let sums: Vec<_> = work(&image).of_homes.each().map(|(_, sum)| sum).collect();
+        let expected: Vec<_> = (101..).take(OF_HOMES.len()).map(Some).collect();
+        assert_eq!((sums[0], &sums[1..]), (None, &expected[1..]));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Answer, Identity, Setting, Subject};
 use crate::rows::Unit;
 use crate::snapshot::{Class, Figure, Live, Totals};
 use crate::text::{self, Align, Grid};
-use crate::work::SlowPaths;
+use crate::work::{OfHomes, SlowPaths};
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -26,6 +26,8 @@ pub(super) struct Report {
     /// Objects allocated so far.
     allocations: Option<u64>,
     slow_paths: SlowPaths,
+    /// What threads count once: whence slabs got their units, and what the ends of epochs did.
+    of_homes: OfHomes,
 }
 
 /// Shows a process.
@@ -56,12 +58,14 @@ impl Report {
             process: subject.snapshot.process.clone(),
             allocations: subject.snapshot.work.allocations,
             slow_paths: subject.snapshot.work.slow_paths.clone(),
+            of_homes: subject.snapshot.work.of_homes.clone(),
         }
     }
 
     pub(super) fn text(&self) -> String {
         let (classes, slow_paths) = (self.class_grid(), self.slow_path_grid());
-        format!("{}\n{classes}\n{slow_paths}\n{}", self.summary(), self.process_grid())
+        let (of_homes, process) = (self.of_homes_grid(), self.process_grid());
+        format!("{}\n{classes}\n{slow_paths}\n{of_homes}\n{process}", self.summary())
     }
 
     fn summary(&self) -> String {
@@ -130,6 +134,15 @@ impl Report {
         let mut grid = Grid::new(&heads);
         for (path, count) in self.slow_paths.each() {
             grid.row(vec![path.cause.to_owned(), text::number(count), path.meaning.to_owned()]);
+        }
+        grid.render()
+    }
+
+    fn of_homes_grid(&self) -> String {
+        let mut grid = Grid::new(&[("THREADS", Align::Left), ("", Align::Right)]);
+        for (field, sum) in self.of_homes.each() {
+            let sum = if field.unit == Unit::Bytes { text::bytes(sum) } else { text::number(sum) };
+            grid.row(vec![field.name.to_owned(), sum]);
         }
         grid.render()
     }

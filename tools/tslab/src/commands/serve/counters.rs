@@ -15,7 +15,7 @@ use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 /// Something that a process counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
-    /// A field of the process.
+    /// A field of the process, or one that its threads count once.
     Own(Field),
     /// Objects allocated.
     Allocations,
@@ -144,7 +144,9 @@ fn counts(snapshot: &Snapshot) -> impl Iterator<Item = (Count, Option<u64>)> {
             (Count::ClassSlowPaths(number), class.slow_paths()),
         ]
     });
-    own.chain([(Count::Allocations, snapshot.work.allocations)])
+    let of_homes = snapshot.work.of_homes.each().map(|(field, sum)| (Count::Own(field), sum));
+    own.chain(of_homes)
+        .chain([(Count::Allocations, snapshot.work.allocations)])
         .chain(slow_paths.map(|(path, count)| (Count::SlowPaths(path.cause), count)))
         .chain(classes)
 }

@@ -118,6 +118,7 @@ fn encode_value(encoder: &mut MetricEncoder, value: &Value) -> fmt::Result {
         Value::Gauge(value) => encoder.encode_gauge(&i64::try_from(*value).unwrap_or(i64::MAX)),
         Value::Seconds(value) => encoder.encode_gauge(value),
         Value::Counter(value) => encoder.encode_counter::<NoLabelSet, u64, f64>(value, None),
+        Value::CountedSeconds(value) => encoder.encode_counter::<NoLabelSet, f64, f64>(value, None),
         Value::Histogram(value) => {
             let count = value.count();
             encoder.encode_histogram::<NoLabelSet>(value.sum, count, &value.buckets, None)

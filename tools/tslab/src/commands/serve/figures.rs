@@ -8,7 +8,7 @@ use super::labels::by_label;
 use super::limits::Limits;
 use super::samples::{Histogram, OfProcess, Samples, Value};
 use crate::commands::Subject;
-use crate::rows::{EpochState, Field, SLOW_PATHS, process};
+use crate::rows::{EpochState, Field, SLOW_PATHS, bins, process};
 use crate::snapshot::{Class, DEFAULT_EPOCH, Snapshot};
 
 /// Bounds of `tslab_epoch_age_seconds`, in seconds.
@@ -30,6 +30,26 @@ pub(super) const COUNTERS: [(&str, Field); 5] = [
     ("tslab_purge_failures_total", process::PURGES_REFUSED),
     ("tslab_limit_refusals_total", process::LIMITS_REFUSED),
     ("tslab_memory_refusals_total", process::MEMORY_REFUSED),
+];
+
+/// Counters of what its threads do, by the field that they count in.
+pub(super) const HOME_COUNTERS: [(&str, Field); 8] = [
+    ("tslab_closes_total", bins::CLOSES),
+    ("tslab_releases_total", bins::RELEASES),
+    ("tslab_ended_parts_total", bins::END_PARTS),
+    ("tslab_ended_pieces_total", bins::END_PIECES),
+    ("tslab_ended_pieces_recycled_total", bins::END_PIECES_GIVEN),
+    ("tslab_ended_bytes_total", bins::END_BYTES),
+    ("tslab_ended_recycled_bytes_total", bins::END_BYTES_GIVEN),
+    ("tslab_timed_ends_total", bins::END_TIMED_PARTS),
+];
+
+/// Whence the units for slabs came, by the field that counts them.
+const UNIT_SOURCES: [(&str, Field); 4] = [
+    ("thread", bins::UNITS_KEPT),
+    ("shared", bins::UNITS_SHARED),
+    ("reused", bins::UNITS_REUSED),
+    ("fresh", bins::UNITS_FRESH),
 ];
 
 /// Adds the figures of a process that has this name.
@@ -62,8 +82,14 @@ fn add_process(out: &mut OfProcess, subject: &Subject, counters: &Counters) {
     for (metric, field) in GAUGES {
         out.gauge(metric, &[], snapshot.process_figure(field));
     }
-    for (metric, field) in COUNTERS {
+    for (metric, field) in COUNTERS.into_iter().chain(HOME_COUNTERS) {
         out.counter(metric, &[], counters.get(Count::Own(field)));
+    }
+    let walked = counters.get(Count::Own(bins::END_TIMED_NS)).map(seconds_of_ns);
+    out.add("tslab_timed_ends_seconds_total", &[], walked.map(Value::CountedSeconds));
+    for (source, field) in UNIT_SOURCES {
+        let count = counters.get(Count::Own(field));
+        out.counter("tslab_units_taken_total", &[&source.into()], count);
     }
     out.counter("tslab_allocations_total", &[], counters.get(Count::Allocations));
     for path in SLOW_PATHS {
@@ -159,4 +185,10 @@ fn add_labels(out: &mut OfProcess, subject: &Subject, most_labels: usize) {
 #[expect(clippy::cast_precision_loss, reason = "an age of 300,000 years may be rounded")]
 fn seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
+}
+
+// Exact below 2^53 ns.
+#[expect(clippy::cast_precision_loss, reason = "100 days of walks may be rounded")]
+fn seconds_of_ns(ns: u64) -> f64 {
+    ns as f64 / 1e9
 }

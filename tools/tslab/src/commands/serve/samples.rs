@@ -12,6 +12,8 @@ pub enum Value {
     Seconds(f64),
     /// What has been so far.
     Counter(u64),
+    /// What has been so far, in seconds.
+    CountedSeconds(f64),
     /// How many of each size there are now.
     Histogram(Histogram),
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::encode::{Kind, metrics, openmetrics};
-use super::figures::{COUNTERS, GAUGES};
+use super::figures::{COUNTERS, GAUGES, HOME_COUNTERS};
 use super::find::Files;
 use super::ledger::Ledger;
 use super::samples::{Histogram, Samples, Value};
@@ -66,6 +66,33 @@ fn metrics_have_the_kinds_and_units_of_their_fields() {
         assert_eq!((field.table, field.kind), (rows::process::TABLE, kind), "{name}");
         assert_eq!(metric.unit == "bytes", field.unit == rows::Unit::Bytes, "{name}");
     }
+}
+
+#[test]
+fn what_threads_count_of_ends_and_units() {
+    let mut image = sample(42, 7);
+    let metrics = metrics().unwrap();
+    for (number, (name, field)) in (1..).zip(HOME_COUNTERS) {
+        let metric = metrics.iter().find(|metric| metric.name == name).unwrap();
+        assert_eq!((field.table, metric.kind), (rows::bins::TABLE, Kind::Counter), "{name}");
+        assert_eq!(metric.unit == "bytes", field.unit == rows::Unit::Bytes, "{name}");
+        image.set("bins", 1, field.name, number);
+    }
+    let more = [("end_timed_ns", 1_500_000_000), ("units_kept", 11), ("units_fresh", 12)];
+    image.set_all("bins", 1, &more);
+    let text = scrape(&mut Ledger::new(LIMITS), &image);
+    for (number, (name, _)) in (1..).zip(HOME_COUNTERS) {
+        assert_values(&text, &[(name, "", &format!("{number}"))]);
+    }
+    assert_values(
+        &text,
+        &[
+            ("tslab_timed_ends_seconds_total", "", "1.5"),
+            ("tslab_units_taken_total", ",source=\"thread\"", "11"),
+            ("tslab_units_taken_total", ",source=\"shared\"", "0"),
+            ("tslab_units_taken_total", ",source=\"fresh\"", "12"),
+        ],
+    );
 }
 
 #[test]
