@@ -167,6 +167,14 @@ const ends: Row = {
     ),
     chart(
       {
+        title: "Scopes open in epochs that have ended",
+        description: "Their threads' parts of these epochs end as the threads leave.",
+        unit: "short",
+      },
+      { expr: top(sum(series("tslab_closing_scopes"), ...PROCESS)), legend: PROCESS_LEGEND },
+    ),
+    chart(
+      {
         title: "Cells and slabs at ends",
         description: "Looked at as parts ended, and given back at once.",
         unit: "ops",

@@ -15,6 +15,7 @@ export const SHOWN: Readonly<Record<string, Readonly<Record<string, readonly str
     "Oldest open epoch by label": ["tslab_epoch_oldest_seconds"],
     "Ends of epochs": ["closed: tslab_closes_total", "released: tslab_releases_total", "parts: tslab_ended_parts_total"],
     "Yield of ends": ["tslab_ended_recycled_bytes_total tslab_ended_bytes_total"],
+    "Scopes open in epochs that have ended": ["tslab_closing_scopes"],
     "Cells and slabs at ends": ["looked at: tslab_ended_pieces_total", "given back: tslab_ended_pieces_recycled_total"],
     "Time of long ends": ["tslab_timed_ends_seconds_total tslab_timed_ends_total"],
     "Held against the hard limit": ["tslab_epoch_limited_bytes tslab_epoch_hard_limit_bytes"],

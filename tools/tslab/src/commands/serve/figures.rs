@@ -154,6 +154,7 @@ fn add_epochs(out: &mut OfProcess, subject: &Subject) {
     count(EpochState::Open, totals.epochs_open);
     count(EpochState::Closed, totals.epochs_closed_with_survivors);
     count(EpochState::Shared, totals.epochs_shared);
+    out.gauge("tslab_closing_scopes", &[], closing_scopes(&subject.snapshot));
     let epochs = subject.snapshot.epochs.iter();
     let open =
         epochs.filter(|epoch| epoch.row != DEFAULT_EPOCH && epoch.state == Some(EpochState::Open));
@@ -161,6 +162,17 @@ fn add_epochs(out: &mut OfProcess, subject: &Subject) {
         open.filter_map(|epoch| epoch.since_opened_ms(subject.as_of_ms)).map(seconds).collect();
     let histogram = Histogram::of(&AGES, &ages);
     out.add("tslab_epoch_age_seconds", &[], Some(Value::Histogram(histogram)));
+}
+
+// Open in epochs that have ended: what their threads hold there stays until they leave.
+fn closing_scopes(snapshot: &Snapshot) -> Option<u64> {
+    let scopes = snapshot.holdings.open_scopes.as_ref()?;
+    let ended = snapshot
+        .epochs
+        .iter()
+        .filter(|epoch| matches!(epoch.state, Some(EpochState::Closed | EpochState::Released)));
+    let rows = ended.filter_map(|epoch| usize::try_from(epoch.row).ok());
+    Some(rows.filter_map(|row| scopes.get(row)).fold(0, |sum, count| sum.saturating_add(*count)))
 }
 
 fn add_labels(out: &mut OfProcess, subject: &Subject, most_labels: usize) {

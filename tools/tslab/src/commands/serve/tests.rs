@@ -164,6 +164,18 @@ fn the_shared_epoch_of_a_label_has_memory_and_no_age() {
 }
 
 #[test]
+fn scopes_in_epochs_that_have_ended() {
+    let mut image = sample(42, 7);
+    image.set("heaps", 3, "scopes", 2);
+    let mut after = |state| {
+        image.set("epochs", 3, "state", state);
+        let text = scrape(&mut Ledger::new(LIMITS), &image);
+        value(&text, "tslab_closing_scopes", "").map(str::to_owned)
+    };
+    assert_eq!([0, 1, 2].map(&mut after), ["0", "2", "2"].map(|text| Some(text.to_owned())));
+}
+
+#[test]
 fn figures_of_labels() {
     let text = scrape(&mut Ledger::new(LIMITS), &sample(42, 7));
     let (batch, upload, default) =
