@@ -172,6 +172,23 @@ static void growth_looks_at_all_bins(void) {
   CHECK(strstr(capture_end(), "was written to, or freed twice; 64 bytes") != NULL);
 }
 
+// Later it does so at one opening in sixteen.
+static void later_growth_looks_seldom(void) {
+  leave_few(64);
+  heap->home->opened = TSL_FIRST_OPENINGS + 1;
+  tsl_fast_free(blocks[0]);
+  memset(blocks[0], 0x41, 8);
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  for (unsigned class = 20; heap->home->opened % TSL_OPENINGS_A_CHECK != 0; class ++) {
+    capture_start();
+    (void)tsl_fast_malloc(tsl_sizeclasses[class].bytes);
+    CHECK_EQ(capture_lines(capture_end()), 0);
+  }
+  capture_start();
+  (void)tsl_fast_malloc(tsl_sizeclasses[19].bytes);
+  CHECK(strstr(capture_end(), "was written to, or freed twice; 64 bytes") != NULL);
+}
+
 static void growth_finds_what_was_never_handed_out(void) {
   leave_few(16);
   tsl_fast_free((char *)blocks[0] + 4096);
@@ -250,6 +267,7 @@ int main(void) {
   RUN_UNLESS_SECURE(damage_costs_one_block);
   RUN_UNLESS_SECURE(damaged_heads_are_found);
   RUN_UNLESS_SECURE(growth_looks_at_all_bins);
+  RUN_UNLESS_SECURE(later_growth_looks_seldom);
   RUN_UNLESS_SECURE(growth_finds_what_was_never_handed_out);
   RUN(misaligned_addresses_are_reported);
   RUN_UNLESS_SECURE(lengths_are_true);
