@@ -65,7 +65,7 @@ class Faces:
 
     def served(self, tslab: Command) -> tuple[list[tuple[str, dict[str, str], float]], Any]:
         """`/metrics`, and the answers of which the page is made."""
-        words = [tslab.path, "serve", "--listen", "127.0.0.1:0"]
+        words = [tslab.path, "serve", "--history", "none", "--listen", "127.0.0.1:0"]
         with daemon(words, stderr=subprocess.PIPE) as child:
             said = child.stderr
             assert said is not None

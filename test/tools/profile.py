@@ -192,7 +192,9 @@ class Checks:
         path = Path(folder, "served.pb.gz")
         name = self.json("stats", pid)["name"]
         with subprocess.Popen(
-            [self.tslab, "serve", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
+            [self.tslab, "serve", "--history", "none", "--listen", "127.0.0.1:0"],
+            stderr=subprocess.PIPE,
+            text=True,
         ) as server:
             try:
                 assert server.stderr is not None

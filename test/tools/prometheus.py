@@ -44,7 +44,18 @@ def daemon(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str]
 @contextmanager
 def exporter(tslab: str, token: Path) -> Iterator[str]:
     """`tslab serve`; the address at which it answers."""
-    command = [tslab, "serve", "--listen", "127.0.0.1:0", "--after", "0", "--token-file", token]
+    command = [
+        tslab,
+        "serve",
+        "--history",
+        "none",
+        "--listen",
+        "127.0.0.1:0",
+        "--after",
+        "0",
+        "--token-file",
+        token,
+    ]
     with daemon([str(word) for word in command], stderr=subprocess.PIPE) as child:
         assert child.stderr is not None
         with child.stderr as said:

@@ -469,3 +469,56 @@ fn a_hundred_processes_are_read() {
     assert_eq!(value(&server.new_metrics(), "tslab_processes", &[]), Some(0.0));
     assert_eq!(value(&server.metrics(), "tslab_abandoned_files", &[]), Some(100.0));
 }
+
+// The history of the own process, once it has as many moments.
+fn history(server: &Server, moments: usize) -> Value {
+    let start = Instant::now();
+    loop {
+        let told = server.json(&format!("/api/v1/processes/{}/history", process::id()));
+        if told["moments"].as_array().unwrap().len() >= moments {
+            return told;
+        }
+        assert!(start.elapsed().as_secs() < 30, "{told}");
+        thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn the_history_outlives_the_server() {
+    let (files, folder) = (alive(&own_image()), Directory::new());
+    let file = folder.0.join("history.db");
+    let arguments = ["--history", file.to_str().unwrap()];
+    let server = Server::start(&files, &arguments);
+    let first = history(&server, 1);
+    assert_eq!((&first["kept"], &first["moments"][0][2]), (&true.into(), &419_520.into()));
+    assert_eq!(server.end(Signal::TERM), Some(0));
+    let server = Server::start(&files, &arguments);
+    assert_eq!(history(&server, 1)["moments"][0], first["moments"][0]);
+    // What SQLite takes for it stays small.
+    assert!(own_memory(server.pid()) < 16 << 20, "{}", own_memory(server.pid()));
+}
+
+#[test]
+fn a_server_whose_history_cannot_be_used_goes_on_without() {
+    let (files, folder) = (alive(&own_image()), Directory::new());
+    let file = folder.0.join("history.db");
+    fs::write(&file, vec![b'x'; 8192]).unwrap();
+    let server = Server::start(&files, &["--history", file.to_str().unwrap()]);
+    server.says("no history is kept: cannot use");
+    let told = history(&server, 0);
+    assert_eq!((&told["kept"], &told["events"]), (&false.into(), &Value::Array(Vec::new())));
+    assert!(!server.metrics().is_empty());
+    assert_eq!(fs::read(&file).unwrap(), vec![b'x'; 8192], "it is somebody's");
+}
+
+#[test]
+fn one_server_alone_writes_a_history() {
+    let (files, folder) = (alive(&own_image()), Directory::new());
+    let file = folder.0.join("history.db");
+    let arguments = ["--history", file.to_str().unwrap()];
+    let first = Server::start(&files, &arguments);
+    history(&first, 1);
+    let second = Server::start(&files, &arguments);
+    second.says("another server has it");
+    assert_eq!(history(&second, 0)["kept"], false);
+}

@@ -35,6 +35,9 @@ pub struct Response {
 pub fn command(files: &Directory, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tslab"));
     command.arg("--directory").arg(&files.0).args(["serve", "--listen", "127.0.0.1:0"]);
+    if !arguments.contains(&"--history") {
+        command.args(["--history", "none"]);
+    }
     command.args(arguments).env_remove("TSLAB_SERVE_TOKEN");
     command
 }

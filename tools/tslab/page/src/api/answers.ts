@@ -160,3 +160,24 @@ export interface Sample {
 export interface Profile {
   readonly samples: readonly Sample[];
 }
+
+/** What happened between two looks of the agent. */
+export interface PastEvent {
+  /** When it was noticed, in seconds since 1970. */
+  readonly at_s: number;
+  readonly kind: string;
+  readonly label: string | null;
+  readonly count: number;
+  readonly bytes: Figure;
+}
+
+/** What the agent has kept of a process. */
+export interface History {
+  /** It keeps any. */
+  readonly kept: boolean;
+  /** The agent's clock, in seconds since 1970. */
+  readonly now_s: number;
+  /** Time, resident and live bytes, the oldest first. */
+  readonly moments: readonly (readonly [number, Figure, Figure])[];
+  readonly events: readonly PastEvent[];
+}

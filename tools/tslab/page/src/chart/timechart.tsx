@@ -100,7 +100,7 @@ function newPlot(place: HTMLElement, latest: Latest, point: (index: number | nul
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
     scales: {
-      x: { time: true, range: () => span(latest.current) },
+      x: { time: true, range: () => spanOf(latest.current.series, latest.current.seconds) },
       y: { range: (_plot, _least, most) => [0, Math.max(latest.current.unit, (most ?? 0) * 1.08)] },
     },
     axes: [timeAxis(), valueAxis(latest)],
@@ -111,10 +111,11 @@ function newPlot(place: HTMLElement, latest: Latest, point: (index: number | nul
   return new uPlot(options, latest.current.series as unknown as uPlot.AlignedData, place);
 }
 
-/** A young page shows what it knows over the whole width. */
+/** What is known over the whole width, if that is not much. */
 const LEAST_SPAN = 60;
 
-function span({ series, seconds }: TimeChartProps): [number, number] {
+/** From when to when the chart reaches. */
+export function spanOf(series: Series, seconds: number): [number, number] {
   const end = series[0].at(-1) ?? Date.now() / 1000;
   const known = end - (series[0][0] ?? end);
   return [end - Math.min(seconds, Math.max(known, LEAST_SPAN)), end];

@@ -56,6 +56,7 @@ export class Model {
       all: this.showsEnded,
       afterSeconds: isEpoch ? 0 : this.afterSeconds,
       profile: isEpoch && this.watched?.isProfileDue(at) !== false,
+      past: this.watched?.past.isDue(at) === true ? { after: this.watched.past.after } : null,
     };
   }
 

@@ -1,5 +1,5 @@
 // round: one round of questions to the agent, and its answers.
-import type { Epochs, Leaks, Processes, Profile, Stats } from "../api/answers.js";
+import type { Epochs, History, Leaks, Processes, Profile, Stats } from "../api/answers.js";
 import type { Client, Outcome } from "../api/client.js";
 
 /** What is looked at. */
@@ -11,6 +11,8 @@ export interface Wanted {
   readonly afterSeconds: number;
   /** Stacks, too. */
   readonly profile: boolean;
+  /** The past, too: after this moment by the agent's clock, or all of it; null: not now. */
+  readonly past: { readonly after: number | null } | null;
 }
 
 export interface Detail {
@@ -20,6 +22,8 @@ export interface Detail {
   readonly leaks: Outcome<Leaks>;
   /** Null: not asked for. */
   readonly profile: Outcome<Profile> | null;
+  /** Null: not asked for. */
+  readonly history: Outcome<History> | null;
 }
 
 export interface Round {
@@ -38,11 +42,15 @@ export async function askRound(client: Client, wanted: Wanted): Promise<Round> {
 }
 
 async function askDetail(client: Client, pid: number, wanted: Wanted): Promise<Detail> {
-  const [stats, epochs, leaks, profile] = await Promise.all([
+  const [stats, epochs, leaks, profile, history] = await Promise.all([
     client.ask<Stats>(`${API}/${pid}`),
     client.ask<Epochs>(`${API}/${pid}/epochs?all=${wanted.all}`),
     client.ask<Leaks>(`${API}/${pid}/leaks?after=${wanted.afterSeconds}`),
     wanted.profile ? client.ask<Profile>(`${API}/${pid}/profile`) : null,
+    wanted.past === null ? null : client.ask<History>(pathOfPast(pid, wanted.past.after)),
   ]);
-  return { pid, stats, epochs, leaks, profile };
+  return { pid, stats, epochs, leaks, profile, history };
 }
+
+const pathOfPast = (pid: number, after: number | null): string =>
+  `${API}/${pid}/history${after === null ? "" : `?after=${after}`}`;

@@ -2,6 +2,7 @@
 import type { Epoch, Epochs, Leaks, Process, Profile, Stats } from "../api/answers.js";
 import type { Outcome } from "../api/client.js";
 import { COUNTED } from "../model/figures.js";
+import { Past } from "../model/past.js";
 import { Track } from "../model/track.js";
 import type { Detail } from "./round.js";
 
@@ -50,6 +51,7 @@ export class Watched {
   gone = false;
   /** What the agent cannot tell, by question. */
   readonly notes = new Map<string, string>();
+  readonly past = new Past();
   readonly counts = new Track(COUNTED.length, MOST_MOMENTS);
 
   constructor(pid: number) {
@@ -69,6 +71,10 @@ export class Watched {
     if (detail.profile !== null) {
       this.#profiled = at;
       this.#takeProfile(detail.profile);
+    }
+    if (detail.history !== null) {
+      this.past.asked(at);
+      if (detail.history.kind === "told") this.past.apply(at, detail.history.answer);
     }
     if (detail.stats.kind === "told") {
       const stats = detail.stats.answer;

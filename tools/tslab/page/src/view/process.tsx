@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 
 import type { Stats } from "../api/answers.js";
-import { TimeChart, type Line } from "../chart/timechart.js";
+import { TimeChart, spanOf, type Line } from "../chart/timechart.js";
 import type { Model } from "../live/model.js";
 import type { Watched } from "../live/watched.js";
 import { memoryParts, ratio } from "../model/figures.js";
@@ -10,6 +10,7 @@ import { LIST } from "../model/route.js";
 import { bytes, count, number, percent, printable, times } from "../model/text.js";
 import { ClassesPanel, FiguresPanel } from "./classes.js";
 import { EpochsPanel } from "./epochs.js";
+import { Events } from "./events.js";
 import { Choice, Empty, Name, Panel, Tile } from "./fragments.js";
 import { useKept } from "./kept.js";
 import { PurgePanel, SlowPathPanel } from "./slowpath.js";
@@ -102,13 +103,16 @@ const RANGES = [
   [60, "1 min"],
   [300, "5 min"],
   [3600, "1 h"],
+  [86_400, "1 d"],
 ] as const;
 
 const MIB = 1024 * 1024;
 
 function MemoryPanel({ model, watched, theme }: ViewProps): JSX.Element {
   const [seconds, choose] = useKept<number>("memory.seconds", 300);
+  const since = (model.told ?? 0) - seconds;
   const track = model.tracks.get(watched.process?.path ?? "");
+  const series = watched.past.before(track?.since(since) ?? [[], [], []], since);
   return (
     <Panel
       title="Resident against live"
@@ -124,7 +128,7 @@ function MemoryPanel({ model, watched, theme }: ViewProps): JSX.Element {
           key={seconds}
           name="Resident against live bytes"
           lines={LINES}
-          series={track.since((model.told ?? 0) - seconds)}
+          series={series}
           seconds={seconds}
           height={280}
           text={bytes}
@@ -132,6 +136,7 @@ function MemoryPanel({ model, watched, theme }: ViewProps): JSX.Element {
           theme={theme}
         />
       )}
+      <Events watched={watched} span={spanOf(series, seconds)} />
       {watched.stats === null ? null : <PartsBar stats={watched.stats} />}
     </Panel>
   );

@@ -21,7 +21,7 @@ const POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'";
 
-const API = /^\/api\/v1\/processes(?:\/(\d+)(?:\/(epochs|leaks|profile))?)?$/;
+const API = /^\/api\/v1\/processes(?:\/(\d+)(?:\/(epochs|leaks|profile|history))?)?$/;
 
 type Answer = readonly [status: number, body: unknown];
 
@@ -89,6 +89,8 @@ function answerOf(told: Told, part: string | undefined, parameters: URLSearchPar
       const leaks = told.leaks.leaks.filter(({ for_ms }) => (for_ms ?? 0) > after);
       return [200, { ...told.leaks, after_ms: after, leaks }];
     }
+    case "history":
+      return [200, told.history];
     case "profile":
       return told.profile === null ? [404, { error: "Sampling is off." }] : [200, told.profile];
     default:

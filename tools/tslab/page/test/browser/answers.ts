@@ -3,6 +3,7 @@ import type {
   Epoch,
   Epochs,
   Figure,
+  History,
   Identity,
   Leak,
   Leaks,
@@ -24,6 +25,7 @@ export interface Told {
   leaks: Leaks;
   /** Null: it keeps no samples. */
   profile: Profile | null;
+  history: History;
 }
 
 interface Size {
@@ -45,6 +47,37 @@ export function server(second: number): Told {
     epochs: { ...identity(size), epochs: epochs(second) },
     leaks: { ...identity(size), after_ms: 60_000, leaks: leaks(second) },
     profile: { samples: samples() },
+    history: history(),
+  };
+}
+
+/** A day, with a restart of the agent in it. */
+function history(): History {
+  const now_s = Math.round(Date.now() / 1000);
+  const moments = Array.from({ length: 1440 }, (_, minute) => {
+    const live = Math.round((150 + 40 * Math.sin(minute / 90)) * MIB);
+    return [now_s - (1440 - minute) * 60, live + 50 * MIB, live] as const;
+  });
+  const event = (ago: number, kind: string, count: number, bytes: Figure, label?: string) => ({
+    at_s: now_s - ago,
+    kind,
+    label: label ?? null,
+    count,
+    bytes,
+  });
+  const events = [
+    event(40_000, "memory", 1, null),
+    event(9_000, "survivors", 2, 40 * KIB, "GET /upload"),
+    event(2_400, "purge", 3, 12 * MIB),
+    event(600, "limit", 17, null),
+    event(200, "survivors", 1, 3 * MIB, "GET /upload"),
+    event(90, "purge", 1, 4 * MIB),
+  ];
+  return {
+    kept: true,
+    now_s,
+    moments: moments.filter((_, minute) => minute < 700 || minute > 760),
+    events,
   };
 }
 
@@ -69,6 +102,7 @@ export function stranger(pid: number, name: string): Told {
     epochs: { ...identity(size), epochs: [] },
     leaks: { ...identity(size), after_ms: 60_000, leaks: [] },
     profile: null,
+    history: { kept: false, now_s: 0, moments: [], events: [] },
   };
 }
 
@@ -335,6 +369,7 @@ export function hostile(): Told {
     stats: { ...told.stats, pid: 666, name: process.name },
     epochs: { ...told.epochs, epochs: rows },
     leaks: { ...told.leaks, leaks },
+    history: told.history,
     profile: {
       samples: HOSTILE.map((label) => ({
         stack: [...frames],

@@ -177,3 +177,30 @@ test("says what it is when there is nothing", async ({ page, address, agent }) =
   await page.goto(address);
   await expect(page.getByText("No process here runs on tslab.")).toBeVisible();
 });
+
+test("begins before the page was opened", async ({ page, address }) => {
+  await page.goto(address);
+  await page.getByText("1 d", { exact: true }).click();
+  const chart = page.getByRole("img", { name: /^Resident against live bytes/ });
+  await expect(chart).toHaveAccessibleName(/live .*, between 110\.\d MiB/);
+});
+
+test("lists the events of the time that is shown", async ({ page, address }) => {
+  await page.goto(address);
+  const lanes = page.getByRole("img", { name: /^Events: / });
+  await expect(lanes).toHaveAccessibleName("Events: survivors 1, purge 1, limit 0, no memory 0");
+  await page.getByText("1 d", { exact: true }).click();
+  await expect(lanes).toHaveAccessibleName("Events: survivors 2, purge 2, limit 1, no memory 1");
+  await page.getByText("6 events in this time").click();
+  const rows = page.getByRole("table", { name: "Events" }).getByRole("row");
+  await expect(rows).toHaveCount(7);
+  await expect(rows.nth(1)).toContainText("upload-server");
+  await expect(rows.nth(1)).toContainText("Purged");
+  await expect(rows.nth(1)).toContainText("4.0 MiB");
+  await expect(rows.nth(2)).toContainText("Closed with survivors: GET /upload");
+});
+
+test("says when the agent keeps no history", async ({ page, address }) => {
+  await page.goto(`${address}#/77`);
+  await expect(page.getByText("The agent keeps no history")).toBeVisible();
+});

@@ -35,6 +35,7 @@ function detail(pid: number, stats: Outcome<Stats>): Detail {
     epochs: LOST,
     leaks: { kind: "refused", why: "it lacks bins.taken" },
     profile: null,
+    history: null,
   };
 }
 

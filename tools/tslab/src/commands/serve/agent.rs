@@ -11,6 +11,7 @@ use super::find::Finder;
 use super::ledger::Ledger;
 use super::limits::Limits;
 use super::question::{Question, Whose};
+use super::recorder::{self, Recorder};
 use super::samples::{Samples, Value};
 use crate::commands::{NotFound, Setting, epochs, leaks, profile, ps, stats};
 use crate::text;
@@ -25,6 +26,7 @@ pub struct Agent {
     metrics: Arc<[Metric]>,
     finder: Finder,
     ledger: Ledger,
+    recorder: Option<Recorder>,
 }
 
 impl Agent {
@@ -35,7 +37,20 @@ impl Agent {
             metrics: encode::metrics()?,
             finder: Finder::default(),
             ledger: Ledger::new(limits),
+            recorder: None,
         })
+    }
+
+    /// Looks at all processes for the history in this file. False: none can be kept.
+    pub fn record(&mut self, history: &Path) -> bool {
+        let Self { setting, finder, recorder, .. } = self;
+        let recorder = recorder.get_or_insert_with(|| Recorder::new(history));
+        if recorder.is_keeping() {
+            recorder.begin();
+            finder.find(&setting.directory, &mut |subject| recorder.take(subject));
+            recorder.end();
+        }
+        recorder.is_keeping()
     }
 
     /// What a command says in JSON, all figures for Prometheus, or a file for `pprof`.
@@ -49,6 +64,10 @@ impl Agent {
             Question::Heap(whose) => {
                 let pid = self.find_sampled(whose)?;
                 return profile::pprof_so_far(&self.setting, &pid.to_string());
+            }
+            Question::History { pid, after_s } => {
+                let told = recorder::told(self.recorder.as_ref(), *pid, *after_s)?;
+                return Ok(told.into_bytes());
             }
             Question::Processes => ps::run(setting, true),
             Question::Stats(pid) => stats::run(setting, &pid.to_string()),

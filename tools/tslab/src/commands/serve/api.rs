@@ -13,11 +13,15 @@ use axum::routing::get;
 
 use super::desk::Desk;
 use super::question::{Question, Whose};
+use super::recorder;
 use super::refusal::{JSON, Refusal};
 use crate::commands::leaks;
 
 // What servers of Go programs call a profile.
 const OCTETS: &str = "application/octet-stream";
+
+/// Of the history, unless it is asked for more.
+const DAY_S: u64 = 86_400;
 
 type Reply = Result<([(HeaderName, &'static str); 1], Bytes), Refusal>;
 type Process = Result<Path<String>, PathRejection>;
@@ -30,6 +34,7 @@ pub fn routes() -> Router<Arc<Desk>> {
         .route("/api/v1/processes/{pid}/epochs", get(epochs))
         .route("/api/v1/processes/{pid}/leaks", get(leaks))
         .route("/api/v1/processes/{pid}/profile", get(profile))
+        .route("/api/v1/processes/{pid}/history", get(history))
         .route("/debug/pprof/heap", get(heap))
 }
 
@@ -68,6 +73,16 @@ async fn leaks(
     let after_ms = ms("after")?.unwrap_or(desk.leak_after_ms());
     let limits = leaks::Limits { after_ms, open_after_ms: ms("open_after")? };
     reply(&desk, Question::Leaks { pid: pid(process)?, limits }).await
+}
+
+async fn history(
+    State(desk): State<Arc<Desk>>,
+    process: Process,
+    RawQuery(query): RawQuery,
+) -> Reply {
+    let after_s = seconds(query.as_deref(), "after")?;
+    let after_s = after_s.unwrap_or_else(|| recorder::now_s().saturating_sub(DAY_S));
+    reply(&desk, Question::History { pid: pid(process)?, after_s }).await
 }
 
 async fn reply(desk: &Arc<Desk>, question: Question) -> Reply {
@@ -113,13 +128,17 @@ fn whose(query: Option<&str>) -> Result<Whose, Refusal> {
 }
 
 fn seconds_as_ms(query: Option<&str>, name: &str) -> Result<Option<u64>, Refusal> {
+    Ok(seconds(query, name)?.map(|seconds| seconds.saturating_mul(1000)))
+}
+
+fn seconds(query: Option<&str>, name: &str) -> Result<Option<u64>, Refusal> {
     let Some(value) = parameter(query, name) else { return Ok(None) };
     let seconds: u64 = value.parse().map_err(|_| {
         Refusal::Senseless(format!(
             "{name}={value:?} is no number of seconds: write one, such as {name}=60"
         ))
     })?;
-    Ok(Some(seconds.saturating_mul(1000)))
+    Ok(Some(seconds))
 }
 
 #[cfg(test)]

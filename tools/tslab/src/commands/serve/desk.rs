@@ -6,19 +6,21 @@
 //!  D3  what is kept is bounded in number and in bytes; the newest answer stays
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use axum::body::Bytes;
 use tokio::sync::Mutex as Turn;
+use tokio::time::MissedTickBehavior;
 
 use super::agent::Agent;
 use super::limits::Limits;
 use super::question::Question;
 use super::refusal::Refusal;
 use super::spare;
+use super::store::STEP_S;
 
 const FRESH: Duration = Duration::from_millis(200);
 const STALE: Duration = Duration::from_secs(5);
@@ -68,6 +70,21 @@ impl Desk {
             let advice = "what `tslab serve` wrote to standard error says why";
             Err(Refusal::Failed(format!("reading broke off: {advice}")))
         })
+    }
+
+    /// Writes the history as long as there is one; its first rows at once.
+    pub async fn record(self: Arc<Self>, history: PathBuf) {
+        let mut turns = tokio::time::interval(Duration::from_secs(STEP_S));
+        turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            turns.tick().await;
+            let mut agent = Arc::clone(&self.agent).lock_owned().await;
+            let history = history.clone();
+            let work = tokio::task::spawn_blocking(move || agent.record(&history));
+            if !work.await.unwrap_or(false) {
+                return;
+            }
+        }
     }
 
     fn work(&self, agent: &mut Agent, question: Question) -> Reply {

@@ -1,6 +1,7 @@
 //! The server: addresses, signals, and who may ask for what.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,18 +29,29 @@ use crate::say::say;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Serves until SIGINT or SIGTERM. Fails when the address cannot be had.
-pub fn serve(listen: SocketAddr, token: Option<Token>, desk: Arc<Desk>) -> Result<()> {
+pub fn serve(
+    listen: SocketAddr,
+    token: Option<Token>,
+    desk: Arc<Desk>,
+    history: Option<PathBuf>,
+) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(run(listen, router(token, desk)));
+    let recording = history.map(|history| Arc::clone(&desk).record(history));
+    let result = runtime.block_on(run(listen, router(token, desk), recording));
     runtime.shutdown_background();
     result
 }
 
-async fn run(listen: SocketAddr, router: Router) -> Result<()> {
+async fn run(
+    listen: SocketAddr,
+    router: Router,
+    recording: Option<impl Future<Output = ()> + Send + 'static>,
+) -> Result<()> {
     let end = End::new()?;
     let cannot = || format!("cannot listen on {listen}: choose another address with --listen");
     let listener = TcpListener::bind(listen).await.with_context(cannot)?;
     say(&format!("serving http://{}/", listener.local_addr()?));
+    recording.map(tokio::spawn);
     let (tell, told) = oneshot::channel();
     let ended = async move {
         end.wait().await;

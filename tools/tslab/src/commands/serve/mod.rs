@@ -16,6 +16,7 @@ mod api;
 mod counters;
 mod desk;
 mod encode;
+mod events;
 mod figures;
 mod find;
 mod form;
@@ -24,10 +25,13 @@ mod labels;
 mod ledger;
 mod limits;
 mod page;
+mod place;
 mod question;
+mod recorder;
 mod refusal;
 mod samples;
 mod spare;
+mod store;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -55,6 +59,11 @@ pub struct Arguments {
     /// For how long an epoch must have been closed until its objects are taken for leaks
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     after: u64,
+
+    /// Where to keep the history, or "none"; without this option, root's is in /var/lib/tslab,
+    /// others' in `$XDG_STATE_HOME/tslab`
+    #[arg(long, value_name = "FILE|none")]
+    history: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -72,6 +81,7 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     // Told now, while somebody looks.
     host::entries(&setting.directory)?;
     let desk = desk::Desk::new(&setting.directory, arguments.limits())?;
-    http::serve(arguments.listen, token, Arc::new(desk))?;
+    let history = place::find(arguments.history.as_deref());
+    http::serve(arguments.listen, token, Arc::new(desk), history)?;
     Ok(Answer::default())
 }

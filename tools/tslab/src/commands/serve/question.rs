@@ -30,6 +30,13 @@ pub enum Question {
         /// Released epochs too, and closed ones without survivors.
         all: bool,
     },
+    /// What the history has of a process.
+    History {
+        /// The process.
+        pid: u32,
+        /// After this moment, in seconds since 1970.
+        after_s: u64,
+    },
     /// What a process has sampled.
     Profile(u32),
     /// The same as a file for `pprof`.

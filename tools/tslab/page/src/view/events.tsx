@@ -1,0 +1,113 @@
+// events: what happened to a process, along the time of its chart and as a list.
+import type { JSX } from "preact";
+
+import type { PastEvent } from "../api/answers.js";
+import type { Watched } from "../live/watched.js";
+import { bytes, clock, count, printable } from "../model/text.js";
+import { Name } from "./fragments.js";
+
+const KINDS: Readonly<Record<string, string>> = {
+  survivors: "survivors",
+  purge: "purge",
+  limit: "limit",
+  memory: "no memory",
+};
+
+const MOST_LISTED = 50;
+
+interface EventsProps {
+  readonly watched: Watched;
+  /** Of the chart above. */
+  readonly span: readonly [number, number];
+}
+
+export function Events({ watched, span: [from, to] }: EventsProps): JSX.Element | null {
+  const { past } = watched;
+  if (past.isKept === null) return null;
+  if (!past.isKept) {
+    return <p class="about">The agent keeps no history: the past and events are not known.</p>;
+  }
+  const shown = past.events.filter((event) => past.seconds(event) >= from);
+  const place = (event: PastEvent): number =>
+    Math.min(100, ((past.seconds(event) - from) / (to - from || 1)) * 100);
+  const name = watched.stats?.name ?? watched.process?.name ?? String(watched.pid);
+  return (
+    <div class="events">
+      <div class="lanes" role="img" aria-label={summary(shown)}>
+        {Object.entries(KINDS).map(([kind, word]) => (
+          <div key={kind} class={`lane ${kind}`}>
+            <span class="word">{word}</span>
+            <span class="line">
+              {shown
+                .filter((event) => event.kind === kind)
+                .map((event, index) => (
+                  <i key={index} style={{ left: `${place(event).toFixed(2)}%` }} />
+                ))}
+            </span>
+          </div>
+        ))}
+      </div>
+      {shown.length === 0 ? null : (
+        <details>
+          <summary>{count(shown.length, "event")} in this time</summary>
+          <div class="scroll" tabIndex={0} role="region" aria-label="Events in this time">
+            <table aria-label="Events">
+              <thead>
+                <tr>
+                  <th scope="col">Time</th>
+                  <th scope="col">Process</th>
+                  <th scope="col">What</th>
+                  <th scope="col">How much</th>
+                </tr>
+              </thead>
+              <tbody>
+                {shown
+                  .slice(-MOST_LISTED)
+                  .reverse()
+                  .map((event, index) => (
+                    <tr key={index}>
+                      <td class="time">{clock(past.seconds(event))}</td>
+                      <td>
+                        <Name>{printable(name)}</Name>
+                      </td>
+                      <td>{what(event)}</td>
+                      <td>{howMuch(event)}</td>
+                    </tr>
+                  ))}
+              </tbody>
+            </table>
+          </div>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function summary(events: readonly PastEvent[]): string {
+  const parts = Object.entries(KINDS).map(([kind, word]) => {
+    const times = events.filter((event) => event.kind === kind).length;
+    return `${word} ${times}`;
+  });
+  return `Events: ${parts.join(", ")}`;
+}
+
+const WHAT: Readonly<Record<string, string>> = {
+  purge: "Purged",
+  limit: "Limit of an epoch reached",
+  memory: "The system refused memory",
+};
+
+const what = ({ kind, label }: PastEvent): JSX.Element =>
+  kind === "survivors" ? (
+    <>
+      Closed with survivors: <Name>{printable(label ?? "other")}</Name>
+    </>
+  ) : (
+    <>{WHAT[kind] ?? printable(kind)}</>
+  );
+
+function howMuch(event: PastEvent): string {
+  const thing = event.kind === "survivors" ? "epoch" : "time";
+  const often = count(event.count, thing);
+  return event.bytes === null ? often : `${often}, ${bytes(event.bytes)}`;
+}

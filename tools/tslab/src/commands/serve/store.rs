@@ -1,0 +1,431 @@
+//! The history on disk: what processes held, and what happened to them.
+//!
+//!  T1  one server at a time has the file
+//!  T2  its size is bounded, and so is the age of what is in it: the oldest goes first
+//!  T3  rows lie in the order of time: what goes first lies together
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
+use serde::Serialize;
+
+use super::events::Event;
+
+/// Seconds between two rows of a process.
+pub const STEP_S: u64 = 10;
+/// Rows that are older than this are thinned.
+const FINE_S: u64 = DAY_S;
+const COARSE_STEP_S: u64 = 60;
+const DAY_S: u64 = 86_400;
+/// An answer has so much of it as it was taken, and a row a minute before that.
+const ANSWERED_FINE_S: u64 = 3_600;
+const MOST_EVENTS: u32 = 500;
+
+const VERSION: u32 = 1;
+/// By it `SQLite` files of other programs are told apart.
+const PROGRAM: u32 = 0x7473_6c61;
+const SCHEMA: &str = "
+    CREATE TABLE process (
+        id INTEGER PRIMARY KEY, boot TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL,
+        name TEXT, last_s INTEGER NOT NULL, UNIQUE (pid, start, boot)
+    ) STRICT;
+    CREATE TABLE moment (
+        at_s INTEGER NOT NULL, process INTEGER NOT NULL, rss INTEGER, live INTEGER,
+        PRIMARY KEY (at_s, process)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE event (
+        at_s INTEGER NOT NULL, process INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT,
+        count INTEGER NOT NULL, bytes INTEGER
+    ) STRICT;
+    CREATE INDEX event_at ON event (at_s, process);
+    PRAGMA application_id = 0x74736c61; PRAGMA user_version = 1;
+";
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Of the file and its log together.
+    pub bytes: u64,
+    /// From the newest to the oldest row.
+    pub seconds: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { bytes: 64 << 20, seconds: 30 * DAY_S }
+    }
+}
+
+/// A process, whatever other process gets its number later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, counted from when the machine did.
+    pub start_ticks: u64,
+    /// Its program.
+    pub name: Option<String>,
+}
+
+/// What one look at a process found.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Memory that is resident.
+    pub rss_bytes: Option<u64>,
+    /// Bytes of live objects.
+    pub live_bytes: Option<u64>,
+    /// What happened since the look before.
+    pub events: Vec<Event>,
+}
+
+/// Seconds since 1970, resident and live bytes.
+pub type Moment = (u64, Option<u64>, Option<u64>);
+
+/// The past of a process, the oldest first.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Past {
+    /// What it held then.
+    pub moments: Vec<Moment>,
+    /// The newest, the oldest of them first.
+    pub events: Vec<Event>,
+}
+
+/// The file.
+#[derive(Debug)]
+pub struct Store {
+    db: Connection,
+    bounds: Bounds,
+    boot: String,
+    thinned_until_s: u64,
+}
+
+impl Store {
+    /// Opens or makes the file, which is then nobody else's.
+    pub fn open(path: &Path, bounds: Bounds, boot: &str) -> Result<Self> {
+        if let Some(folder) = path.parent() {
+            let cannot = || format!("cannot make the folder {}", folder.display());
+            fs::create_dir_all(folder).with_context(cannot)?;
+        }
+        // Names and labels are for those who may read the processes.
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600).open(path)?;
+        let db = Connection::open(path)?;
+        prepare(&db).map_err(explained)?;
+        Ok(Self { db, bounds, boot: boot.to_owned(), thinned_until_s: 0 })
+    }
+
+    /// Keeps what was found at a moment, and lets go of what is too old or too much.
+    pub fn add(&mut self, at_s: u64, rows: &[Row]) -> Result<()> {
+        let at_s = at_s - at_s % STEP_S;
+        let change = self.db.unchecked_transaction()?;
+        for row in rows {
+            let process = self.process(&row.owner, at_s)?;
+            let moment = "INSERT OR REPLACE INTO moment VALUES (?, ?, ?, ?)";
+            let (rss, live) = (row.rss_bytes.map(stored), row.live_bytes.map(stored));
+            let moment = self.db.prepare_cached(moment)?.execute(params![at_s, process, rss, live]);
+            moment?;
+            row.events.iter().try_for_each(|event| self.add_event(process, event))?;
+        }
+        change.commit()?;
+        self.thin(at_s)?;
+        self.trim(at_s)
+    }
+
+    fn process(&self, owner: &Owner, at_s: u64) -> Result<i64> {
+        let mut upsert = self.db.prepare_cached(
+            "INSERT INTO process (boot, pid, start, name, last_s) VALUES (?, ?, ?, ?, ?)
+             ON CONFLICT DO UPDATE SET name = excluded.name, last_s = excluded.last_s
+             RETURNING id",
+        )?;
+        let Owner { pid, start_ticks, name } = owner;
+        let values = params![self.boot, pid, stored(*start_ticks), name, at_s];
+        Ok(upsert.query_row(values, |row| row.get(0))?)
+    }
+
+    fn add_event(&self, process: i64, event: &Event) -> Result<()> {
+        let mut insert = self.db.prepare_cached("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)")?;
+        let Event { at_s, kind, label, count, bytes } = event;
+        let values = params![at_s, process, kind, label, stored(*count), bytes.map(stored)];
+        insert.execute(values)?;
+        Ok(())
+    }
+
+    // Of the rows that have become old, one a minute stays.
+    fn thin(&mut self, now_s: u64) -> Result<()> {
+        let until_s = now_s.saturating_sub(FINE_S);
+        if until_s < self.thinned_until_s + COARSE_STEP_S {
+            return Ok(());
+        }
+        self.db.execute(
+            "DELETE FROM moment WHERE at_s >= ? AND at_s < ? AND at_s % ? <> 0",
+            params![self.thinned_until_s, until_s, COARSE_STEP_S],
+        )?;
+        self.thinned_until_s = until_s;
+        Ok(())
+    }
+
+    fn trim(&self, now_s: u64) -> Result<()> {
+        self.drop_until(now_s.saturating_sub(self.bounds.seconds))?;
+        // An eighth is for the log.
+        while self.used_bytes()? > self.bounds.bytes / 8 * 7 {
+            let oldest_s = "SELECT min(a) FROM (SELECT min(at_s) AS a FROM moment UNION
+                            SELECT min(at_s) FROM event)";
+            let oldest_s: Option<u64> = self.db.query_row(oldest_s, [], |row| row.get(0))?;
+            let Some(oldest_s) = oldest_s else { break };
+            self.drop_until(oldest_s + now_s.saturating_sub(oldest_s) / 16 + 1)?;
+        }
+        Ok(())
+    }
+
+    fn drop_until(&self, until_s: u64) -> Result<()> {
+        for delete in [
+            "DELETE FROM moment WHERE at_s < ?",
+            "DELETE FROM event WHERE at_s < ?",
+            "DELETE FROM process WHERE last_s < ?",
+        ] {
+            self.db.prepare_cached(delete)?.execute([until_s])?;
+        }
+        Ok(())
+    }
+
+    // Without the pages that the next rows will use.
+    fn used_bytes(&self) -> Result<u64> {
+        let pages = "SELECT (page_count - freelist_count) * page_size
+                     FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+        Ok(self.db.query_row(pages, [], |row| row.get(0))?)
+    }
+
+    /// What is known of the process after a moment. `start_ticks`: None for the last one that had
+    /// the number.
+    pub fn past(&self, pid: u32, start_ticks: Option<u64>, after_s: u64) -> Result<Past> {
+        let newest = "SELECT id, last_s FROM process
+                      WHERE pid = ?1 AND (?2 IS NULL OR (start = ?2 AND boot = ?3))
+                      ORDER BY last_s DESC";
+        let values = params![pid, start_ticks.map(stored), self.boot];
+        let id = |row: &rusqlite::Row| Ok((row.get(0)?, row.get(1)?));
+        let found: Option<(i64, u64)> = self.db.query_row(newest, values, id).optional()?;
+        let Some((process, last_s)) = found else { return Ok(Past::default()) };
+        Ok(Past {
+            moments: self.moments(process, after_s, last_s.saturating_sub(ANSWERED_FINE_S))?,
+            events: self.events(process, after_s)?,
+        })
+    }
+
+    fn moments(&self, process: i64, after_s: u64, fine_s: u64) -> Result<Vec<Moment>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT at_s, rss, live FROM moment
+             WHERE at_s > ? AND process = ? AND (at_s >= ? OR at_s % ? = 0) ORDER BY at_s",
+        )?;
+        let values = params![after_s, process, fine_s, COARSE_STEP_S];
+        let rows = query.query_map(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn events(&self, process: i64, after_s: u64) -> Result<Vec<Event>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT at_s, kind, label, count, bytes FROM event
+             WHERE at_s > ? AND process = ? ORDER BY at_s DESC, rowid DESC LIMIT ?",
+        )?;
+        let event = |row: &rusqlite::Row| {
+            Ok(Event {
+                at_s: row.get(0)?,
+                kind: row.get(1)?,
+                label: row.get(2)?,
+                count: row.get(3)?,
+                bytes: row.get(4)?,
+            })
+        };
+        let rows = query.query_map(params![after_s, process, MOST_EVENTS], event)?;
+        let mut events: Vec<_> = rows.collect::<Result<_, _>>()?;
+        events.reverse();
+        Ok(events)
+    }
+}
+
+// SQLite has no larger numbers.
+fn stored(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn prepare(db: &Connection) -> Result<()> {
+    db.busy_timeout(std::time::Duration::ZERO)?;
+    db.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+    let is_new = is_new(db)?;
+    // The log without a file in memory that servers share; a crash of the machine may cost the last
+    // rows, never the file.
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+         PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -512;
+         BEGIN IMMEDIATE; COMMIT;",
+    )?;
+    let found: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        bail!("it is damaged ({})", found.lines().next_back().unwrap_or_default());
+    }
+    if is_new {
+        db.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?;
+    }
+    Ok(())
+}
+
+// Whether nothing is in it. Fails if something else is in it than a history.
+fn is_new(db: &Connection) -> Result<bool> {
+    let number = |query: &str| db.query_row(query, [], |row| row.get::<_, u32>(0));
+    let program = number("PRAGMA application_id")?;
+    let is_empty = number("SELECT count(*) FROM sqlite_schema")? == 0;
+    match number("PRAGMA user_version")? {
+        0 if is_empty => Ok(true),
+        VERSION if program == PROGRAM => Ok(false),
+        other if program == PROGRAM => bail!("it is a history of another version, {other}"),
+        _ => bail!("it is a database of another program"),
+    }
+}
+
+fn explained(error: anyhow::Error) -> anyhow::Error {
+    let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+    match code {
+        Some(ErrorCode::DatabaseBusy) => error.context("another server has it"),
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            error.context("it is damaged")
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env::temp_dir;
+    use std::path::PathBuf;
+    use std::process;
+
+    use super::*;
+
+    const NOW_S: u64 = 1_800_000_000;
+    const ROOMY: Bounds = Bounds { bytes: 64 << 20, seconds: 30 * DAY_S };
+
+    // A folder that goes with its test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Self {
+            Self(temp_dir().join(format!("tslab-store-{}-{test}", process::id())))
+        }
+
+        fn file(&self) -> PathBuf {
+            self.0.join("deep/history.db")
+        }
+
+        fn open(&self, bounds: Bounds) -> Result<Store> {
+            Store::open(&self.file(), bounds, "boot")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn row(pid: u32, rss: u64) -> Row {
+        let owner = Owner { pid, start_ticks: 7, name: Some("server".into()) };
+        Row { owner, rss_bytes: Some(rss), live_bytes: None, events: Vec::new() }
+    }
+
+    fn event(at_s: u64) -> Event {
+        Event { at_s, kind: "limit".into(), label: None, count: 3, bytes: None }
+    }
+
+    #[test]
+    fn a_restart_loses_nothing() {
+        let folder = Folder::new("restart");
+        let mut store = folder.open(ROOMY).unwrap();
+        store.add(NOW_S, &[Row { events: vec![event(NOW_S)], ..row(1, 5) }, row(2, 9)]).unwrap();
+        drop(store);
+        let mut store = folder.open(ROOMY).unwrap();
+        store.add(NOW_S + 11, &[row(1, 6)]).unwrap();
+        let past = store.past(1, Some(7), 0).unwrap();
+        let moments = vec![(NOW_S, Some(5), None), (NOW_S + 10, Some(6), None)];
+        assert_eq!(past, Past { moments, events: vec![event(NOW_S)] });
+        assert_eq!(store.past(1, Some(7), NOW_S).unwrap().moments.len(), 1);
+        assert_eq!(store.past(1, Some(8), 0).unwrap(), Past::default());
+        assert_eq!(store.past(2, None, 0).unwrap().moments, [(NOW_S, Some(9), None)]);
+    }
+
+    #[test]
+    fn a_process_of_another_boot_is_another() {
+        let folder = Folder::new("boot");
+        folder.open(ROOMY).unwrap().add(NOW_S, &[row(1, 5)]).unwrap();
+        let store = Store::open(&folder.file(), ROOMY, "next boot").unwrap();
+        assert_eq!(store.past(1, Some(7), 0).unwrap(), Past::default());
+    }
+
+    #[test]
+    fn what_is_old_is_thinned_and_then_goes() {
+        let folder = Folder::new("old");
+        let mut store = folder.open(ROOMY).unwrap();
+        (0..24).for_each(|step| store.add(NOW_S + step * STEP_S, &[row(1, step)]).unwrap());
+        let count = |store: &Store| -> u32 {
+            store.db.query_row("SELECT count(*) FROM moment", [], |row| row.get(0)).unwrap()
+        };
+        assert_eq!(count(&store), 24);
+        store.add(NOW_S + DAY_S + 240, &[row(1, 0)]).unwrap();
+        assert_eq!(count(&store), 4 + 1);
+        store.add(NOW_S + 32 * DAY_S, &[row(2, 0)]).unwrap();
+        assert_eq!(count(&store), 1);
+        assert_eq!(store.past(1, None, 0).unwrap(), Past::default());
+    }
+
+    #[test]
+    fn the_file_stays_within_its_bytes() {
+        let folder = Folder::new("bytes");
+        let bytes = 1 << 20;
+        let mut store = folder.open(Bounds { bytes, ..ROOMY }).unwrap();
+        let rows: Vec<_> = (0..500).map(|pid| row(pid, 1 << 40)).collect();
+        (0..400).for_each(|step| store.add(NOW_S + step * STEP_S, &rows).unwrap());
+        drop(store);
+        let length = fs::metadata(folder.file()).unwrap().len();
+        assert!(length <= bytes, "{length}");
+        let store = folder.open(ROOMY).unwrap();
+        let newest = store.past(499, None, 0).unwrap().moments;
+        assert_eq!(newest.last().unwrap().0, NOW_S + 399 * STEP_S);
+        assert!(newest.len() > 20 && newest.len() < 399, "{}", newest.len());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_a_reason() {
+        let folder = Folder::new("refused");
+        let store = folder.open(ROOMY).unwrap();
+        let refused = |folder: &Folder| format!("{:#}", folder.open(ROOMY).unwrap_err());
+        assert!(refused(&folder).contains("another server has it"), "{}", refused(&folder));
+        store.db.execute_batch("PRAGMA user_version = 9").unwrap();
+        drop(store);
+        assert!(refused(&folder).contains("another version, 9"), "{}", refused(&folder));
+        let other = Connection::open(folder.file()).unwrap();
+        other.execute_batch("PRAGMA application_id = 5").unwrap();
+        drop(other);
+        assert!(refused(&folder).contains("another program"), "{}", refused(&folder));
+        fs::write(folder.file(), vec![b'x'; 8192]).unwrap();
+        assert!(refused(&folder).contains("it is damaged"), "{}", refused(&folder));
+        fs::remove_file(folder.file()).unwrap();
+        fs::create_dir(folder.file()).unwrap();
+        assert!(refused(&folder).contains("directory"), "{}", refused(&folder));
+    }
+
+    #[test]
+    fn a_file_damaged_in_its_middle_is_noticed() {
+        let folder = Folder::new("middle");
+        let rows: Vec<_> = (0..2000).map(|pid| row(pid, 1)).collect();
+        folder.open(ROOMY).unwrap().add(NOW_S, &rows).unwrap();
+        let mut bytes = fs::read(folder.file()).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 8192].fill(0xff);
+        fs::write(folder.file(), bytes).unwrap();
+        let refused = format!("{:#}", folder.open(ROOMY).unwrap_err());
+        assert!(refused.contains("damaged"), "{refused}");
+    }
+}
