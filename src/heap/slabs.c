@@ -46,8 +46,8 @@ static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
   if (tender->next == unit) tender->next = span->next;  // C4
 }
 
-// A look reads a cold line of each class's last block: one for each slab would be a tenth of the time
-// of programs that open many.
+// A look reads a cold line of each class's last block: for each slab that would be a tenth of the
+// time of programs that open many.
 static bool bins_are_due(const struct tsl_home *home) {
   return home->opened < TSL_FIRST_OPENINGS || home->opened % TSL_OPENINGS_A_CHECK == 0;
 }
