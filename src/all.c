@@ -75,6 +75,7 @@
 #include "observe/census.c"
 #include "observe/inventory.c"
 #include "observe/leaks.c"
+#include "observe/postmortem.c"
 #include "observe/refusal.c"
 #include "os/callers.c"
 #include "os/cgroup.c"

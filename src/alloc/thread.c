@@ -15,6 +15,7 @@
 #include "heap/loose.h"
 #include "memory/growth.h"
 #include "memory/limit.h"
+#include "observe/postmortem.h"
 #include "os/os.h"
 #include "state/change.h"
 #include "upkeep/pool.h"
@@ -67,6 +68,7 @@ static bool library_init_locked(void) {
   tsl_epoch_init();
   tsl_scope_init();
   tsl_poison_init();
+  tsl_postmortem_tell();
   tsl_tend_is_possible = !tsl_scope_fences;
   tsl_store_release(&ready, true);  // pairs: library-init
   return true;

@@ -3,17 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_BYTES / 8 };
+enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
 
-// A text padded with zeros, so that equal texts are equal words; the first zero word is its end.
-struct label {
-  union {
-    char text[TSL_LABEL_BYTES];
-    uint64_t words[LABEL_WORDS];
-  };
-};
-
-static struct label labels[TSL_MOST_LABELS] = {
+struct tsl_label tsl_labels[TSL_MOST_LABELS] = {
     [TSL_LABEL_DEFAULT] = {.text = "default"},
     [TSL_LABEL_OTHER] = {.text = "other"},
 };
@@ -22,36 +14,36 @@ struct tsl_lock tsl_labels_lock = {.rank = TSL_RANK_LABELS};
 static uint32_t label_count TSL_GUARDED_BY(tsl_labels_lock) = 2;  // [lock:labels]
 
 // FNV-1a over words instead of bytes (Fowler, Noll, Vo), its high bits folded in.
-static uint32_t label_hash(const struct label *label) {
+static uint32_t label_hash(const struct tsl_label *label) {
   uint64_t hash = UINT64_C(14695981039346656037);
   for (unsigned w = 0; w < LABEL_WORDS && label->words[w] != 0; w++)
     hash = (hash ^ label->words[w]) * UINT64_C(1099511628211);
   return (uint32_t)(hash ^ hash >> 32);
 }
 
-static bool labels_equal(const struct label *a, const struct label *b) {
+static bool labels_equal(const struct tsl_label *a, const struct tsl_label *b) {
   unsigned w = 0;
   while (w < LABEL_WORDS - 1 && a->words[w] == b->words[w] && a->words[w] != 0) w++;
   return a->words[w] == b->words[w];
 }
 
 // The label's number and the place where it stands; 0 and the empty place where it would.
-static uint32_t label_find(const struct label *label, uint32_t **place) {
+static uint32_t label_find(const struct tsl_label *label, uint32_t **place) {
   for (uint32_t at = label_hash(label);; at++) {
     *place = &label_places[at % LABEL_PLACES];
     uint32_t number = tsl_load_acquire(*place);  // pairs: label
-    if (number == 0 || labels_equal(&labels[number], label)) return number;
+    if (number == 0 || labels_equal(&tsl_labels[number], label)) return number;
   }
 }
 
-static uint32_t label_add(const struct label *label) {
+static uint32_t label_add(const struct tsl_label *label) {
   uint32_t *place;
   tsl_lock_acquire(&tsl_labels_lock);
   uint32_t number = label_find(label, &place);
   bool is_new = number == 0 && label_count < TSL_MOST_LABELS;
   if (number == 0) number = is_new ? label_count++ : TSL_LABEL_OTHER;
   if (is_new) {
-    labels[number] = *label;
+    tsl_labels[number] = *label;
     tsl_store_release(place, number);  // pairs: label
   }
   tsl_lock_release(&tsl_labels_lock);
@@ -59,14 +51,14 @@ static uint32_t label_add(const struct label *label) {
 }
 
 uint32_t tsl_label_intern(const char *text, size_t length) {
-  struct label label = {.text = {0}};
+  struct tsl_label label = {.text = {0}};
   uint32_t *place;
   memcpy(label.text, text, length);
   uint32_t number = label_find(&label, &place);
   return number != 0 ? number : label_add(&label);
 }
 
-const char *tsl_label_text(uint32_t label) { return labels[label].text; }
+const char *tsl_label_text(uint32_t label) { return tsl_labels[label].text; }
 
 // A number that the lost thread had taken, but not stored in its place, is never used.
 void tsl_labels_after_fork(void) { tsl_lock_take_over(&tsl_labels_lock); }

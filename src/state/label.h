@@ -12,7 +12,19 @@ enum {
   TSL_MOST_LABELS = 1 << 12,  // further ones are called TSL_LABEL_OTHER
   TSL_LABEL_DEFAULT = 0,
   TSL_LABEL_OTHER = 1,
+  TSL_LABEL_WORDS = TSL_LABEL_BYTES / 8,
 };
+
+// A text padded with zeros, so that equal texts are equal words; the first zero word is its end.
+struct tsl_label {
+  union {
+    char text[TSL_LABEL_BYTES];
+    uint64_t words[TSL_LABEL_WORDS];
+  };
+};
+
+// [lock:labels, read by any] By number. Here for readers of core dumps (observe/postmortem.c).
+TSL_HIDDEN extern struct tsl_label tsl_labels[TSL_MOST_LABELS];
 
 // The number of a text of less than TSL_LABEL_BYTES bytes. Any thread.
 TSL_HIDDEN uint32_t tsl_label_intern(const char *text, size_t length);

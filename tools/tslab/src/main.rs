@@ -2,11 +2,13 @@
 //!
 //! It reads the statistics files that these processes write (`include/tslab_stats.h`), and never
 //! writes to them, but for two fields by which `profile` asks for samples and `purge` for memory.
+//! `core` reads core dumps instead.
 
 mod absence;
 mod buffer;
 mod commands;
 mod control;
+mod dump;
 mod elf;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
@@ -39,8 +41,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    Answer, Setting, completions, diff, doctor, epochs, gc, leaks, manual, profile as profiler, ps,
-    purge, run as launch, serve, stats, top, watch, why,
+    Answer, Setting, completions, core_dump, diff, doctor, epochs, gc, leaks, manual,
+    profile as profiler, ps, purge, run as launch, serve, stats, top, watch, why,
 };
 use say::say;
 
@@ -135,6 +137,10 @@ enum Command {
     #[command(after_help = EXITS)]
     Purge(purge::Arguments),
 
+    /// Show what lived in a process that crashed, from its core dump
+    #[command(after_help = EXITS)]
+    Core(core_dump::Arguments),
+
     /// Remove the files of processes that have ended or, by exec, run something else
     #[command(after_help = EXITS)]
     Gc {
@@ -189,6 +195,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Run(arguments) => launch::run(&arguments),
         Command::Profile(arguments) => profiler::run(&setting, &arguments),
         Command::Purge(arguments) => purge::run(&setting, &arguments),
+        Command::Core(arguments) => core_dump::run(&setting, &arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
         Command::Serve(arguments) => serve::run(&setting, &arguments),
         Command::Completions(arguments) => completions::run(&Arguments::command(), &arguments),

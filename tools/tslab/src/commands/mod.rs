@@ -15,6 +15,7 @@ use crate::snapshot::Snapshot;
 
 mod account;
 pub mod completions;
+pub mod core_dump;
 pub mod diff;
 pub mod doctor;
 pub mod epochs;
