@@ -14,7 +14,7 @@
 #define TINY(least, bytes) CLASS(bytes, 1)
 #define MEDIUM(bytes, units) CLASS(bytes, units)
 
-// PM1: not constant.
+// Not constant: what is constant lies in no dump.
 struct tsl_postmortem tsl_postmortem = {
     .magic = TSL_POSTMORTEM_MAGIC,
     .abi = TSL_POSTMORTEM_ABI,

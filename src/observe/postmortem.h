@@ -1,9 +1,9 @@
 // postmortem: where the allocator's records lie and how they are laid out, told in the process's
 // own memory, so that `tslab core` finds its way through a core dump. The compiler fills the
 // numbers in from the structs: they cannot drift from them. A reader finds each one by its name.
+// The description lies in writable memory, which every core dump has.
 //
-//  PM1  the description lies in writable memory, which every core dump has
-//  PM2  `self` is its own address once the process uses the allocator. A copy of it elsewhere in
+//  PM1  `self` is its own address once the process uses the allocator. A copy of it elsewhere in
 //       the dump is not taken for it
 #pragma once
 
@@ -35,7 +35,7 @@ struct tsl_postmortem_class {
 
 struct tsl_postmortem {
   char magic[16];
-  uint64_t self;      // [remote] PM2
+  uint64_t self;      // [remote] PM1
   uint32_t abi;       // [const]
   uint32_t numbers;   // [const]
   uint32_t classes;   // [const]

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-// PM2: a copy has another address in it.
+// PM1: a copy has another address in it.
 static void it_knows_its_own_address(void) {
   tsl_postmortem_tell();
   CHECK(tsl_postmortem.self == (uintptr_t)&tsl_postmortem);
