@@ -112,7 +112,7 @@ static void part_hold(const struct tsl_heap *heap) {
 }
 
 // The end of a part, while it is under way.
-struct end {
+struct part_end {
   uint32_t pieces;    // cells and slabs,
   uint32_t given;     // and of these, given back
   size_t held_pages;  // the same in pages
@@ -120,20 +120,21 @@ struct end {
   uint64_t began_ns;  // 0: it is not timed
 };
 
-static struct end end_begin(const struct tsl_heap *heap) {
-  struct end end = {.pieces = heap->cell_count + heap->slab_count, .held_pages = heap->cell_pages};
+static struct part_end part_end_begin(const struct tsl_heap *heap) {
+  struct part_end end = {.pieces = heap->cell_count + heap->slab_count,
+                         .held_pages = heap->cell_pages};
   if (end.pieces >= TSL_TIMED_PIECES) end.began_ns = tsl_os_now_ns();
   return end;
 }
 
-static void end_slab(struct end *end, size_t slab_pages, bool is_given) {
+static void part_end_slab(struct part_end *end, size_t slab_pages, bool is_given) {
   end->held_pages += slab_pages;
   end->given += is_given;
   if (is_given) end->given_pages += slab_pages;
 }
 
 // In the child of a fork that has no home yet nobody counts.
-static void end_tell(const struct end *end) {
+static void part_end_tell(const struct part_end *end) {
   struct tsl_home *home = tsl_heap_current->home;
   if (home == &tsl_home_empty) return;
   struct tsl_end_tally *tally = &home->own->ends;
@@ -152,7 +153,7 @@ static size_t slab_pages(tsl_unit unit) {
 }
 
 // What of the cells' pages did not go to the survivors was given back.
-static void cells_seal(const struct tsl_heap *heap, struct end *end,
+static void cells_seal(const struct tsl_heap *heap, struct part_end *end,
                        struct tsl_survivors *survivors, uint32_t *counts) {
   size_t before = survivors->pages;
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
@@ -162,12 +163,12 @@ static void cells_seal(const struct tsl_heap *heap, struct end *end,
   end->given_pages = heap->cell_pages - (survivors->pages - before);
 }
 
-static void slabs_seal(const struct tsl_heap *heap, struct end *end,
+static void slabs_seal(const struct tsl_heap *heap, struct part_end *end,
                        struct tsl_survivors *survivors, uint32_t *counts) {
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
     size_t in_slab = slab_pages(unit);
-    end_slab(end, in_slab, slab_seal(tsl_slab_at(unit), survivors, counts));
+    part_end_slab(end, in_slab, slab_seal(tsl_slab_at(unit), survivors, counts));
   }
 }
 
@@ -179,7 +180,7 @@ void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   tsl_drained_try_guarded();
   part_prepare(part);
   if (tsl_unlikely(tsl_epoch_waits(epoch))) part_hold(heap);
-  struct end end = end_begin(heap);
+  struct part_end end = part_end_begin(heap);
   if (end.pieces != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, end.pieces);
   cells_seal(heap, &end, survivors, counts);
   slabs_seal(heap, &end, survivors, counts);
@@ -187,7 +188,7 @@ void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
     survivors->bytes += bytes_of(counts);
     tsl_remains_expect(epoch);
   }
-  end_tell(&end);
+  part_end_tell(&end);
   tsl_report_survivors(epoch, counts);
   tsl_report_sealed(part);
   heap_forget(heap);
@@ -211,7 +212,7 @@ void tsl_part_release(struct tsl_part *part) {
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
   tsl_drained_try_guarded();
   part_prepare(part);
-  struct end end = end_begin(heap);
+  struct part_end end = part_end_begin(heap);
   end.given = cells = heap->cell_count;
   end.given_pages = heap->cell_pages;
   tsl_mixed_renew(heap, 0);
@@ -219,10 +220,10 @@ void tsl_part_release(struct tsl_part *part) {
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
     size_t in_slab = slab_pages(unit);
-    end_slab(&end, in_slab, slab_release(tsl_slab_at(unit)));
+    part_end_slab(&end, in_slab, slab_release(tsl_slab_at(unit)));
   }
   ended = end.given - cells;
-  end_tell(&end);
+  part_end_tell(&end);
   tsl_report_sealed(part);
   heap_forget(heap);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing

@@ -304,6 +304,7 @@ def check_plain(tslab: Command, pid: str, leaker: str) -> None:
     """No subcommand but `top` writes an escape sequence, on a terminal or elsewhere."""
     asked = {
         "completions": ("bash",),
+        "core": ("/nowhere",),
         "diff": (pid, pid),
         "doctor": (pid,),
         "epochs": (pid,),
