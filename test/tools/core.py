@@ -130,7 +130,7 @@ def check_damage(tslab: Command, core: Path) -> None:
             for at, value in damaged:
                 os.pwrite(file.fileno(), whole[at : at + len(value)], at)
         for _ in range(CUT):
-            file.truncate(chance.randrange(len(whole)))
+            file.truncate(chance.randrange(len(whole) * 9 // 10))
             assert code_of(tslab, core) == 2
             file.seek(0)
             file.write(whole)

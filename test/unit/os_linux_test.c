@@ -645,7 +645,7 @@ static void no_call_is_a_cancellation_point(void) {
 static void nanoseconds_are_of_the_same_clock(void) {
   uint64_t ms = tsl_os_now_ms(), ns = tsl_os_now_ns(), later = tsl_os_now_ns();
   CHECK_GE(ns / 1000000, ms);
-  CHECK_LE(ns / 1000000, ms + 1000);
+  CHECK_LE(ns / 1000000, ms + 60000);
   CHECK_GE(later, ns);
 }
 

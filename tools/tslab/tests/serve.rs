@@ -493,7 +493,10 @@ fn the_history_outlives_the_server() {
     assert_eq!((&first["kept"], &first["moments"][0][2]), (&true.into(), &419_520.into()));
     assert_eq!(server.end(Signal::TERM), Some(0));
     let server = Server::start(&files, &arguments);
-    assert_eq!(history(&server, 1)["moments"][0], first["moments"][0]);
+    // The second server may have looked in the same ten seconds: then resident bytes are its own.
+    for field in [0, 2] {
+        assert_eq!(history(&server, 1)["moments"][0][field], first["moments"][0][field]);
+    }
     // What SQLite takes for it stays small.
     assert!(own_memory(server.pid()) < 16 << 20, "{}", own_memory(server.pid()));
 }

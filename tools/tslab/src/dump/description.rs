@@ -67,6 +67,15 @@ impl Description {
         }
         Ok(usize::try_from(number)?)
     }
+
+    /// One that records lie apart by.
+    pub fn stride(&self, name: &str) -> Result<usize> {
+        let number = self.small(name)?;
+        if number == 0 {
+            bail!("the dump is damaged: {name:?} is 0");
+        }
+        Ok(number)
+    }
 }
 
 fn find_in(dump: &Dump, load: Load) -> Result<Option<u64>> {

@@ -83,11 +83,14 @@ impl<'a> Heap<'a> {
     pub fn read(dump: &'a Dump) -> Result<Self> {
         let says = Description::find(dump)?;
         let unit_log2 = says.small("unit_log2")?;
+        if !(12..=16).contains(&unit_log2) {
+            bail!("the dump is damaged: units of 2^{unit_log2} bytes");
+        }
         let mut heap = Self {
             dump,
             base: 0,
             bytes: 0,
-            unit_bytes: 1 << unit_log2.clamp(12, 24),
+            unit_bytes: 1 << unit_log2,
             says,
             pieces: Vec::new(),
             hot: HashSet::new(),
@@ -129,7 +132,7 @@ impl<'a> Heap<'a> {
     fn add_unit(&mut self, unit: u64, entry: u32) -> Result<u64> {
         let code = u64::from(entry) & (self.says.number("code_visited")?.wrapping_sub(1));
         let address = self.base.wrapping_add(unit.wrapping_mul(self.unit_bytes));
-        let record = at(self.region("records")?, unit, self.says.small("record_bytes")?);
+        let record = at(self.region("records")?, unit, self.says.stride("record_bytes")?);
         let field = |name: &str| -> Result<u64> {
             self.dump.long(record.wrapping_add(self.says.number(name)?), "a slab's record")
         };
@@ -157,10 +160,10 @@ impl<'a> Heap<'a> {
     }
 
     fn add_cells(&mut self, unit: u64, start: u64, class: Class) -> Result<()> {
-        let stride = self.says.small("cells_bytes")?;
+        let stride = self.says.stride("cells_bytes")?;
         let records = at(self.region("cells")?, unit, stride);
         let cells = self.dump.bytes(records, stride as u64, "the records of cells")?;
-        let each = self.says.small("cell_bytes")?;
+        let each = self.says.stride("cell_bytes")?;
         let field = self.says.small("cell.epoch")?;
         let page_log2 = self.says.small("cell_page_log2")?.min(24);
         for address in (0..self.unit_bytes).step_by(usize::try_from(class.bytes)?) {
@@ -176,7 +179,7 @@ impl<'a> Heap<'a> {
     // ---- Free blocks at hand
 
     fn find_hot(&mut self) -> Result<()> {
-        let each = self.says.small("heap_bytes")?;
+        let each = self.says.stride("heap_bytes")?;
         let heaps = self.region("heaps")?;
         for number in 1..=self.region_word("last_heap")? {
             let address = at(heaps, number, each);
@@ -195,7 +198,7 @@ impl<'a> Heap<'a> {
         if store == self.says.number("store_empty")? {
             return Ok(());
         }
-        let (stride, first) = (self.says.small("bin_bytes")?, self.says.small("bin.head")?);
+        let (stride, first) = (self.says.stride("bin_bytes")?, self.says.small("bin.head")?);
         for class in 0..self.says.small("block_classes")? {
             self.add_bin(long(heap, class * stride + first).unwrap_or_default())?;
             self.add_stock(store, class)?;
@@ -226,7 +229,7 @@ impl<'a> Heap<'a> {
     }
 
     fn add_stock(&mut self, store: u64, class: usize) -> Result<()> {
-        let each = self.says.small("stock_bytes")?;
+        let each = self.says.stride("stock_bytes")?;
         let stock = self.dump.bytes(at(store, class as u64, each), each as u64, "a store")?;
         let next = long(&stock, self.says.small("stock.next")?).unwrap_or_default();
         let run = word(&stock, self.says.small("stock.run")?).unwrap_or_default();
@@ -239,7 +242,7 @@ impl<'a> Heap<'a> {
     }
 
     fn add_gather(&mut self, store: u64, class: usize) -> Result<()> {
-        let each = self.says.small("gather_bytes")?;
+        let each = self.says.stride("gather_bytes")?;
         let gathers = store.wrapping_add(self.says.number("home_store.gathers")?);
         let gather = self.dump.bytes(at(gathers, class as u64, each), each as u64, "a store")?;
         let field = |name: &str| {
@@ -275,7 +278,7 @@ impl<'a> Heap<'a> {
 
     fn blocks_of_slab(&self, piece: &Piece, class: usize) -> Result<Vec<Block>> {
         let Some(&Class { bytes, .. }) = self.says.classes.get(class) else { return Ok(vec![]) };
-        let each = self.says.small("record_bytes")?;
+        let each = self.says.stride("record_bytes")?;
         let unit = piece.address.wrapping_sub(self.base) / self.unit_bytes;
         let record = self.dump.bytes(
             at(self.region("records")?, unit, each),
@@ -326,7 +329,7 @@ impl<'a> Heap<'a> {
 
     /// What has a slot.
     pub fn epoch(&self, slot: u32) -> Result<Epoch> {
-        let each = self.says.small("epoch_bytes")?;
+        let each = self.says.stride("epoch_bytes")?;
         let address = at(self.region("epochs")?, slot.into(), each);
         let record = self.dump.bytes(address, each as u64, "an epoch's record")?;
         let field = |name: &str| {
@@ -346,7 +349,7 @@ impl<'a> Heap<'a> {
         if number >= self.says.number("most_labels")? {
             return Ok(String::from("?"));
         }
-        let each = self.says.small("label_bytes")?;
+        let each = self.says.stride("label_bytes")?;
         let labels = self.says.number("labels")?;
         let text = self.dump.bytes(at(labels, number, each), each as u64, "a label")?;
         let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
