@@ -8,6 +8,7 @@ export const PAST_SECONDS = 86_400;
 /** The agent has a row a minute at least: in a longer silence it did not look. */
 const GAP_SECONDS = 150;
 
+/** Of each kind: purges are many. */
 const MOST_EVENTS = 500;
 
 const EVERY_SECONDS = 10;
@@ -43,7 +44,7 @@ export class Past {
     const events = history.events.filter(({ at_s }) => at_s > lastEvent);
     this.#shift = at - history.now_s;
     this.#moments = [...this.#moments, ...moments].filter(([time]) => time > from);
-    this.events = [...this.events, ...events].slice(-MOST_EVENTS);
+    this.events = newestOfEachKind([...this.events, ...events]);
   }
 
   /** When it was, by the browser's clock. */
@@ -78,4 +79,14 @@ export class Past {
     );
     return [times, ...columns];
   }
+}
+
+function newestOfEachKind(events: readonly PastEvent[]): PastEvent[] {
+  const counts = new Map<string, number>();
+  const isNew = ({ kind }: PastEvent): boolean => {
+    const count = (counts.get(kind) ?? 0) + 1;
+    counts.set(kind, count);
+    return count <= MOST_EVENTS;
+  };
+  return [...events].reverse().filter(isNew).reverse();
 }

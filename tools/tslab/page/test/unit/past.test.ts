@@ -64,3 +64,17 @@ test("it is asked for every ten seconds", () => {
   past.asked(1);
   assert.ok(!past.isDue(10) && past.isDue(11));
 });
+
+test("many events of a kind leave those of others", () => {
+  const past = new Past();
+  const event = { at_s: 1, kind: "limit", label: null, count: 1, bytes: null };
+  const purges = Array.from({ length: 600 }, (_, second) => ({
+    ...event,
+    at_s: 2 + second,
+    kind: "purge",
+  }));
+  past.apply(1000, history([], { events: [event, ...purges] }));
+  assert.equal(past.events.length, 501);
+  assert.equal(past.events[0]?.kind, "limit");
+  assert.equal(past.events.at(-1)?.at_s, 601);
+});

@@ -22,6 +22,7 @@ const COARSE_STEP_S: u64 = 60;
 const DAY_S: u64 = 86_400;
 /// An answer has so much of it as it was taken, and a row a minute before that.
 const ANSWERED_FINE_S: u64 = 3_600;
+/// Of each kind: purges are many.
 const MOST_EVENTS: u32 = 500;
 
 const VERSION: u32 = 1;
@@ -228,8 +229,11 @@ impl Store {
 
     fn events(&self, process: i64, after_s: u64) -> Result<Vec<Event>> {
         let mut query = self.db.prepare_cached(
-            "SELECT at_s, kind, label, count, bytes FROM event
-             WHERE at_s > ? AND process = ? ORDER BY at_s DESC, rowid DESC LIMIT ?",
+            "SELECT at_s, kind, label, count, bytes FROM
+                 (SELECT *, rowid AS number, row_number() OVER
+                     (PARTITION BY kind ORDER BY at_s DESC, rowid DESC) AS turn
+                  FROM event WHERE at_s > ? AND process = ?)
+             WHERE turn <= ? ORDER BY at_s, number",
         )?;
         let event = |row: &rusqlite::Row| {
             Ok(Event {
@@ -241,9 +245,7 @@ impl Store {
             })
         };
         let rows = query.query_map(params![after_s, process, MOST_EVENTS], event)?;
-        let mut events: Vec<_> = rows.collect::<Result<_, _>>()?;
-        events.reverse();
-        Ok(events)
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
@@ -354,6 +356,20 @@ mod tests {
         assert_eq!(store.past(1, Some(7), NOW_S).unwrap().moments.len(), 1);
         assert_eq!(store.past(1, Some(8), 0).unwrap(), Past::default());
         assert_eq!(store.past(2, None, 0).unwrap().moments, [(NOW_S, Some(9), None)]);
+    }
+
+    #[test]
+    fn many_events_of_a_kind_leave_those_of_others() {
+        let folder = Folder::new("kinds");
+        let mut store = folder.open(ROOMY).unwrap();
+        let purge = |at_s| Event { kind: "purge".into(), ..event(at_s) };
+        let mut events = vec![event(NOW_S)];
+        events.extend((1..=2 * u64::from(MOST_EVENTS)).map(|second| purge(NOW_S + second)));
+        store.add(NOW_S, &[Row { events, ..row(1, 5) }]).unwrap();
+        let told = store.past(1, None, 0).unwrap().events;
+        assert_eq!(told.len(), MOST_EVENTS as usize + 1);
+        assert_eq!(told[0], event(NOW_S));
+        assert_eq!(told.last(), Some(&purge(NOW_S + 2 * u64::from(MOST_EVENTS))));
     }
 
     #[test]
