@@ -53,9 +53,9 @@ TSL_HIDDEN void *tsl_bin_take(struct tsl_heap *heap, unsigned class, bool *is_du
 // all blocks behind it. Afterwards the head is whole or the bin is empty.
 TSL_HIDDEN void tsl_bin_check(struct tsl_heap *heap, unsigned class);
 
-// The same for each bin; also reports a head that was never handed out. Called when a home opens
-// one of its first slabs, and then one of so many: damage is also found in classes that the program
-// no longer allocates from.
+// The same for each bin; also reports a head that was never handed out. Called when the heap opens
+// one of its thread's first slabs, and then one of so many: damage is also found in classes that
+// the program no longer allocates from.
 enum { TSL_FIRST_OPENINGS = 64, TSL_OPENINGS_A_CHECK = 16 };
 TSL_HIDDEN void tsl_bin_check_all(struct tsl_heap *heap);
 

@@ -20,7 +20,7 @@ pub const STEP_S: u64 = 10;
 const FINE_S: u64 = DAY_S;
 const COARSE_STEP_S: u64 = 60;
 const DAY_S: u64 = 86_400;
-/// An answer has so much of it as it was taken, and a row a minute before that.
+/// An answer has all rows of the last hour, and one a minute of what was before.
 const ANSWERED_FINE_S: u64 = 3_600;
 /// Of each kind: purges are many.
 const MOST_EVENTS: u32 = 500;
@@ -48,7 +48,7 @@ const SCHEMA: &str = "
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Of the file and its log together.
+    /// Of the file. Its log lies beside it while a server has it.
     pub bytes: u64,
     /// From the newest to the oldest row.
     pub seconds: u64,
@@ -258,8 +258,8 @@ fn prepare(db: &Connection) -> Result<()> {
     db.busy_timeout(std::time::Duration::ZERO)?;
     db.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     let is_new = is_new(db)?;
-    // The log without a file in memory that servers share; a crash of the machine may cost the last
-    // rows, never the file.
+    // A crash of the machine may cost the last rows, never the file. The exclusive lock spares the
+    // log its shared memory.
     db.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
          PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -512;
