@@ -15,8 +15,9 @@ done
 # The one in PATH may be a shim, which runs programs that the folder lacks.
 ln -s "$(python3 -c 'import sys; print(sys.executable)')" "$programs/python3"
 
+# CMake looks into /usr/bin, too, unless it is told not to.
 PATH=$programs cmake -S "$root" -B "$build" -G Ninja -DTSLAB_WERROR=ON -DTSLAB_BENCH=ON \
-  -DTSLAB_ONCE_TESTS=ON >front_door.log 2>&1 || {
+  -DTSLAB_ONCE_TESTS=ON -DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF >front_door.log 2>&1 || {
   cat front_door.log
   exit 1
 }
