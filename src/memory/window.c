@@ -34,7 +34,7 @@ static size_t halve_and_add(size_t *sum, size_t more) {
   return next;
 }
 
-// W1. Whether units were taken again in the window that ends, and half of what went back in it and
+// WI1. Whether units were taken again in the window that ends, and half of what went back in it and
 // those before.
 static bool waiting_pays(void) {
   struct tsl_unit_counts counts = tsl_units_counts();
@@ -56,9 +56,9 @@ static bool is_quiet(size_t low, size_t units) {
 // The number of the patient window that ends; 0: it was none.
 static size_t patient_next(bool is_quiet, bool waiting_pays) {
   size_t before = tsl_load_relaxed(&patient);
-  if (is_quiet) return 0;             // W2
-  if (tsl_limit_is_near()) return 0;  // W3
-  if (waiting_pays) return 1;         // W1
+  if (is_quiet) return 0;             // WI2
+  if (tsl_limit_is_near()) return 0;  // WI3
+  if (waiting_pays) return 1;         // WI1
   return before == 0 || before == MOST_PATIENT ? 0 : before + 1;
 }
 

@@ -59,7 +59,7 @@ static void each_window_counts_at_first(void) {
   CHECK_EQ(busy_window(10), 10);
 }
 
-// W1
+// WI1
 static void taken_again_makes_patient(void) {
   make_patient();
   for (unsigned i = 2; i < TSL_PATIENCE; i++) CHECK_EQ(busy_window(MUCH / 2), 0);
@@ -133,7 +133,7 @@ static void neighbours_of_a_purge_are_not_taken_again(void) {
   CHECK_EQ(tsl_units_counts().refaulted, 30);
 }
 
-// W2
+// WI2
 static void a_program_that_goes_quiet_ends_patience(void) {
   make_patient();
   for (unsigned i = 1; i < QUIET; i++) CHECK_EQ(tsl_window_end(MUCH, MUCH), 0);
@@ -166,7 +166,7 @@ static void patience_ends_after_a_while(void) {
   CHECK_EQ(busy_window(40), 0);
 }
 
-// W3
+// WI3
 static void near_the_limit_each_window_counts(void) {
   make_patient();
   tsl_options.soft_limit = 1;
