@@ -72,6 +72,7 @@
 #include "memory/stretch.c"
 #include "memory/unit_cache.c"
 #include "memory/units.c"
+#include "memory/window.c"
 #include "observe/census.c"
 #include "observe/inventory.c"
 #include "observe/leaks.c"

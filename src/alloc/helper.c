@@ -15,6 +15,7 @@
 #include "memory/purge.h"
 #include "os/os.h"
 #include "state/change.h"
+#include "tell/process.h"
 #include "tell/request.h"
 #include "upkeep/pool.h"
 #include "upkeep/remains.h"
@@ -80,6 +81,7 @@ static bool helper_step(void) {
   tsl_pool_look();
   tsl_remains_step();
   bool visits = tsl_rounds_step(), surplus = tsl_purge_step();
+  if (tsl_report_is_on()) tsl_report_idle();
   return visits || surplus || tsl_remains_wait();
 }
 

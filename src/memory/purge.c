@@ -13,6 +13,7 @@
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
+#include "memory/window.h"
 #include "os/os.h"
 
 // A step gives back at most 1 MiB for each millisecond since the last step, of which MOST_LATE_MS
@@ -58,10 +59,10 @@ static void window_turn(uint64_t now) {
   if (now < tsl_load_relaxed(&window_end_ms)) return;
   tsl_store_relaxed(&window_end_ms, now + tsl_limit_delay_ms());
   size_t keep = tsl_load_relaxed(&keep_units), cached = tsl_unit_cache_low();
-  size_t left = keep > cached ? keep - cached : 0, dirty = tsl_units_dirty_low();
-  size_t surplus = cached > keep ? cached - keep : 0;
-  tsl_store_relaxed(&cached_surplus, surplus);
-  tsl_store_relaxed(&dirty_surplus, part_of(surplus + (dirty > left ? dirty - left : 0)));
+  size_t low = cached + tsl_units_dirty_low();
+  size_t unneeded = tsl_window_end(low, tsl_unit_cache_units() + tsl_units_dirty());
+  tsl_store_relaxed(&cached_surplus, cached > keep ? cached - keep : 0);
+  tsl_store_relaxed(&dirty_surplus, part_of(unneeded > keep ? unneeded - keep : 0));
 }
 
 void tsl_purge_keep(size_t bytes) {

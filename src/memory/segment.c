@@ -14,6 +14,8 @@ static size_t free_units_total;  // [remote], relaxed
 // relaxed: the purge is steered by them, no invariant depends on them.
 static size_t dirty_units, dirty_low;
 
+static struct tsl_unit_counts counts;  // relaxed, as above
+
 enum { NEIGHBOURS = 8 };
 
 static void dirty_remove(size_t units) {
@@ -25,6 +27,11 @@ static void dirty_remove(size_t units) {
 size_t tsl_segments_free_units(void) { return tsl_load_relaxed(&free_units_total); }
 
 size_t tsl_units_dirty(void) { return tsl_load_relaxed(&dirty_units); }
+
+struct tsl_unit_counts tsl_units_counts(void) {
+  return (struct tsl_unit_counts){tsl_load_relaxed(&counts.purged),
+                                  tsl_load_relaxed(&counts.refaulted)};
+}
 
 size_t tsl_units_dirty_low(void) {
   return tsl_exchange_relaxed(&dirty_low, tsl_load_relaxed(&dirty_units));
@@ -131,6 +138,20 @@ static void segment_free(struct tsl_segment *segment, struct tsl_run run, bool d
               segment->free_units + run.count);
 }
 
+// Takes free units for an allocation; returns how many of them were dirty.
+static unsigned segment_take(struct tsl_segment *segment, struct tsl_run run, unsigned within)
+    TSL_REQUIRES(segment->lock) {
+  unsigned again = 0;
+  struct tsl_run rest = run;
+  for (struct run_part part; run_cut(&rest, &part);) {
+    again += tsl_bit_count(segment->purged[part.word] & part.mask);
+    segment->purged[part.word] &= ~part.mask;
+  }
+  unsigned dirty = segment_use(segment, run, within);
+  if (again != 0) tsl_add_relaxed(&counts.refaulted, again);
+  return dirty;
+}
+
 void tsl_segment_open(size_t index, size_t first, size_t count) {
   struct tsl_segment *segment = tsl_segment_at(index);
   tsl_lock_acquire(&segment->lock);
@@ -164,6 +185,15 @@ void tsl_segment_give(size_t index, struct tsl_run run, bool dirty) {
   if (dirty) tsl_add_relaxed(&dirty_units, run.count);
 }
 
+void tsl_segment_mark_purged(size_t index, struct tsl_run run) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  struct tsl_run rest = run;
+  tsl_lock_acquire(&segment->lock);
+  for (struct run_part part; run_cut(&rest, &part);) segment->purged[part.word] |= part.mask;
+  tsl_lock_release(&segment->lock);
+  tsl_add_relaxed(&counts.purged, run.count);
+}
+
 tsl_unit tsl_segment_take(size_t index, size_t count, size_t alignment, bool *clean) {
   struct tsl_segment *segment = tsl_segment_at(index);
   unsigned first = 0;
@@ -172,7 +202,7 @@ tsl_unit tsl_segment_take(size_t index, size_t count, size_t alignment, bool *cl
   struct tsl_run run = segment_best_fit(segment, (unsigned)count, (unsigned)alignment, &first);
   unsigned dirty = run.count == 0
                        ? 0
-                       : segment_use(segment, (struct tsl_run){first, (unsigned)count}, run.count);
+                       : segment_take(segment, (struct tsl_run){first, (unsigned)count}, run.count);
   tsl_lock_release(&segment->lock);
   if (run.count == 0) return 0;
   dirty_remove(dirty);
@@ -184,7 +214,7 @@ bool tsl_segment_take_at(size_t index, struct tsl_run run, bool *clean) {
   struct tsl_segment *segment = tsl_segment_at(index);
   if (index >= tsl_segments_end() || !tsl_lock_try_briefly(&segment->lock)) return false;
   bool fits = bits_find(segment->free, run.first, false) >= run.first + run.count;
-  unsigned dirty = fits ? segment_use(segment, run, segment->longest) : 0;
+  unsigned dirty = fits ? segment_take(segment, run, segment->longest) : 0;
   tsl_lock_release(&segment->lock);
   dirty_remove(dirty);
   *clean &= dirty == 0;
@@ -245,6 +275,7 @@ static void segment_mend(struct tsl_segment *segment) TSL_REQUIRES(segment->lock
   unsigned free_units = 0;
   for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) {
     segment->dirty[w] &= segment->free[w];  // pairs: segment-fork
+    segment->purged[w] &= segment->free[w] & ~segment->dirty[w];
     free_units += tsl_bit_count(segment->free[w]);
   }
   segment_set(segment, segment_find_longest(segment), free_units);
@@ -273,6 +304,7 @@ bool tsl_segment_valid(const struct tsl_segment *segment) {
     free_units += free;
     if (current > longest) longest = current;
     if (!free && (segment->dirty[i / 64] >> (i % 64) & 1)) return false;
+    if ((segment->dirty[i / 64] & segment->purged[i / 64]) >> (i % 64) & 1) return false;
   }
   return free_units == segment->free_units && longest == segment->longest;
 }

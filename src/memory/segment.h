@@ -3,7 +3,8 @@
 //
 //  G1  the fields of a segment change under its lock only
 //  G2  longest == the longest run of ones in `free`; free_units == the ones in it
-//  G3  a unit that is free and not dirty reads as zero; only free units are dirty
+//  G3  a unit that is free and not dirty reads as zero; only free units are dirty; a unit is purged
+//      from when its pages went back until it is taken again, and then not dirty
 //  G4  nobody waits for a segment's lock on the way to an allocation: it looks at the next segment
 //      instead
 #pragma once
@@ -19,12 +20,13 @@
 enum { TSL_SEGMENT_WORDS = TSL_SEGMENT_UNITS / 64 };
 
 struct tsl_segment {
-  uint64_t free[TSL_SEGMENT_WORDS];   // [lock:segment] all in use before the segment is opened
-  uint64_t dirty[TSL_SEGMENT_WORDS];  // [lock:segment]
-  struct tsl_lock lock;               // [remote]
-  uint16_t longest;                   // [lock:segment, read by any]
-  uint16_t free_units;                // [lock:segment, read by any]
-  uint32_t huge;                      // [lock:grow, read by any] see tsl_region_renew
+  uint64_t free[TSL_SEGMENT_WORDS];    // [lock:segment] all in use before the segment is opened
+  uint64_t dirty[TSL_SEGMENT_WORDS];   // [lock:segment]
+  uint64_t purged[TSL_SEGMENT_WORDS];  // [lock:segment]
+  struct tsl_lock lock;                // [remote]
+  uint16_t longest;                    // [lock:segment, read by any]
+  uint16_t free_units;                 // [lock:segment, read by any]
+  uint32_t huge;                       // [lock:grow, read by any] see tsl_region_renew
 } TSL_ON_LINE;
 
 TSL_ALWAYS_INLINE struct tsl_segment *tsl_segment_at(size_t index) {
@@ -74,6 +76,17 @@ TSL_HIDDEN struct tsl_ends tsl_segment_ends(size_t index);
 
 // Gives a run back that was taken.
 TSL_HIDDEN void tsl_segment_give(size_t index, struct tsl_run run, bool dirty);
+
+// Notes that the pages of a run that was taken have gone back to the system.
+TSL_HIDDEN void tsl_segment_mark_purged(size_t index, struct tsl_run run);
+
+// Units since the process's start: those that went back to the system, and those of them that were
+// taken again.
+struct tsl_unit_counts {
+  size_t purged;     // [remote]
+  size_t refaulted;  // [remote]
+};
+TSL_HIDDEN struct tsl_unit_counts tsl_units_counts(void);
 
 // Free units everywhere, and those of them that are dirty; a moment's value.
 TSL_HIDDEN size_t tsl_segments_free_units(void);

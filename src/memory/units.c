@@ -196,6 +196,7 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
       tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);
       if (purged) tsl_add_relaxed(&tsl_counts.purged_bytes, run.count << TSL_UNIT_LOG2);
       TSL_PROBE2(purge, start, purged ? (size_t)run.count << TSL_UNIT_LOG2 : 0);
+      if (purged) tsl_segment_mark_purged(index, run);
       if (purged) discard_records(held_first, held_first + held.count);
       run_give_held(index, held, run, !purged);
       if (!purged) *cursor = (*cursor + 1) % count;

@@ -17,5 +17,9 @@ TSL_HIDDEN void tsl_report_process(void);
 // takes memory and then waits.
 TSL_HIDDEN void tsl_report_growth(void);
 
+// The same if idle memory has moved or gone back since the last report. The helper, because the
+// program's threads may be silent.
+TSL_HIDDEN void tsl_report_idle(void);
+
 // Writes the counts of large blocks.
 TSL_HIDDEN void tsl_report_all_large(void);

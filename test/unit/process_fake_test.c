@@ -2,6 +2,8 @@
 
 #include "epochs.h"
 #include "memory/purge.h"
+#include "memory/unit_cache.h"
+#include "memory/units.h"
 #include "tellers.h"
 #include "upkeep/reports.h"
 
@@ -74,6 +76,25 @@ static void a_process_that_waits_tells_what_it_has(void) {
   CHECK_EQ(row->open_bytes, tsl_units_open() << TSL_UNIT_LOG2);
 }
 
+// The helper gives back while no thread of the program reports.
+static void what_went_back_in_silence_is_told(void) {
+  open_homes();
+  tsl_report_start();
+  tsl_fast_free(tsl_malloc_large(200000, 1, NULL));
+  tsl_report_idle();
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  uint64_t before = row->purges;
+  tsl_purge_all(0);
+  CHECK_EQ(row->purges, before);
+  tsl_report_idle();
+  CHECK_GE(row->purges, before + 1);
+  CHECK_EQ(row->dirty_bytes, 0);
+  bool clean;
+  tsl_unit_cache_give(tsl_units_take(1, 1, &clean));
+  tsl_report_idle();
+  CHECK_EQ(row->cached_bytes, TSL_UNIT_BYTES);
+}
+
 static void refusals_are_counted(void) {
   open_homes();
   tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4096, .first_cell_bytes = TSLAB_NO_CELLS);
@@ -90,6 +111,7 @@ int main(void) {
   RUN(the_name_is_told);
   RUN(large_blocks_are_told_at_once);
   RUN(a_process_that_waits_tells_what_it_has);
+  RUN(what_went_back_in_silence_is_told);
   RUN(refusals_are_counted);
   return test_status();
 }

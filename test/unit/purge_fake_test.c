@@ -102,6 +102,26 @@ static void part_in_demand_stays(void) {
   CHECK_EQ(tsl_units_dirty(), 20);
 }
 
+// Bursts that need all of it, with pauses longer than the delay: after the first ones it stays.
+static void what_bursts_take_again_stays(void) {
+  bool clean;
+  size_t early = 0;
+  open_region();
+  make_dirty(200);
+  for (int i = 0; i < 40; i++) {
+    pass_ms(DELAY_MS + DELAY_MS / 2);
+    tsl_unit first = tsl_units_take(200, 1, &clean);
+    CHECK(first != 0);
+    pass_ms(1);
+    tsl_units_give(first, 200);
+    if (i == 4) early = purged_units();
+  }
+  CHECK(early != 0);
+  CHECK_EQ(purged_units(), early);
+  pass_ms(20 * DELAY_MS);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
 static void the_unit_cache_is_drained_first(void) {
   bool clean;
   open_region();
@@ -374,6 +394,7 @@ int main(void) {
   RUN(a_late_tick_is_one_step);
   RUN(memory_in_demand_stays);
   RUN(part_in_demand_stays);
+  RUN(what_bursts_take_again_stays);
   RUN(the_unit_cache_is_drained_first);
   RUN(cached_units_in_demand_stay);
   RUN(cached_units_beyond_demand_go_back);

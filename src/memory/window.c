@@ -1,0 +1,73 @@
+#include "memory/window.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "memory/limit.h"
+#include "memory/segment.h"
+
+enum {
+  QUIET = 4,
+  MOST_PATIENT = 64,
+  NEXT_TO_NOTHING_LOG2 = 3,  // of what was not needed: an eighth
+  LEAST_UNITS = 64           // that must have been taken again: 4 MiB
+};
+
+// [remote], relaxed: of the thread that ends a window. Where that one is stopped so long that
+// another thread ends the next, the purge is steered by a mix of both; no invariant depends on it.
+static size_t purged_before, refaulted_before;  // all units, at the end of the last window
+static size_t units_before;                     // free dirty ones, at the same time
+static size_t purged, refaulted;                // in the last windows; each counts half of the next
+static size_t least_low;                        // in the patient windows since some counted
+static size_t quiet, patient;                   // windows in a row; `patient` since a refault
+
+// The change of `total` since the end of the last window.
+static size_t change_of(size_t total, size_t *before) {
+  return total - tsl_exchange_relaxed(before, total);
+}
+
+static size_t halve_and_add(size_t *sum, size_t more) {
+  size_t next = tsl_load_relaxed(sum) / 2 + more;
+  tsl_store_relaxed(sum, next);
+  return next;
+}
+
+// WI1. Whether units were taken again in the window that ends, and half of what went back in it and
+// those before.
+static bool waiting_pays(void) {
+  struct tsl_unit_counts counts = tsl_units_counts();
+  size_t again = change_of(counts.refaulted, &refaulted_before);
+  size_t all = halve_and_add(&purged, change_of(counts.purged, &purged_before));
+  size_t all_again = halve_and_add(&refaulted, again);
+  return again != 0 && all_again >= LEAST_UNITS && 2 * all_again >= all;
+}
+
+// The low is a moment's value, and may lie above the others.
+static bool is_quiet(size_t low, size_t units) {
+  size_t most = tsl_at_least(units, tsl_exchange_relaxed(&units_before, units));
+  size_t needed = most > low ? most - low : 0;
+  size_t windows = needed <= low >> NEXT_TO_NOTHING_LOG2 ? tsl_load_relaxed(&quiet) + 1 : 0;
+  tsl_store_relaxed(&quiet, windows);
+  return windows >= QUIET;
+}
+
+// The number of the patient window that ends; 0: it was none.
+static size_t patient_next(bool is_quiet, bool waiting_pays) {
+  size_t before = tsl_load_relaxed(&patient);
+  if (is_quiet) return 0;             // WI2
+  if (tsl_limit_is_near()) return 0;  // WI3
+  if (waiting_pays) return 1;         // WI1
+  return before == 0 || before == MOST_PATIENT ? 0 : before + 1;
+}
+
+size_t tsl_window_end(size_t low_units, size_t units) {
+  size_t number = patient_next(is_quiet(low_units, units), waiting_pays());
+  tsl_store_relaxed(&patient, number);
+  if (number == 0) return low_units;
+  if (number % TSL_PATIENCE == 1) tsl_store_relaxed(&least_low, SIZE_MAX);
+  size_t low = tsl_at_most(tsl_load_relaxed(&least_low), low_units);
+  tsl_store_relaxed(&least_low, low);
+  return number % TSL_PATIENCE == 0 ? low : 0;
+}

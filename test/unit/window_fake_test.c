@@ -1,0 +1,194 @@
+#include "memory/window.h"
+
+#include "base/options.h"
+#include "memory/growth.h"
+#include "memory/segment.h"
+#include "memory/units.h"
+#include "os_fake.h"
+#include "state.h"
+
+enum { QUIET = 4, MOST_PATIENT = 64, LEAST_WASTE = 64, MUCH = 200 };
+
+static void open_region(void) {
+  os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
+  os_fake.now_ms = 1000;
+  CHECK(tsl_region_init());
+  CHECK(tsl_region_grow(1));
+}
+
+// Takes so many units and gives them back, dirty.
+static void use(size_t units) {
+  bool clean;
+  tsl_unit first = tsl_units_take(units, 1, &clean);
+  CHECK(first != 0);
+  tsl_units_give(first, units);
+}
+
+static void purge(size_t units) {
+  size_t cursor = 0;
+  while (units != 0) {
+    size_t purged = tsl_units_purge(&cursor, units);
+    CHECK(purged != 0);
+    units -= purged;
+  }
+}
+
+// A window in which the program needed all but `low` of MUCH units.
+static size_t busy_window(size_t low) { return tsl_window_end(low, MUCH); }
+
+// So many units go back and are taken again.
+static void waste(size_t units) {
+  use(units);
+  purge(units);
+  use(units);
+}
+
+static void make_patient(void) {
+  open_region();
+  CHECK_EQ(busy_window(MUCH / 2), MUCH / 2);
+  waste(MUCH);
+  CHECK_EQ(busy_window(MUCH / 2), 0);
+}
+
+static void each_window_counts_at_first(void) {
+  open_region();
+  CHECK_EQ(tsl_window_end(0, 0), 0);
+  use(MUCH);
+  CHECK_EQ(busy_window(MUCH / 2), MUCH / 2);
+  purge(MUCH);
+  CHECK_EQ(busy_window(10), 10);
+}
+
+// WI1
+static void taken_again_makes_patient(void) {
+  make_patient();
+  for (unsigned i = 2; i < TSL_PATIENCE; i++) CHECK_EQ(busy_window(MUCH / 2), 0);
+  CHECK_EQ(busy_window(MUCH / 2), MUCH / 2);
+  CHECK_EQ(busy_window(MUCH / 2), 0);
+}
+
+static void the_least_of_all_patient_windows_counts(void) {
+  make_patient();
+  CHECK_EQ(busy_window(7), 0);
+  for (unsigned i = 3; i < TSL_PATIENCE; i++) CHECK_EQ(busy_window(MUCH / 2), 0);
+  CHECK_EQ(busy_window(MUCH / 2), 7);
+  for (unsigned i = 1; i < TSL_PATIENCE; i++) CHECK_EQ(busy_window(30), 0);
+  CHECK_EQ(busy_window(50), 30);
+}
+
+static void less_than_half_taken_again_does_not(void) {
+  open_region();
+  use(3 * MUCH);
+  purge(3 * MUCH);
+  use(MUCH);
+  CHECK_EQ(busy_window(MUCH / 2), MUCH / 2);
+}
+
+static void half_taken_again_does(void) {
+  open_region();
+  use(2 * MUCH);
+  purge(2 * MUCH);
+  use(MUCH);
+  CHECK_EQ(busy_window(MUCH / 2), 0);
+}
+
+static void little_taken_again_does_not(void) {
+  open_region();
+  waste(10);
+  CHECK_EQ(busy_window(MUCH / 2), MUCH / 2);
+}
+
+static void old_waste_is_forgotten(void) {
+  open_region();
+  waste(LEAST_WASTE);
+  for (unsigned i = 0; i < 10; i++) tsl_window_end(MUCH, MUCH);
+  waste(1);
+  CHECK_EQ(busy_window(MUCH / 2), MUCH / 2);
+}
+
+// What is dirty has not gone back, and what opens with the region was never there.
+static void other_units_are_not_taken_again(void) {
+  open_region();
+  use(MUCH);
+  purge(MUCH);
+  CHECK_EQ(tsl_units_counts().purged, MUCH);
+  use(MUCH + 50);
+  CHECK_EQ(tsl_units_counts().refaulted, MUCH);
+  use(MUCH + 50);
+  CHECK_EQ(tsl_units_counts().refaulted, MUCH);
+}
+
+// Clean neighbours are held beside a run that goes back.
+static void neighbours_of_a_purge_are_not_taken_again(void) {
+  bool clean;
+  open_region();
+  tsl_unit first = tsl_units_take(30, 1, &clean);
+  tsl_units_give(first + 10, 10);
+  purge(10);
+  tsl_units_give(first, 10);
+  tsl_units_give(first + 20, 10);
+  purge(20);
+  CHECK_EQ(tsl_units_counts().refaulted, 0);
+  use(30);
+  CHECK_EQ(tsl_units_counts().refaulted, 30);
+}
+
+// WI2
+static void a_program_that_goes_quiet_ends_patience(void) {
+  make_patient();
+  for (unsigned i = 1; i < QUIET; i++) CHECK_EQ(tsl_window_end(MUCH, MUCH), 0);
+  CHECK_EQ(tsl_window_end(MUCH, MUCH), MUCH);
+  CHECK_EQ(tsl_window_end(MUCH, MUCH), MUCH);
+}
+
+static void a_little_need_is_quiet(void) {
+  make_patient();
+  for (unsigned i = 1; i < QUIET; i++) CHECK_EQ(tsl_window_end(MUCH - 10, MUCH), 0);
+  CHECK_EQ(tsl_window_end(MUCH - 10, MUCH), MUCH - 10);
+}
+
+static void pauses_between_bursts_are_not_quiet(void) {
+  make_patient();
+  for (unsigned i = 0; i < 10; i++) {
+    for (unsigned pause = 1; pause < QUIET; pause++) CHECK_LE(tsl_window_end(MUCH, MUCH), 7);
+    CHECK_LE(busy_window(7), 7);
+  }
+}
+
+// Whether waiting still pays is tried again: one window counts by itself.
+static void patience_ends_after_a_while(void) {
+  make_patient();
+  for (unsigned i = 2; i < MOST_PATIENT; i++)
+    CHECK_EQ(busy_window(40), i % TSL_PATIENCE == 0 ? 40 : 0);
+  CHECK_EQ(busy_window(50), 40);
+  CHECK_EQ(busy_window(50), 50);
+  waste(MUCH);
+  CHECK_EQ(busy_window(40), 0);
+}
+
+// WI3
+static void near_the_limit_each_window_counts(void) {
+  make_patient();
+  tsl_options.soft_limit = 1;
+  CHECK_EQ(busy_window(40), 40);
+  tsl_options.soft_limit = 0;
+  CHECK_EQ(busy_window(40), 40);
+}
+
+int main(void) {
+  RUN(each_window_counts_at_first);
+  RUN(taken_again_makes_patient);
+  RUN(the_least_of_all_patient_windows_counts);
+  RUN(less_than_half_taken_again_does_not);
+  RUN(half_taken_again_does);
+  RUN(little_taken_again_does_not);
+  RUN(old_waste_is_forgotten);
+  RUN(other_units_are_not_taken_again);
+  RUN(neighbours_of_a_purge_are_not_taken_again);
+  RUN(a_program_that_goes_quiet_ends_patience);
+  RUN(a_little_need_is_quiet);
+  RUN(pauses_between_bursts_are_not_quiet);
+  RUN(patience_ends_after_a_while);
+  RUN(near_the_limit_each_window_counts);
+  return test_status();
+}
