@@ -61,6 +61,7 @@
 #include "heap/store.c"
 #include "heap/valid.c"
 #include "heap/visit.c"
+#include "heap/warm.c"
 #include "memory/detention.c"
 #include "memory/growth.c"
 #include "memory/large.c"

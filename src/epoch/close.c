@@ -21,11 +21,13 @@
 #include "tell/heaps.h"
 #include "upkeep/refill.h"
 #include "upkeep/remains.h"
+#include "upkeep/tick.h"
 
 enum {
   REST_ATTEMPTS = 16,
   REST_SLABS = 64,  // of a part that keeps more than one request at a time needs
   REST_PAGES = 64,  // of cells, likewise
+  TICK_MS = 50,     // from one tick to the next of a thread that releases
 };
 
 static bool others_are_in(const struct tsl_home *mine, uint32_t number) {
@@ -57,11 +59,13 @@ struct ending {
   uint32_t slot;
   uint8_t purge;
   size_t held_bytes;
+  uint64_t closed_ms;
 };
 
 static struct ending end_begin(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  return (struct ending){slot, epoch->purge, tsl_load_relaxed(&epoch->held_bytes)};
+  size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
+  return (struct ending){slot, epoch->purge, held_bytes, tsl_load_relaxed(&epoch->closed_ms)};
 }
 
 static uint64_t lived_ms(const struct tsl_epoch *epoch) {
@@ -218,6 +222,12 @@ static int release_closed(tslab_epoch id) {
   return keeps_blocks ? ENOTSUP : 0;
 }
 
+// A thread whose parts are warm (warm.h) takes no memory, and so passes no tick elsewhere.
+static void tick_if_late(uint64_t now_ms) {
+  struct tsl_home *home = tsl_heap_current->home;
+  if (now_ms >= home->told_ms + TICK_MS) tsl_home_tick(home);
+}
+
 int tsl_close_release(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   int error = tsl_epoch_end(id, TSL_EPOCH_RELEASED);
@@ -230,5 +240,6 @@ int tsl_close_release(tslab_epoch id) {
   release_contents(slot);
   if (tsl_epochs_wait && !keeps_blocks) return poison(slot), 0;
   end_finish(ending);
+  tick_if_late(ending.closed_ms);
   return keeps_blocks ? ENOTSUP : 0;
 }

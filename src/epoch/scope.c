@@ -6,10 +6,12 @@
 #include "epoch/open.h"
 #include "heap/hold.h"
 #include "heap/part.h"
+#include "heap/warm.h"
 #include "os/os.h"
 #include "state/change.h"
 #include "state/misuse.h"
 #include "tell/heaps.h"
+#include "upkeep/reports.h"
 
 enum {
   UNTOLD_PART = 64,    // at most one in so many of a part's scopes is unreported
@@ -33,7 +35,7 @@ void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) 
   if (!tsl_part_claim_seal(part)) return;
   uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
   if (tsl_epoch_state(word) == TSL_EPOCH_RELEASED && !tsl_epochs_wait) {
-    tsl_large_list_release(part->heap.epoch);
+    if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_release(part->heap.epoch);
     tsl_part_release(part);
   } else {
     tsl_part_seal(part, survivors);
@@ -51,11 +53,20 @@ static uint32_t next_pace(struct tsl_part *part, uint64_t now_ms, uint32_t least
   return pace == 0 ? 1 : (uint32_t)pace;
 }
 
+// Each of its first scopes is told, however fast they come: no look at the clock.
+static bool is_young(const struct tsl_part *part) {
+  return part->leave_pace == 1 && part->scopes < UNTOLD_PART - 1;
+}
+
 static void scope_tell(struct tsl_heap *heap, uint32_t least) {
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
   if (tsl_report_is_on()) {
-    part->leave_pace = next_pace(part, tsl_os_now_ms(), least);
+    if (least == 1 && is_young(part)) {
+      part->scopes++;
+    } else {
+      part->leave_pace = next_pace(part, tsl_os_now_ms(), least);
+    }
     tsl_report_left(heap);
   }
   heap->leaves = part->leave_pace;
@@ -114,7 +125,14 @@ struct tsl_heap *tsl_scope_heap(uint32_t place) {
 
 static void give_back(struct tsl_part *part) {
   tsl_report_sealed(part);
+  if (part->heap.cells != 0) return tsl_warm_return(part);
   tsl_part_give(part);
+}
+
+static struct tsl_part *take_part(uint32_t slot) {
+  struct tsl_home *home = tsl_heap_current->home;
+  struct tsl_part *part = tsl_warm_take(home, slot);
+  return part != NULL ? part : tsl_part_take(home, slot);
 }
 
 // Adds a part to the list of an epoch that the thread holds.
@@ -132,7 +150,7 @@ static int list_part(struct tsl_epoch *epoch, struct tsl_part *part) {
 static int try_join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   if (!tsl_epoch_hold(slot)) return ECANCELED;
   int error = tsl_epoch_check(id);
-  struct tsl_part *part = error == 0 ? tsl_part_take(tsl_heap_current->home, slot) : NULL;
+  struct tsl_part *part = error == 0 ? take_part(slot) : NULL;
   if (error == 0) error = part == NULL ? ENOMEM : list_part(tsl_epoch_at(slot), part);
   if (error == 0) return *joined = &part->heap, 0;
   if (part != NULL) give_back(part);
@@ -143,6 +161,7 @@ static int try_join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
 // Gives the thread a heap in the epoch.
 static int join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_home *home = tsl_heap_current->home;
+  if (home->own->warm_count != 0) tsl_report_start();  // where no refill does it
   struct tsl_change change = tsl_change_begin(home);
   int error = try_join(id, slot, joined);
   bool is_shared = error == 0 && tsl_epoch_is_shared(tsl_epoch_at(slot));

@@ -10,6 +10,7 @@
 #include "heap/slabs.h"
 #include "heap/store.h"
 #include "heap/valid.h"
+#include "heap/warm.h"
 #include "state/change.h"
 #include "state/epoch.h"
 #include "state/misuse.h"
@@ -205,29 +206,44 @@ static bool slab_release(struct tsl_slab *slab) {
   return tsl_drained_give(slab);
 }
 
-void tsl_part_release(struct tsl_part *part) {
-  struct tsl_heap *heap = &part->heap;
-  uint32_t epoch = heap->epoch, cells, ended;
-  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
-  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
-  tsl_drained_try_guarded();
-  part_prepare(part);
-  struct part_end end = part_end_begin(heap);
-  end.given = cells = heap->cell_count;
-  end.given_pages = heap->cell_pages;
-  tsl_mixed_renew(heap, 0);
-  tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, heap->slab_count);
+// Returns how many slabs have left the epoch's count.
+static uint32_t slabs_release(const struct tsl_heap *heap, struct part_end *end) {
+  uint32_t before = end->given;
+  if (heap->slab_count != 0)
+    tsl_add_relaxed(&tsl_epoch_at(heap->epoch)->undrained, heap->slab_count);
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
     size_t in_slab = slab_pages(unit);
-    part_end_slab(&end, in_slab, slab_release(tsl_slab_at(unit)));
+    part_end_slab(end, in_slab, slab_release(tsl_slab_at(unit)));
   }
-  ended = end.given - cells;
+  return end->given - before;
+}
+
+// A warm part is sealed like any other, but stays with its home.
+static void part_leave(struct tsl_part *part, bool stays) {
+  if (stays) tsl_warm_keep(part);
+  if (!stays) heap_forget(&part->heap);
+  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
+  if (!stays) tsl_part_let_go(part);
+}
+
+void tsl_part_release(struct tsl_part *part) {
+  struct tsl_heap *heap = &part->heap;
+  uint32_t epoch = heap->epoch;
+  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  bool stays = tsl_warm_may_keep(part);
+  tsl_cell_number kept = stays ? heap->cells : 0;
+  tsl_drained_try_guarded();
+  part_prepare(part);
+  struct part_end end = part_end_begin(heap);
+  end.given = heap->cell_count;
+  end.given_pages = heap->cell_pages;
+  tsl_mixed_empty(heap, kept);
+  uint32_t ended = slabs_release(heap, &end);
   part_end_tell(&end);
   tsl_report_sealed(part);
-  heap_forget(heap);
-  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
-  tsl_part_let_go(part);
+  part_leave(part, stays);
   tsl_change_end(change);
   tsl_epoch_drain(epoch, ended + 1);
 }
@@ -260,6 +276,11 @@ static bool keeps_memory(const struct tsl_heap *heap) {
   return is_mine && !TSL_SECURE && !tsl_epoch_is_limited(heap->epoch);
 }
 
+static void cell_restart(struct tsl_heap *heap) {
+  heap->home->own->cells.restarted++;
+  tsl_mixed_restart(heap);
+}
+
 void tsl_part_reset(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
   bool keep = keeps_memory(heap);
@@ -272,7 +293,8 @@ void tsl_part_reset(struct tsl_part *part) {
   if (tsl_heap_has_store(heap)) tsl_store_renew(heap);
   tsl_part_renew(part);
   uint32_t ended = slabs_renew(heap, keep);
-  tsl_mixed_renew(heap, newest);
+  tsl_mixed_empty(heap, newest);
+  if (newest != 0) cell_restart(heap);
   tsl_invariant(tsl_heap_valid(heap));
   tsl_owner_act_for(NULL);
   tsl_change_end(change);

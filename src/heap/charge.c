@@ -61,6 +61,17 @@ static bool epoch_take(uint32_t slot, size_t bytes) {
   return true;
 }
 
+void tsl_epoch_charge_freely(uint32_t slot, size_t bytes) {
+  tsl_assert(tsl_epoch_at(slot)->parent == 0);
+  size_t held = tsl_add_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes) + bytes;
+  tsl_report_held(slot, held);
+}
+
+void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes) {
+  size_t before = tsl_sub_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes);
+  tsl_assert(before >= bytes && tsl_epoch_at(slot)->parent == 0);
+}
+
 // The callback may make room, by closing a child for instance: so a refused charge is tried once
 // more.
 static bool epoch_take_or_tell(uint32_t slot, size_t bytes) {

@@ -29,6 +29,14 @@ TSL_HIDDEN void tsl_epoch_set_limits(uint32_t slot, size_t soft_bytes, size_t ha
 TSL_ALWAYS_INLINE bool tsl_epoch_charge(uint32_t slot, size_t bytes) {
   return slot == 0 || tsl_epoch_charge_chain(slot, bytes);
 }
+
+// The same for an epoch that has no limits and no parent: nothing refuses. A limit that another
+// thread sets meanwhile finds it held already.
+TSL_HIDDEN void tsl_epoch_charge_freely(uint32_t slot, size_t bytes);
+
+// Takes them off again as the epoch ends, which tells the statistics then.
+TSL_HIDDEN void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes);
+
 TSL_ALWAYS_INLINE void tsl_epoch_discharge(uint32_t slot, size_t bytes) {
   if (slot != 0) tsl_epoch_discharge_chain(slot, bytes);
 }

@@ -123,7 +123,7 @@ static bool cell_take(struct tsl_heap *heap, unsigned class) {
   return true;
 }
 
-void tsl_mixed_renew(struct tsl_heap *heap, tsl_cell_number kept) {
+void tsl_mixed_empty(struct tsl_heap *heap, tsl_cell_number kept) {
   tsl_assert(heap->cell_end == 0 && (kept == 0 || kept == heap->cells));
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
     older = tsl_cell_at(number)->older;
@@ -134,13 +134,15 @@ void tsl_mixed_renew(struct tsl_heap *heap, tsl_cell_number kept) {
   heap->cell_count = 0;
   heap->cell_pages = 0;
   if (kept == 0) return;
-  size_t bytes = tsl_sizeclasses[tsl_cells_class(kept)].bytes;
-  heap->home->own->cells.restarted++;
   tsl_cell_clear(kept);
   tsl_cell_open(kept, heap->number, heap->epoch);
-  heap->cell_pages = (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);
   tsl_cells_add(heap, kept);
-  cell_begin(heap, kept, bytes);
+  heap->cell_pages = (uint32_t)(newest_bytes(heap) >> TSL_CELL_PAGE_LOG2);
+}
+
+void tsl_mixed_restart(struct tsl_heap *heap) {
+  tsl_assert(heap->cell_count == 1 && heap->cell_end == 0);
+  cell_begin(heap, heap->cells, newest_bytes(heap));
 }
 
 // Slabs serve objects that end one by one in half the instructions, but each class needs its own.

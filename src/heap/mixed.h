@@ -38,9 +38,12 @@ TSL_HIDDEN void tsl_mixed_collect(struct tsl_heap *heap);
 TSL_HIDDEN void tsl_mixed_look(struct tsl_heap *heap);
 
 // Gives back all cells of a part, with all that lives in them, but for its newest one, `kept`,
-// which is cut anew; 0: for none. Nothing is allocated in any of them. The thread that resets the
-// part; its owner where a cell is kept.
-TSL_HIDDEN void tsl_mixed_renew(struct tsl_heap *heap, tsl_cell_number kept);
+// which is empty then; 0: for none. Nothing is allocated in any of them. The thread that resets or
+// releases the part; its owner where a cell is kept.
+TSL_HIDDEN void tsl_mixed_empty(struct tsl_heap *heap, tsl_cell_number kept);
+
+// Cuts the only cell of a part, which is empty, from its beginning. Owner only.
+TSL_HIDDEN void tsl_mixed_restart(struct tsl_heap *heap);
 
 // Stops allocating in the newest cell, whose counts go to its record.
 TSL_HIDDEN void tsl_mixed_retire(struct tsl_heap *heap);

@@ -39,11 +39,19 @@ static void counts_begin(struct tsl_heap *heap) {
   heap->leaves = 1;
 }
 
-static void part_begin(struct tsl_heap *heap, uint32_t epoch) {
+static void heap_begin(struct tsl_heap *heap, uint32_t epoch) {
   tsl_store_relaxed(&heap->epoch, epoch);
   heap->mixed = tsl_load_relaxed(&tsl_epoch_at(epoch)->first_cell) != TSL_BINS;
   heap->sample_times = heap->home->own->points.times;
   counts_begin(heap);
+}
+
+void tsl_part_begin(struct tsl_part *part, uint32_t epoch) {
+  heap_begin(&part->heap, epoch);
+  part->leave_pace = 1;
+  part->scopes = 0;
+  tsl_store_release(&part->sealing, TSL_PART_UNSEALED);  // pairs: heap-sealing
+  tsl_store_relaxed(&part->holds, 1);
 }
 
 void tsl_part_renew(struct tsl_part *part) {
@@ -59,11 +67,7 @@ struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch) {
   if (part == NULL) return NULL;
   home->spare = part->spare_next;
   tsl_invariant(tsl_part_is_empty(part));
-  part_begin(&part->heap, epoch);
-  part->leave_pace = 1;
-  part->scopes = 0;
-  tsl_store_release(&part->sealing, TSL_PART_UNSEALED);  // pairs: heap-sealing
-  tsl_store_relaxed(&part->holds, 1);
+  tsl_part_begin(part, epoch);
   tsl_report_part(part);
   return part;
 }

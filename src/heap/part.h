@@ -8,6 +8,9 @@
 // memory is out. The home's owner only.
 TSL_HIDDEN struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch);
 
+// Begins a part's stay in an epoch: from now on it may be entered and sealed. Its home's owner.
+TSL_HIDDEN void tsl_part_begin(struct tsl_part *part, uint32_t epoch);
+
 // Begins the counts of a part anew, once they have gone to a home. The thread that resets it.
 TSL_HIDDEN void tsl_part_renew(struct tsl_part *part);
 

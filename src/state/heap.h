@@ -24,7 +24,7 @@
 //  PA1  a part gets another life once it is sealed, and the upper half of `ready` is the number of
 //      that life: a late push of a slab of an earlier life fails
 //  PA2  a part is sealed at most once a life, and only while `depth` is 0 and its epoch is closed
-//  PA3  a part without an epoch has no cells, no slabs and no store
+//  PA3  a part without an epoch has no slabs and no store, and no cells unless it is warm (warm.h)
 #pragma once
 
 #include <stdbool.h>
@@ -71,7 +71,7 @@ _Static_assert(sizeof(struct tsl_stock) == 2 * sizeof(struct tsl_bin),
 // the comparison of B1 (bin.h) fails on it.
 TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 
-enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8 };
+enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8, TSL_HOME_WARM = 4 };
 
 // Freed blocks of one word of another home's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
@@ -139,6 +139,13 @@ struct tsl_points {
   uint32_t times;     // [owner] points that each one drawn from now on stands for
 };
 
+// A part that waits for the next epoch of its label (warm.h).
+struct tsl_warm {
+  uint32_t part;      // [owner]
+  uint32_t label;     // [owner]
+  uint64_t since_ms;  // [owner]
+};
+
 // The store of a home, which has one from its first day, and what a thread keeps once for all of
 // its heaps.
 struct tsl_home_store {
@@ -149,6 +156,8 @@ struct tsl_home_store {
   uint32_t parts[TSL_HOME_PARTS];  // [owner] of the thread's last epochs, by their slots
   uint32_t shared;                 // [owner, read by helper] its parts of shared epochs (part.h),
   uint32_t shared_turn;            // [owner] and the one looked at last; 0: none
+  struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
+  uint32_t warm_count;                     // [owner] so many
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_cell_tally cells;
   struct tsl_unit_tally taken;

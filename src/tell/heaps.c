@@ -219,6 +219,13 @@ void tsl_report_sealed(const struct tsl_part *sealed) {
   report_heir(tsl_heap_current->home, part);
 }
 
+void tsl_report_warm(const struct tsl_part *part) {
+  struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->heap.number) : NULL;
+  if (row == NULL) return;
+  TSL_PUT(row, away_objects, 0);
+  TSL_PUT(row, away_bytes, 0);
+}
+
 void tsl_report_away(uint32_t part, unsigned class) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part) : NULL;
   if (row == NULL) return;

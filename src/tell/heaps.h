@@ -37,6 +37,10 @@ TSL_HIDDEN void tsl_report_scopes(const struct tsl_part *part);
 // A part ends, and its counts have gone to a home (tsl_part_end_tallies). The thread that seals it.
 TSL_HIDDEN void tsl_report_sealed(const struct tsl_part *part);
 
+// Prepares the row of a part that ended for its next epoch: its owner reports it there when it
+// first leaves a scope, and others may count what they free before. Its owner.
+TSL_HIDDEN void tsl_report_warm(const struct tsl_part *part);
+
 // Counts a block of a part that is not sealed, which was freed by another thread or from outside
 // the epoch. Any thread.
 TSL_HIDDEN void tsl_report_away(uint32_t part, unsigned class);

@@ -9,6 +9,7 @@
 #include "heap/slabs.h"
 #include "heap/store.h"
 #include "heap/valid.h"
+#include "heap/warm.h"
 #include "state/change.h"
 #include "state/mend.h"
 #include "state/owner.h"
@@ -65,6 +66,7 @@ void tsl_home_pool(struct tsl_home *home) {
   tsl_owner_act_for(home);
   tsl_remote_send_all(home);
   home->thread = 0;
+  if (home->heap.torn == TSL_HEAP_WHOLE) tsl_warm_drop(home);
   tsl_home_units_trim(home, 0);
   tsl_report_heap(&home->heap);
   tsl_invariant(home->heap.torn != TSL_HEAP_WHOLE || tsl_heap_valid(&home->heap));
@@ -88,6 +90,7 @@ static void shared_look_at(struct tsl_heap *heap) {
 static void home_look_at(struct tsl_home *home) {
   tsl_owner_act_for(home);
   struct tsl_change change = tsl_change_begin(home);
+  tsl_warm_look(home);
   tsl_cells_look(home, TSL_CELLS_FEW);
   tsl_part_visit_next(home, shared_look_at);
   heap_look_at(&home->heap);

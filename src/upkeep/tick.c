@@ -10,6 +10,7 @@
 #include "heap/slabs.h"
 #include "heap/store.h"
 #include "heap/visit.h"
+#include "heap/warm.h"
 #include "memory/purge.h"
 #include "state/change.h"
 #include "tell/heaps.h"
@@ -91,6 +92,7 @@ void tsl_home_tick(struct tsl_home *home) {
   tsl_visit_tick(home);
   tsl_heap_rest(&home->heap);
   tsl_part_visit_next(home, shared_tick);
+  tsl_warm_look(home);
   tsl_home_units_trim_unused(home);
   tsl_cells_look(home, TSL_CELLS_FEW);
   tsl_report_tick(home);

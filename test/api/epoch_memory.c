@@ -92,6 +92,7 @@ static void one_after_another_test(void) {
   CHECK_EQ(mappings(), lines);
 }
 
+// A thread's part of an epoch may come with a cell.
 static void huge_test(void) {
   tslab_epoch epoch = epoch_open(NULL);
   for (int release = 0; release < 2; release++) {
@@ -102,7 +103,7 @@ static void huge_test(void) {
     if (!release) CHECK_GE(process_resident_bytes(), before + 99 * MIB);
     CHECK_GE(epoch_stats(epoch).held_bytes, 100 * MIB);
     if (!release) free(block);
-    if (!release) CHECK_EQ(epoch_stats(epoch).held_bytes, 0);
+    if (!release) CHECK_LE(epoch_stats(epoch).held_bytes, 64 * KIB);
   }
   CHECK_EQ(tslab_epoch_release(epoch), 0);
   tslab_trim(0);

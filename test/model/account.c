@@ -6,6 +6,7 @@
 #include "claim.h"
 #include "heap/home_units.h"
 #include "heap/rest.h"
+#include "heap/warm.h"
 #include "memory/record.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
@@ -113,7 +114,13 @@ static void account_parts(void) {
   }
 }
 
+static void end_warm(struct tsl_home *home) {
+  if (!tsl_warm_valid(home)) model_fail("a warm part of home %u is not whole", home->heap.number);
+  tsl_warm_drop(home);
+}
+
 void model_account(void) {
+  each_home(end_warm);
   account_epochs();
   account_parts();
   collect_homes();

@@ -174,6 +174,38 @@ static void end_next(void) {
   close_epoch();
 }
 
+// A's part of an epoch that was released waits for the next one of the label.
+static void with_warm(void) {
+  joined_cells();
+  model_as(A, release_epoch);
+  blocks[0] = NULL;
+  blocks[1] = NULL;
+  epoch = open_cells();
+}
+// A survivor lies in an earlier cell of the part.
+static void with_warm_and_survivor(void) {
+  joined_cells();
+  model_as(A, close_epoch);
+  epoch = open_cells();
+  allocate_in_epoch(A, 2, 1, BLOCK_BYTES);
+}
+static void allocate_in_warm(unsigned index) {
+  next = open_cells();
+  blocks[index] = tslab_epoch_malloc(next, BLOCK_BYTES);
+  EXPECT(blocks[index] != NULL && tslab_epoch_of(blocks[index]) == next);
+  EXPECT(tslab_epoch_close(next).objects == 1);
+}
+static void release_and_allocate(void) {
+  blocks[2] = NULL;
+  EXPECT(tslab_epoch_release(epoch) == 0);
+  allocate_in_warm(3);
+}
+static void leave_and_allocate_a(void) {
+  leave(A);
+  allocate_in_warm(3);
+  free_block(3);
+}
+
 static void a_inside_shared(void) {
   tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
   warm_all();
@@ -217,6 +249,11 @@ const struct model_scenario scope_scenarios[] = {
     {SCENARIO("leave-leave-close", a_and_b_inside, leave_a, leave_b, close_epoch)},
     {SCENARIO("two-closers", joined, stay_a, close_epoch, close_epoch)},
     {SCENARIO("share-close", a_inside_shared, allocate_and_leave_a, close_epoch, free_0)},
+    {SCENARIO("warm-join-close", with_warm, stay_a, close_epoch), .delays_depth = true},
+    {SCENARIO("warm-join-close-free", with_warm, stay_and_free_a, close_epoch)},
+    {SCENARIO("warm-late-free", with_warm_and_survivor, release_and_allocate, free_0, free_1)},
+    {RELEASE("warm-join-release", with_warm, stay_a, release_epoch), .delays_depth = true},
+    {RELEASE("warm-leave-release", a_inside_cells, leave_and_allocate_a, release_epoch)},
     {NEXT("join-slabs-next", with_parts_cells, stay_empty_a, next_is_slabs)},
     {NEXT("join-cells-next", with_parts, stay_empty_a, next_is_cells)},
     {NEXT("join-reset-next", with_parts, enter_one_that_ends, next_is_reset)},

@@ -132,6 +132,8 @@ static tslab_epoch_options options_choose(struct random *random) {
       .purge = (enum tslab_purge)(random_below(random, 8) == 0 ? random_below(random, 3) : 0),
       .on_limit = limit_told,
   };
+  bool is_plain = random_below(random, 4) == 0;  // as most programs open them
+  if (is_plain) return (tslab_epoch_options){.size = sizeof options, .on_limit = limit_told};
   if (random_below(random, 4) == 0) options.hard_limit_bytes = 64 * KIB << random_below(random, 6);
   if (random_below(random, 4) == 0) options.soft_limit_bytes = 64 * KIB << random_below(random, 4);
   return options;

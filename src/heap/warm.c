@@ -1,0 +1,130 @@
+#include "heap/warm.h"
+
+#include "heap/cells.h"
+#include "heap/charge.h"
+#include "heap/freed.h"
+#include "heap/mixed.h"
+#include "heap/part.h"
+#include "memory/limit.h"
+#include "os/os.h"
+#include "state/change.h"
+#include "state/epoch.h"
+#include "tell/heaps.h"
+
+static size_t cell_bytes(const struct tsl_part *part) {
+  return (size_t)part->heap.cell_pages << TSL_CELL_PAGE_LOG2;
+}
+
+// W2.
+static bool is_plain(const struct tsl_epoch *epoch) {
+  bool has_usual_cells =
+      tsl_load_relaxed(&epoch->first_cell) == TSL_CELL_4K && epoch->largest_cell == TSL_CELL_64K;
+  bool has_limits = tsl_load_relaxed(&epoch->soft_limit) != SIZE_MAX ||
+                    tsl_load_relaxed(&epoch->hard_limit) != SIZE_MAX;
+  return has_usual_cells && !has_limits && tsl_load_relaxed(&epoch->parent) == 0 &&
+         epoch->purge == TSLAB_PURGE_DECAY && !tsl_epoch_is_shared(epoch);
+}
+
+bool tsl_warm_may_keep(const struct tsl_part *part) {
+  const struct tsl_heap *heap = &part->heap;
+  bool is_mine = heap->home == tsl_heap_current->home;
+  if (!is_mine || heap->cell_end == 0 || tsl_heap_has_store(heap)) return false;
+  if (heap->home->own->warm_count == TSL_HOME_WARM || tsl_limit_is_near()) return false;
+  if (tsl_load_acquire(&part->holds) != 1) return false;  // pairs: heap-holds
+  return is_plain(tsl_epoch_at(heap->epoch));
+}
+
+void tsl_warm_keep(struct tsl_part *part) {
+  struct tsl_heap *heap = &part->heap;
+  struct tsl_home_store *own = heap->home->own;
+  const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
+  uint64_t since_ms = tsl_load_relaxed(&epoch->closed_ms);
+  own->warm[own->warm_count++] = (struct tsl_warm){heap->number, epoch->label, since_ms};
+  tsl_epoch_discharge_freely(heap->epoch, cell_bytes(part));
+  tsl_store_relaxed(&tsl_cell_at(heap->cells)->epoch, 0);
+  tsl_store_relaxed(&heap->epoch, 0);
+  tsl_report_warm(part);
+}
+
+void tsl_warm_return(struct tsl_part *part) {
+  tsl_mixed_retire(&part->heap);
+  tsl_store_relaxed(&part->sealing, TSL_PART_SEALED);
+  tsl_warm_keep(part);
+}
+
+// NULL when there is none. The one that was left last is found first.
+static struct tsl_warm *warm_find(struct tsl_home_store *own, uint32_t label) {
+  for (uint32_t i = own->warm_count; i != 0; i--)
+    if (own->warm[i - 1].label == label) return &own->warm[i - 1];
+  return NULL;
+}
+
+static struct tsl_part *warm_remove(struct tsl_home_store *own, struct tsl_warm *warm) {
+  struct tsl_part *part = tsl_part_at(warm->part);
+  *warm = own->warm[--own->warm_count];
+  return part;
+}
+
+struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t slot) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  tsl_invariant(tsl_warm_valid(home));
+  struct tsl_warm *warm = warm_find(home->own, epoch->label);
+  if (warm == NULL || !is_plain(epoch)) return NULL;
+  struct tsl_part *part = warm_remove(home->own, warm);
+  tsl_part_begin(part, slot);
+  tsl_store_relaxed(&tsl_cell_at(part->heap.cells)->epoch, slot);
+  tsl_epoch_charge_freely(slot, cell_bytes(part));
+  tsl_mixed_restart(&part->heap);
+  return part;
+}
+
+// To its slab, not to the bin: nobody wants it soon.
+static void part_drop(struct tsl_part *part) {
+  struct tsl_heap *heap = &part->heap;
+  tsl_cell_number cell = heap->cells;
+  unsigned class = tsl_cells_class(cell);
+  heap->cells = 0;
+  heap->cells_oldest = 0;
+  heap->cell_count = 0;
+  heap->cell_pages = 0;
+  tsl_cell_close(cell);
+  tsl_heap_put_plainly(&heap->home->heap, class, (void *)tsl_cell_address(cell));
+  tsl_part_give(part);
+}
+
+// W3: those that were left before `before_ms`.
+static void drop_before(struct tsl_home *home, uint64_t before_ms) {
+  struct tsl_change change = tsl_change_begin(home);
+  struct tsl_home_store *own = home->own;
+  tsl_invariant(tsl_warm_valid(home));
+  for (uint32_t i = own->warm_count; i != 0; i--)
+    if (own->warm[i - 1].since_ms < before_ms) part_drop(warm_remove(own, &own->warm[i - 1]));
+  tsl_change_end(change);
+}
+
+void tsl_warm_look(struct tsl_home *home) {
+  if (home->own->warm_count == 0) return;
+  uint64_t now_ms = tsl_os_now_ms(), delay_ms = tsl_limit_delay_ms();
+  if (tsl_limit_is_near()) return tsl_warm_drop(home);
+  if (now_ms > delay_ms) drop_before(home, now_ms - delay_ms);
+}
+
+void tsl_warm_drop(struct tsl_home *home) {
+  if (home->own->warm_count != 0) drop_before(home, UINT64_MAX);
+}
+
+static bool part_valid(const struct tsl_home *home, const struct tsl_part *part) {
+  const struct tsl_heap *heap = &part->heap;
+  bool is_of_none = heap->epoch == 0 && heap->depth == 0 && !tsl_heap_has_store(heap);
+  if (heap->home != home || !is_of_none || heap->slabs != 0 || heap->cell_count != 1) return false;
+  const struct tsl_cell *cell = tsl_cell_at(heap->cells);
+  bool is_empty = cell->blocks == 0 && cell->freed == 0 && heap->cell_end == 0;
+  return is_empty && cell->epoch == 0 && cell->heap == heap->number &&
+         tsl_load_relaxed(&part->sealing) == TSL_PART_SEALED;
+}
+
+bool tsl_warm_valid(const struct tsl_home *home) {
+  for (uint32_t i = 0; i < home->own->warm_count; i++)
+    if (!part_valid(home, tsl_part_at(home->own->warm[i].part))) return false;
+  return true;
+}

@@ -1,0 +1,36 @@
+// warm: parts of released epochs that wait for the next epoch of the same label, each with the cell
+// that it cut last. Joining that epoch then takes no memory, and its first blocks lie where the
+// processor's cache still has the lines.
+//
+//  W1  a warm part is sealed, and of no epoch. It has one cell, in which nothing lives and which is
+//      of no epoch either, no slabs and no store; it is on its home's list of warm parts alone
+//  W2  it is taken by an epoch of the label of the one that left it, and by no other. Both have
+//      neither limits nor a parent nor options of their own: no epoch holds more than it would
+//      without
+//  W3  it goes back at the first tick after `purge_delay_ms`, near the soft limit at once, when its
+//      thread ends, and when all is trimmed
+#pragma once
+
+#include "state/heap.h"
+
+// Whether a part that is being released may become warm: nobody else needs it. The thread that
+// releases it, in a change.
+TSL_HIDDEN bool tsl_warm_may_keep(const struct tsl_part *part);
+
+// Takes a part, which has one empty cell, out of its epoch, and keeps it. The caller seals it. Its
+// home's owner, in a change.
+TSL_HIDDEN void tsl_warm_keep(struct tsl_part *part);
+
+// Keeps one that was taken for an epoch which then refused it. Owner only, in the same change.
+TSL_HIDDEN void tsl_warm_return(struct tsl_part *part);
+
+// The home's warm part for an epoch, with its cell, for which the epoch is charged. NULL: there is
+// none. Owner only, in a change.
+TSL_HIDDEN struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t epoch);
+
+// Gives back those that have waited long enough, or all. Owner only.
+TSL_HIDDEN void tsl_warm_look(struct tsl_home *home);
+TSL_HIDDEN void tsl_warm_drop(struct tsl_home *home);
+
+// W1. Owner only.
+TSL_HIDDEN bool tsl_warm_valid(const struct tsl_home *home);

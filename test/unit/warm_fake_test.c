@@ -1,0 +1,365 @@
+#include "heap/warm.h"
+
+#include "base/options.h"
+#include "epoch/orphans.h"
+#include "epochs.h"
+#include "memory/limit.h"
+#include "observe/census.h"
+#include "os_fake.h"
+#include "state/label.h"
+#include "takes.h"
+#include "threads.h"
+#include "told.h"
+#include "upkeep/pool.h"
+#include "upkeep/reports.h"
+#include "upkeep/tick.h"
+
+enum { BYTES = 100, SOME = 20, MANY = 5000, BEGIN_MS = 100000, CELL_BYTES = 1 << 16 };
+
+static void *blocks[MANY];
+
+static void start(void) {
+  os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
+  os_fake.now_ms = BEGIN_MS;
+  tslab_free(tslab_malloc(1));
+}
+
+static struct tsl_home *home(void) { return tsl_heap_current->home; }
+static uint32_t warm(void) {
+  CHECK(tsl_warm_valid(home()));
+  return home()->own->warm_count;
+}
+
+static tslab_epoch open_as(const char *label) {
+  tslab_epoch epoch = tslab_epoch_open(label, NULL);
+  CHECK_NE(epoch, TSLAB_NO_EPOCH);
+  return epoch;
+}
+
+static void release(tslab_epoch epoch) {
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK(epochs_is_over(epoch));
+  state_check();
+}
+
+// One with objects in two cells: the second one stays.
+static void *release_one(const char *label) {
+  tslab_epoch epoch = open_as(label);
+  void *first = NULL;
+  for (unsigned i = 0; i < 100; i++) {
+    void *block = epochs_alloc(epoch, BYTES);
+    if (epochs_stats(epoch).held_bytes > CELL_BYTES && first == NULL) first = block;
+  }
+  CHECK(first != NULL);
+  release(epoch);
+  return first;
+}
+
+static void the_next_of_the_label_takes_it(void) {
+  start();
+  void *first = release_one("one");
+  CHECK_EQ(warm(), 1);
+  uint32_t heaps = tsl_region.last_heap;
+  struct tsl_cell_tally cells = home()->own->cells;
+  for (int i = 0; i < 3; i++) {
+    tslab_epoch epoch = open_as("one");
+    CHECK(epochs_alloc(epoch, BYTES) == first);
+    CHECK_EQ(warm(), 0);
+    CHECK_EQ(epochs_stats(epoch).held_bytes, CELL_BYTES);
+    CHECK_EQ(epochs_stats(epoch).live_objects, 1);
+    state_check();
+    release(epoch);
+    CHECK_EQ(warm(), 1);
+  }
+  CHECK_EQ(tsl_region.last_heap, heaps);
+  CHECK_EQ(home()->own->cells.taken, cells.taken);
+  CHECK_EQ(home()->own->cells.restarted, cells.restarted);
+  epochs_check_all_free();
+}
+
+static void another_label_does_not(void) {
+  start();
+  void *first = release_one("one");
+  tslab_epoch other = open_as("other");
+  CHECK(epochs_alloc(other, BYTES) != first);
+  CHECK_EQ(epochs_stats(other).held_bytes, 4096);
+  CHECK_EQ(warm(), 1);
+  release(other);
+  CHECK_EQ(warm(), 2);
+  tslab_epoch epoch = open_as("one");
+  CHECK(epochs_alloc(epoch, BYTES) == first);
+  CHECK_EQ(warm(), 1);
+  release(epoch);
+  epochs_check_all_free();
+}
+
+// Its objects are like any others: they are freed, survive a close, and are in the statistics.
+static void objects_there_are_ordinary(void) {
+  start();
+  release_one("one");
+  tslab_epoch epoch = open_as("one");
+  epochs_alloc_many(blocks, epoch, BYTES, MANY);
+  CHECK_EQ(epochs_stats(epoch).live_objects, MANY);
+  epochs_free_many(blocks, BYTES, MANY / 2);
+  CHECK_EQ(epochs_stats(epoch).live_objects, MANY - MANY / 2);
+  state_check();
+  epochs_close(epoch, MANY - MANY / 2);
+  CHECK_EQ(warm(), 0);
+  epochs_free_many(blocks + MANY / 2, BYTES, MANY - MANY / 2);
+  CHECK(epochs_is_over(epoch));
+  epochs_check_all_free();
+}
+
+static tslab_epoch open_with(const tslab_epoch_options *options) {
+  tslab_epoch epoch = tslab_epoch_open("one", options);
+  CHECK_NE(epoch, TSLAB_NO_EPOCH);
+  return epoch;
+}
+
+static void what_has_options_neither_takes_nor_leaves(void) {
+  start();
+  tslab_epoch parent = open_as("parent");
+  const tslab_epoch_options wants[] = {
+      {.size = sizeof *wants, .parent = parent},
+      {.size = sizeof *wants, .soft_limit_bytes = 1 << 20},
+      {.size = sizeof *wants, .hard_limit_bytes = 1 << 20},
+      {.size = sizeof *wants, .purge = TSLAB_PURGE_NOW},
+      {.size = sizeof *wants, .purge = TSLAB_PURGE_KEEP},
+      {.size = sizeof *wants, .first_cell_bytes = TSLAB_NO_CELLS},
+      {.size = sizeof *wants, .first_cell_bytes = CELL_BYTES},
+      {.size = sizeof *wants, .threads = 8},
+  };
+  for (unsigned i = 0; i < sizeof wants / sizeof *wants; i++) {
+    void *first = release_one("one");
+    CHECK_EQ(warm(), 1);
+    tslab_epoch epoch = open_with(&wants[i]);
+    CHECK(epochs_alloc(epoch, BYTES) != first);
+    CHECK_EQ(warm(), 1);
+    tslab_trim(0);
+    CHECK_EQ(warm(), 0);
+    release(epoch);
+    CHECK_EQ(warm(), 0);
+  }
+  release(parent);
+  epochs_check_all_free();
+}
+
+static void limits_that_are_set_later_count(void) {
+  start();
+  release_one("one");
+  tslab_epoch epoch = open_as("one");
+  CHECK_EQ(tslab_epoch_set_limits(epoch, 0, 8192), 0);
+  epochs_alloc(epoch, BYTES);
+  CHECK_EQ(warm(), 1);
+  CHECK_LE(epochs_stats(epoch).held_bytes, 8192);
+  release(epoch);
+  CHECK_EQ(warm(), 1);
+  epochs_check_all_free();
+}
+
+// The rest as ever: parts with slabs, and those of epochs that are closed.
+static void only_cells_of_released_epochs_stay(void) {
+  start();
+  tslab_epoch epoch = open_as("one");
+  epochs_alloc(epoch, 20000);
+  epochs_alloc(epoch, BYTES);
+  release(epoch);
+  CHECK_EQ(warm(), 0);
+  epoch = open_as("one");
+  epochs_free(epochs_alloc(epoch, BYTES), BYTES);
+  epochs_close(epoch, 0);
+  CHECK_EQ(warm(), 0);
+  release(open_as("one"));
+  CHECK_EQ(warm(), 0);
+  epochs_check_all_free();
+}
+
+static void a_few_stay(void) {
+  start();
+  static tslab_epoch epochs[2 * TSL_HOME_WARM];
+  for (unsigned i = 0; i < 2 * TSL_HOME_WARM; i++) {
+    epochs[i] = open_as("one");
+    epochs_alloc(epochs[i], BYTES);
+  }
+  for (unsigned i = 0; i < 2 * TSL_HOME_WARM; i++) release(epochs[i]);
+  CHECK_EQ(warm(), TSL_HOME_WARM);
+  for (unsigned i = 0; i < 2 * TSL_HOME_WARM; i++) {
+    epochs[i] = open_as("one");
+    epochs_alloc(epochs[i], BYTES);
+  }
+  CHECK_EQ(warm(), 0);
+  for (unsigned i = 0; i < 2 * TSL_HOME_WARM; i++)
+    CHECK_EQ(epochs_stats(epochs[i]).live_objects, 1);
+  for (unsigned i = 0; i < 2 * TSL_HOME_WARM; i++) release(epochs[i]);
+  epochs_check_all_free();
+}
+
+// W3.
+static void what_waited_long_goes_back(void) {
+  start();
+  release_one("one");
+  os_fake.now_ms += tsl_limit_delay_ms();
+  tsl_home_tick(home());
+  CHECK_EQ(warm(), 1);
+  os_fake.now_ms += 1;
+  tsl_home_tick(home());
+  CHECK_EQ(warm(), 0);
+  state_check();
+  epochs_check_all_free();
+}
+
+// A thread that only opens and releases ticks as it releases: what it no longer needs goes back.
+static void releases_tick(void) {
+  start();
+  release_one("one");
+  for (unsigned i = 0; i < SOME; i++) {
+    os_fake.now_ms += tsl_limit_delay_ms() / 10 + 10;
+    tslab_epoch epoch = open_as("other");
+    epochs_alloc(epoch, BYTES);
+    release(epoch);
+  }
+  CHECK_EQ(warm(), 1);
+  CHECK_EQ(home()->own->warm[0].label, tsl_label_intern("other", strlen("other")));
+}
+
+static void near_the_soft_limit_none_stays(void) {
+  start();
+  release_one("one");
+  tsl_options.soft_limit = 1;
+  CHECK(tsl_limit_is_near());
+  tsl_home_tick(home());
+  CHECK_EQ(warm(), 0);
+  release_one("one");
+  CHECK_EQ(warm(), 0);
+}
+
+static struct tsl_home *ended;
+
+static void *release_and_end(void *unused) {
+  release_one("one");
+  CHECK_EQ(warm(), 1);
+  ended = home();
+  return unused;
+}
+
+static void none_stays_behind_a_thread(void) {
+  start();
+  threads_run_one(release_and_end, NULL);
+  CHECK_EQ(ended->own->warm_count, 0);
+  epochs_check_all_free();
+}
+
+static tslab_epoch common;
+static pthread_barrier_t meeting;
+
+static void *allocate_and_wait(void *unused) {
+  blocks[1] = epochs_alloc(common, BYTES);
+  pthread_barrier_wait(&meeting);
+  pthread_barrier_wait(&meeting);  // the epoch was released
+  CHECK_EQ(warm(), 0);
+  return unused;
+}
+
+// Another thread's part goes back as ever; one's own stays.
+static void who_releases_keeps_its_own(void) {
+  pthread_t thread;
+  start();
+  common = open_as("one");
+  epochs_alloc(common, BYTES);
+  CHECK_EQ(pthread_barrier_init(&meeting, NULL, 2), 0);
+  CHECK_EQ(pthread_create(&thread, NULL, allocate_and_wait, NULL), 0);
+  pthread_barrier_wait(&meeting);
+  CHECK_EQ(tslab_epoch_release(common), 0);
+  pthread_barrier_wait(&meeting);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+  CHECK_EQ(warm(), 1);
+  epochs_check_all_free();
+}
+
+static void poison_keeps_none(void) {
+  start();
+  tsl_epochs_wait = true;
+  tslab_epoch epoch = open_as("one");
+  epochs_alloc(epoch, BYTES);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(warm(), 0);
+}
+
+// In the child of a fork they are whole, and serve who takes the lost thread's home.
+static void a_fork_finds_them_whole(void) {
+  start();
+  struct tsl_heap *mine = tsl_heap_current;
+  void *my_first = release_one("one");
+  struct tsl_home *lost = tsl_home_take();
+  tsl_heap_current = &lost->heap;
+  void *first = release_one("one");
+  CHECK_EQ(warm(), 1);
+  tsl_heap_current = mine;
+  tsl_orphans_after_fork(home());
+  tsl_orphans_adopt();
+  CHECK_EQ(lost->hold, TSL_HOME_POOLED);
+  CHECK_EQ(warm(), 1);
+  CHECK(epochs_alloc(open_as("one"), BYTES) == my_first);
+  CHECK(tsl_home_take() == lost);
+  tsl_heap_current = &lost->heap;
+  if (warm() == 1) CHECK(epochs_alloc(open_as("one"), BYTES) == first);
+  state_check();
+}
+
+// It is of no epoch, and as free as other memory at hand.
+static void the_census_counts_it_as_free(void) {
+  struct tsl_census before, after;
+  start();
+  release_one("one");
+  tslab_trim(0);
+  tsl_census_take(&before);
+  release_one("one");
+  CHECK_EQ(warm(), 1);
+  tsl_census_take(&after);
+  CHECK_EQ(after.live_objects, before.live_objects);
+  CHECK_EQ(after.live_bytes, before.live_bytes);
+  CHECK(after.free_bytes > before.free_bytes);
+}
+
+static void statistics_follow(void) {
+  start();
+  tsl_report_start();
+  uint64_t allocations = told_allocations();
+  for (int i = 0; i < SOME; i++) {
+    tslab_epoch epoch = open_as("one");
+    tslab_scope scope;
+    epochs_enter(&scope, epoch);
+    for (int k = 0; k < SOME; k++) CHECK(tslab_malloc(BYTES) != NULL);
+    epochs_leave(&scope);
+    check_told(epoch, SOME, SOME * takes(BYTES));
+    const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+    CHECK_EQ(row->id, epoch);
+    CHECK_EQ(row->held_bytes, epochs_stats(epoch).held_bytes);
+    release(epoch);
+    CHECK_EQ(row->id, 0);
+    CHECK_EQ(told_of_epoch(tsl_epoch_slot(epoch)).objects, 0);
+    CHECK_GE(told_allocations(), allocations + SOME);
+    allocations = told_allocations();
+  }
+  CHECK_EQ(warm(), 1);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(the_next_of_the_label_takes_it);
+  RUN_UNLESS_SECURE(another_label_does_not);
+  RUN_UNLESS_SECURE(objects_there_are_ordinary);
+  RUN_UNLESS_SECURE(what_has_options_neither_takes_nor_leaves);
+  RUN_UNLESS_SECURE(limits_that_are_set_later_count);
+  RUN_UNLESS_SECURE(only_cells_of_released_epochs_stay);
+  RUN_UNLESS_SECURE(a_few_stay);
+  RUN_UNLESS_SECURE(what_waited_long_goes_back);
+  RUN_UNLESS_SECURE(releases_tick);
+  RUN_UNLESS_SECURE(near_the_soft_limit_none_stays);
+  RUN_UNLESS_SECURE(none_stays_behind_a_thread);
+  RUN_UNLESS_SECURE(who_releases_keeps_its_own);
+  RUN(poison_keeps_none);
+  RUN_UNLESS_SECURE(a_fork_finds_them_whole);
+  RUN_UNLESS_SECURE(the_census_counts_it_as_free);
+  RUN_UNLESS_SECURE(statistics_follow);
+  return test_status();
+}
