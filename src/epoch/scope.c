@@ -9,6 +9,7 @@
 #include "os/os.h"
 #include "state/change.h"
 #include "state/misuse.h"
+#include "state/owner.h"
 #include "tell/heaps.h"
 
 enum {
@@ -52,6 +53,7 @@ static uint32_t next_pace(struct tsl_part *part, uint64_t now_ms, uint32_t least
 }
 
 static void scope_tell(struct tsl_heap *heap, uint32_t least) {
+  tsl_assert(tsl_owner_is_me(heap));
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
   if (tsl_report_is_on()) {
@@ -177,6 +179,7 @@ int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id) {
 }
 
 void tsl_scope_leave_all(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   tsl_heap_current = &home->heap;
   home->heap.depth = 0;
   for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {

@@ -46,6 +46,7 @@ TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_pos
 
 TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class,
                                    struct tsl_position position, void *block) {
+  tsl_assert(tsl_owner_is_me(heap));
   if (tsl_unlikely(position.slab->summary == 0)) return heap_put_unlisted(heap, position, block);
   if (tsl_unlikely(!tsl_slab_put(position.slab, (unsigned)position.index)))
     return tsl_misuse_twice(block);
@@ -72,6 +73,7 @@ void tsl_heap_end_quarantine(struct tsl_heap *heap, void *block) {
 
 // The block waits in the quarantine; the one that has waited longest becomes free.
 static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_position position = tsl_slab_position(class, block);
   if (position.index < 0) return tsl_misuse_interior(block);
   if (tsl_slab_has(position) || tsl_stock_has(&heap->store->stocks[class], block) ||

@@ -345,7 +345,3 @@ TSL_ALWAYS_INLINE int32_t tsl_heap_room(const struct tsl_heap *heap, unsigned cl
   uint32_t taken = tsl_load_relaxed(&heap->store->seen[class]) - tsl_load_relaxed(&bin->until);
   return tsl_load_relaxed(&bin->room) + (int32_t)taken;
 }
-
-TSL_ALWAYS_INLINE struct tsl_tally *tsl_heap_tally(struct tsl_heap *heap, unsigned class) {
-  return &heap->store->tallies[class];
-}
