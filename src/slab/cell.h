@@ -36,6 +36,7 @@ typedef uint32_t tsl_cell_number;
 struct tsl_cell {
   // [owner] 0 while the heap cuts blocks off the cell; then those that it handed out. [lock:holds]
   // Once the cell is sealed: those that were out when its dead pages went back last (remains.c).
+  // The owner changes with the seal: clang's analysis cannot follow that.
   _Alignas(32) uint32_t blocks;
   uint32_t freed;  // [owner, read by any] of these, by the heap's thread
   uint32_t heap;   // [owner, read by any] the heap whose cell it is; 0 when sealed or free
