@@ -100,7 +100,7 @@ static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned cl
   cell->granules = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
   heap->cut_objects++;
   heap->cut_granules += cell->granules;
-  tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), (uint8_t)(class + 1));
+  tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), tsl_granule_byte(class));
   tsl_cells_tell(heap);
 }
 

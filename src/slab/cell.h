@@ -49,6 +49,9 @@ struct tsl_cell {
 
 _Static_assert((int)TSL_CLASSES < (int)TSL_CELL_COUNTED, "a class and its marks fit a byte");
 
+// The byte of the granule where a live block of the class begins.
+TSL_ALWAYS_INLINE uint8_t tsl_granule_byte(unsigned class) { return (uint8_t)(class + 1); }
+
 // The class of the block whose granule has this byte, live or freed; TSL_CLASSES or more: no block
 // begins there.
 TSL_ALWAYS_INLINE unsigned tsl_granule_class(unsigned byte) {
