@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "base/format.h"
+#include "base/hash.h"
 #include "os/os.h"
 #include "tslab.h"
 
@@ -26,9 +27,8 @@ static struct tslab_stats_table *file_table(unsigned table) {
 
 static size_t align_chunk(size_t bytes) { return tsl_round_up(bytes, CHUNK_BYTES); }
 
-// FNV-1a (Fowler, Noll, Vo).
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count) {
-  for (size_t i = 0; i < count; i++) hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
+  for (size_t i = 0; i < count; i++) hash = tsl_hash_add(hash, ((const uint8_t *)bytes)[i]);
   return hash;
 }
 
@@ -68,7 +68,7 @@ static void write_tables(const struct tsl_mirror_layout *layout) TSL_REQUIRES(ts
 }
 
 static uint64_t layout_hash(const struct tsl_mirror_layout *layout) {
-  uint64_t hash = UINT64_C(14695981039346656037);
+  uint64_t hash = TSL_HASH_EMPTY;
   hash = hash_bytes(hash, layout->tables, layout->table_count * sizeof *layout->tables);
   return hash_bytes(hash, layout->fields, layout->field_count * sizeof *layout->fields);
 }
