@@ -30,6 +30,7 @@ static struct tsl_part *part_add(struct tsl_home *home) {
   return part;
 }
 
+// The first scope that is left is reported (scope.h).
 static void counts_begin(struct tsl_heap *heap) {
   heap->cut_objects = 0;
   heap->cut_granules = 0;
@@ -54,6 +55,8 @@ void tsl_part_renew(struct tsl_part *part) {
   tsl_report_scopes(part);
 }
 
+// What other threads gave back is taken only when the home's own are used up, and then all at once:
+// one exchange for many parts.
 struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0)
@@ -86,6 +89,7 @@ void tsl_part_give(struct tsl_part *part) {
   } while (!tsl_cas_release(&home->returned, &head, part->heap.number));  // pairs: returned
 }
 
+// Who alone still holds the part needs no locked instruction: nobody can come to hold it again.
 void tsl_part_let_go(struct tsl_part *part) {
   bool last = tsl_load_acquire(&part->holds) == 1;                         // pairs: heap-holds
   if (last || tsl_sub_acq_rel(&part->holds, 1) == 1) tsl_part_give(part);  // pairs: heap-holds

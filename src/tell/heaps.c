@@ -160,6 +160,8 @@ void tsl_report_cells(struct tsl_heap *part) {
   put_cells(row, part);
 }
 
+// Classes that a part never used keep the zeros of their rows: a part of few classes writes few
+// lines.
 static void put_heap(struct tsl_heaps_row *row, struct tsl_heap *heap) {
   tsl_report_growth();
   if (tsl_heap_is_home(heap)) put_home(row, heap->home);
@@ -212,6 +214,8 @@ static void report_heir(struct tsl_home *home, const struct tsl_heap *part) {
     if (has_dealt_in(part, class)) put_bin(row, &home->heap, class);
 }
 
+// The row is nobody's before the home's gets the counts: a reader in between misses them; in the
+// other order it would count them twice.
 void tsl_report_sealed(const struct tsl_part *sealed) {
   const struct tsl_heap *part = &sealed->heap;
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->number) : NULL;
