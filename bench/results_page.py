@@ -272,9 +272,10 @@ def page(sources: Sources) -> str:
     lines = [
         "<!-- written by bench/results_page.py from bench/results; do not edit -->",
         "# Results", "",
-        "Medians of all rounds. A ratio above one: we are ahead, whatever the unit; the interval is"
-        " of the median of the paired ratios of the rounds. A row without a bar is even within"
-        " a twentieth of the best peer.", "",
+        "Each figure is the median of all rounds. A ratio above one means that tslab is better than"
+        " the best peer, whatever the unit. Each round gives a ratio of its own; the interval is"
+        " that of their median. A row with a bar is met or missed. A row without one is even where"
+        " the two differ by five per cent at most, and ahead or behind otherwise.", "",
         *counts_lines(tables), "",
         *lost_lines(sources), "",
         *founding_lines(sources), "",

@@ -8,7 +8,10 @@ set(emulator_lacks
   # A fork among threads: it stops in its own `cpu == current_cpu`.
   unit.fork_test
   # Refusals of madvise, and RLIMIT_AS, which counts the emulator's own addresses.
-  unit.os_linux_test api.new_handler_frees.preload api.new_handler_frees.archive
+  unit.os_linux_test unit.os_map_test unit.os_share_test
+  api.new_handler_frees.preload api.new_handler_frees.archive
+  # A moved mapping in /proc/self/maps.
+  unit.os_move_test
   # The number of threads in /proc/self/task: it has some of its own.
   unit.helper_test
   # Return addresses where x86-64 has them: such stacks are not recalled elsewhere.

@@ -36,6 +36,7 @@ static void *out_of_memory(void) {
   return NULL;
 }
 
+// The unit cache comes last: what the first step frees stops there.
 TSL_COLD void tsl_memory_regain(void) {
   tsl_heap_collect_all();
   tsl_detention_end();
@@ -51,6 +52,9 @@ static void *malloc_first(unsigned class) {
   return block;
 }
 
+// In the child of a fork that came in the middle of a change, the heaps of lost threads still wait
+// to be adopted: slow paths do that. Where a limit refused, the caches do not help, and the system
+// is not to blame. A helper is born last, because to create a thread the C library allocates.
 TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
   if (tsl_unlikely(heap == &tsl_home_empty.heap)) return malloc_first(class);
   if (tsl_unlikely(tsl_load_relaxed(&tsl_orphans_wait))) tsl_orphans_adopt_late();
@@ -70,6 +74,8 @@ TSL_NOINLINE static void *malloc_after_damage(struct tsl_heap *heap, size_t offs
   return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
 }
 
+// Undoes what the fast path took from mark and counter. The slow path then takes the block as any
+// other.
 void *tsl_malloc_odd(struct tsl_heap *heap, size_t offset, struct tsl_free_block *block) {
   struct tsl_bin *bin = TSL_BIN(heap, offset);
   bool is_due = bin->until == UINT32_MAX;
@@ -109,7 +115,8 @@ void *tsl_malloc_zero(size_t alignment) {
   return tsl_heap_current->epoch == 0 ? tsl_zero_take(alignment) : NULL;
 }
 
-// Holds and charges the epoch for a large block: it does not drain before the block is freed.
+// Holds and charges the epoch for a large block: it does not drain before the block is freed. Held
+// first: the callback of a limit may close the epoch.
 static bool large_charge(uint32_t epoch, size_t bytes) {
   tsl_report_start();
   tsl_epoch_hold(epoch);
@@ -159,6 +166,8 @@ void *tsl_calloc_large(size_t bytes) {
 }
 
 // When two threads free the block, only one of them takes its map entry: the other one reports it.
+// A helper is born before the block goes back: the C library takes memory for its thread, and would
+// take it where the block was.
 static void free_large(void *block) {
   if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) return tsl_misuse_interior(block);
   if (tsl_unlikely(tsl_epoch_waits(tsl_load_relaxed(&tsl_span_at(tsl_unit_of(block))->epoch))))

@@ -85,18 +85,18 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   entry ^= heap->tag;
   if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
   size_t code = entry;
-  if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, tsl_code_place(code))->room))) {
+  if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, tsl_code_offset(code))->room))) {
     return tsl_heap_put_full(heap, block, code);
   }
   TSL_OPAQUE(code);
   struct tsl_free_block *freed = block;
   uintptr_t link = (uintptr_t)block;
-  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, TSL_BIN(heap, tsl_code_place(code))->head)))  // B3
+  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, TSL_BIN(heap, tsl_code_offset(code))->head)))  // B3
     return tsl_heap_put_full(heap, block, code);
   freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
   tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other
   tsl_store_relaxed(&freed->mark, (uintptr_t)heap);
   TSL_OPAQUE(code);
   tsl_compiler_fence();  // pairs: bin-head
-  TSL_BIN(heap, tsl_code_place(code))->head = block;
+  TSL_BIN(heap, tsl_code_offset(code))->head = block;
 }

@@ -53,7 +53,7 @@ static void thread_exit(void *left) {
   home_leave(home);
 }
 
-static bool library_init_locked(void) {
+static bool library_init_locked(void) TSL_REQUIRES(tsl_fork_init_lock) {
   static bool prepared;
   if (!prepared) {
     tsl_face_begin();

@@ -75,6 +75,8 @@ void tsl_large_list_add(uint32_t slot, void *block) {
   tsl_report_all_large();
 }
 
+// The sample ends before the memory goes back: its row belongs to this block, not to the next one
+// there.
 static void block_free(void *block) {
   uint32_t sample = tsl_span_at(tsl_unit_of(block))->sample;
   if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
@@ -82,7 +84,8 @@ static void block_free(void *block) {
   tsl_report_all_large();
 }
 
-// A block that is on no list any more.
+// A block that is on no list any more. The epoch drains last: it may retire, and its slot be
+// another one's.
 static void block_end(uint32_t slot, void *block) {
   size_t bytes = tsl_large_bytes(block);
   block_free(block);
@@ -108,6 +111,7 @@ static void *block_move(void *block, size_t bytes) {
   return moved;
 }
 
+// Off the list meanwhile: its neighbours there name it by its unit, which changes.
 static void *list_move(uint32_t slot, void *block, size_t bytes) {
   list_unlink(slot, (tsl_unit)tsl_unit_of(block));
   void *moved = block_move(block, bytes);
@@ -127,7 +131,9 @@ static bool list_resize(uint32_t slot, void *block, size_t bytes) {
   return true;
 }
 
-// In an epoch that has ended a block is resized in place only: it does not move.
+// In an epoch that has ended a block is resized in place only: it does not move. What a block gains
+// is charged before, and what it loses is discharged after: the epoch never has more than it was
+// charged for.
 static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes, bool may_move) {
   uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
   bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;
@@ -179,6 +185,7 @@ void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors) {
   tsl_lock_release(&tsl_large_list_lock);
 }
 
+// The lock is not held while a block goes back: that may take system calls.
 void tsl_large_list_release(uint32_t slot) {
   for (tsl_unit unit; (unit = list_pop(slot)) != 0;)
     block_end(slot, (void *)tsl_unit_address(unit));

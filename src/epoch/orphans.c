@@ -5,6 +5,7 @@
 #include "heap/remote.h"
 #include "state/change.h"
 #include "state/mend.h"
+#include "state/owner.h"
 #include "upkeep/pool.h"
 #include "upkeep/remains.h"
 
@@ -46,6 +47,7 @@ static void part_adopt(struct tsl_heap *part, const struct tsl_home *mine) {
 static void home_adopt(struct tsl_home *home, const struct tsl_home *mine) {
   if (home == mine) tsl_store_relaxed(&home->heap.torn, TSL_HEAP_WHOLE);
   if (home == mine || tsl_load_relaxed(&home->hold) != TSL_HOME_OWNED) return;
+  tsl_owner_act_for(home);
   tsl_remote_send_all(home);
   tsl_remote_forget(home);
   tsl_home_pool(home);

@@ -10,6 +10,7 @@
 #include "os/os.h"
 #include "state/change.h"
 #include "state/misuse.h"
+#include "state/owner.h"
 #include "tell/heaps.h"
 #include "upkeep/reports.h"
 
@@ -29,6 +30,9 @@ void tsl_scope_barrier(void) {
   if (!tsl_scope_fences) tsl_os_barrier();
 }
 
+// Before the list is ended, who closes the epoch has yet to walk it, and finds the part there. The
+// thread may have allocated large blocks after the release had freed those on the list: they end
+// with its part.
 void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(part->heap.epoch);
   if (tsl_load_acquire(&epoch->heaps) != TSL_EPOCH_ENDED) return;  // pairs: epoch-heaps
@@ -59,6 +63,7 @@ static bool is_young(const struct tsl_part *part) {
 }
 
 static void scope_tell(struct tsl_heap *heap, uint32_t least) {
+  tsl_assert(tsl_owner_is_me(heap));
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
   if (tsl_report_is_on()) {
@@ -82,6 +87,7 @@ int tsl_scope_misused(const struct tslab_scope *scope) {
 }
 
 void tsl_scope_leave_ended(struct tsl_heap *heap) {
+  // The close has returned, with the survivors that it counted.
   struct tsl_survivors ignored = {0};
   tsl_scope_end_part(tsl_part_of(heap), &ignored);
 }
@@ -195,7 +201,10 @@ int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id) {
   return error == 0 ? EBUSY : error;  // a reset came to its end
 }
 
+// The home becomes current first: a part that is sealed here may serve another epoch at once. All
+// scopes of a part end as one, because it can only be sealed at depth 0.
 void tsl_scope_leave_all(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   tsl_heap_current = &home->heap;
   home->heap.depth = 0;
   for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {

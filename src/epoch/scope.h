@@ -13,6 +13,7 @@
 #include "epoch/seal.h"
 #include "state/epoch.h"
 #include "state/heap.h"
+#include "state/owner.h"
 #include "tell/heaps.h"
 
 // The system has no barrier for the rare side: entering and leaving pay for one.
@@ -47,6 +48,7 @@ TSL_HIDDEN void tsl_scope_leave_ended(struct tsl_heap *heap);
 // Enters the epoch by the thread's heap there.
 TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoch id,
                                            struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_scope_fence();
@@ -82,6 +84,7 @@ TSL_ALWAYS_INLINE int tsl_scope_enter(struct tslab_scope *scope, tslab_epoch id)
 }
 
 TSL_ALWAYS_INLINE void tsl_scope_leave_heap(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   uint32_t depth = heap->depth - 1;
   tsl_store_release(&heap->depth, depth);  // pairs: scope-depth
   tsl_scope_fence();
@@ -93,6 +96,7 @@ TSL_ALWAYS_INLINE void tsl_scope_leave_heap(struct tsl_heap *heap) {
 // A visit: one operation in a heap of the thread's by the epoch's id, which need not become the
 // current one. False when the epoch has ended: another thread may seal the heap.
 TSL_ALWAYS_INLINE bool tsl_scope_visit_begin(struct tsl_heap *heap, tslab_epoch id) {
+  tsl_assert(tsl_owner_is_me(heap));
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_scope_fence();

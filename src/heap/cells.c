@@ -45,6 +45,8 @@ static void cells_remove(struct tsl_heap *heap, tsl_cell_number number) {
   heap->cell_count--;
 }
 
+// All that is needed later is read before the record is closed. The sample ends while the block is
+// still there; the epoch is discharged when it has the memory no longer.
 void tsl_cells_give(tsl_cell_number number) {
   tsl_unit unit = number / TSL_UNIT_PAGES;
   uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
@@ -56,6 +58,7 @@ void tsl_cells_give(tsl_cell_number number) {
   tsl_epoch_discharge(epoch, bytes);
 }
 
+// Drains last: the epoch may retire there, and its slot be another one's.
 void tsl_cells_drained(tsl_cell_number number) {
   uint32_t epoch = tsl_cell_at(number)->epoch;
   tsl_cells_give(number);
@@ -76,6 +79,8 @@ void tsl_cells_tell(struct tsl_heap *heap) {
   if (is_due && tsl_report_is_on()) tsl_report_cells(heap);
 }
 
+// Charges first, as tsl_heap_open_slab does. Where the home has no memory, `refused` stays false:
+// malloc then empties the caches and tries again.
 tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class) {
   size_t bytes = tsl_sizeclasses[class].bytes;
   if (!tsl_epoch_charge(heap->epoch, bytes)) {
@@ -100,10 +105,11 @@ static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned cl
   cell->granules = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
   heap->cut_objects++;
   heap->cut_granules += cell->granules;
-  tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), (uint8_t)(class + 1));
+  tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), tsl_granule_byte(class));
   tsl_cells_tell(heap);
 }
 
+// Where a limit refuses the cell, the block is not sampled: it may still fit elsewhere.
 void *tsl_cells_alone(struct tsl_heap *heap, unsigned class) {
   unsigned cell_class = TSL_CELL_4K;
   while (cell_class < TSL_BINS && tsl_sizeclasses[cell_class].bytes < tsl_sizeclasses[class].bytes)
@@ -178,6 +184,7 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   if (tsl_unlikely(tsl_cell_put_remote(number))) tsl_cells_drained(number);
 }
 
+// In a scope the thread also frees blocks of its home's cells: those that were sampled (P1).
 void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) {
   tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
   struct tsl_cell *cell = tsl_cell_at(number);

@@ -2,9 +2,11 @@
 
 #include "heap/store.h"
 #include "state/bin.h"
+#include "state/owner.h"
 #include "tell/points.h"
 
 void tsl_heap_count(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
   uint32_t *until = &heap->bins[class].until;
   uint32_t next = heap->home->awake ? heap->home->pace : TSL_SELDOM_COUNT;
   if (tsl_points_are_on()) next = tsl_points_until(heap, class, next);
@@ -19,6 +21,7 @@ static void heap_count_all(struct tsl_heap *heap) {
 }
 
 void tsl_heap_redraw(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   if (!tsl_heap_has_store(heap)) return;
   heap->store->sampled_hot = 0;
   heap->store->sampled_cold = 0;
@@ -26,6 +29,7 @@ void tsl_heap_redraw(struct tsl_heap *heap) {
 }
 
 void tsl_home_wake_up(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   home->awake = true;
   home->pace = TSL_MOST_PACE;
   home->heap.store->sparse.round_waits = true;

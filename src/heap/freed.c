@@ -20,7 +20,8 @@ TSL_NOINLINE static void heap_tell(struct tsl_heap *heap, unsigned class) {
   tsl_loose_add(heap, class, freed);
 }
 
-// C1: the slab's lists and the caches are touched in the change only.
+// C1: the slab's lists and the caches are touched in the change only. A helper is born after it,
+// because to create a thread the C library allocates.
 TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab) {
   struct tsl_change change = tsl_change_begin(heap->home);
   unsigned class = slab->class;
@@ -30,7 +31,8 @@ TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *sla
   tsl_purge_call_helper(0);
 }
 
-// Puts a block back in a slab without room, which is on no list: a change of lists.
+// Puts a block back in a slab without room, which is on no list: a change of lists. Misuse is
+// reported after the change: the report may run the program's handler of SIGABRT (C3).
 TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_position position,
                                            const void *block) {
   struct tsl_change change = tsl_change_begin(heap->home);
@@ -46,6 +48,7 @@ TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_pos
 
 TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class,
                                    struct tsl_position position, void *block) {
+  tsl_assert(tsl_owner_is_me(heap));
   if (tsl_unlikely(position.slab->summary == 0)) return heap_put_unlisted(heap, position, block);
   if (tsl_unlikely(!tsl_slab_put(position.slab, (unsigned)position.index)))
     return tsl_misuse_twice(block);
@@ -70,8 +73,10 @@ void tsl_heap_end_quarantine(struct tsl_heap *heap, void *block) {
   heap_put(heap, tsl_class_around(block), block);
 }
 
-// The block waits in the quarantine; the one that has waited longest becomes free.
+// The block waits in the quarantine; the one that has waited longest becomes free. The canary
+// is compared before the wipe, which takes it away.
 static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_position position = tsl_slab_position(class, block);
   if (position.index < 0) return tsl_misuse_interior(block);
   if (tsl_slab_has(position) || tsl_stock_has(&heap->store->stocks[class], block) ||
@@ -103,7 +108,7 @@ void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
 
 void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code) {
   unsigned class = tsl_code_class((unsigned)code);
-  heap->bins[class].room++;
+  heap->bins[class].room++;  // the fast path has counted the block already
   if (TSL_SECURE) return heap_quarantine(heap, class, block);
   heap_put_hot(heap, class, block);
 }
@@ -115,6 +120,7 @@ void tsl_home_put_visited(struct tsl_home *home, unsigned class, void *block) {
   tsl_heap_push(&home->heap, class, block);
 }
 
+// A pointer into a block goes home, where it is reported.
 bool tsl_home_adopt(struct tsl_home *home, uint32_t owner, unsigned class, void *block) {
   if (TSL_SECURE || class < TSL_GATHERS || !tsl_owner_is_home(owner)) return false;
   if (tsl_slab_position(class, block).index < 0) return false;

@@ -5,6 +5,7 @@
 #include "state/bin.h"
 #include "state/change.h"
 #include "state/epoch.h"
+#include "state/owner.h"
 
 enum {
   LOOK_BYTES = 256 << 10,  // freed in a thread's slabs, from one sum of what is free to the next
@@ -57,6 +58,7 @@ static bool is_tended(const struct tsl_heap *heap) {
 }
 
 void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   struct tsl_loose *loose = &home->own->loose;
   if (!is_tended(heap)) return;
@@ -78,6 +80,7 @@ static size_t hot_bytes(const struct tsl_heap *heap) {
 }
 
 void tsl_loose_add_hot(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   size_t hot = home_sum(home, hot_bytes);
   if (hot < HOT_BYTES || !is_for_helper()) return;
   publish(home, loose_bytes(home) + hot);

@@ -19,6 +19,7 @@ enum {
 };
 
 void tsl_mixed_retire(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   if (heap->cell_end == 0) return;
   struct tsl_cell *cell = tsl_cell_at(heap->cells);
   tsl_store_relaxed(&cell->blocks, heap->cell_blocks);
@@ -99,6 +100,7 @@ static void cell_set_end(struct tsl_heap *heap, uintptr_t from, size_t bytes) {
 }
 
 void tsl_mixed_redraw(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   if (heap->cell_end != 0) cell_set_end(heap, heap->cell_next, newest_bytes(heap));
 }
 
@@ -124,6 +126,7 @@ static bool cell_take(struct tsl_heap *heap, unsigned class) {
 }
 
 void tsl_mixed_empty(struct tsl_heap *heap, tsl_cell_number kept) {
+  tsl_assert(tsl_owner_is_me(heap));
   tsl_assert(heap->cell_end == 0 && (kept == 0 || kept == heap->cells));
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
     older = tsl_cell_at(number)->older;
@@ -238,6 +241,7 @@ static void *cut_beyond_point(struct tsl_heap *heap, unsigned class, size_t alig
 }
 
 void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  tsl_assert(tsl_owner_is_me(heap));
   void *block = aligned_cut(heap, class, alignment);
   if (block == NULL) block = cut_beyond_point(heap, class, alignment);
   if (block != NULL) return block;
@@ -247,6 +251,7 @@ void *tsl_mixed_aligned(struct tsl_heap *heap, unsigned class, size_t alignment)
 }
 
 void *tsl_mixed_refill(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
   size_t offset = tsl_class_offset(class), alignment = 1u << TSL_GRANULE_LOG2;
   void *block = cut_beyond_point(heap, class, alignment);
   if (block != NULL) return block;

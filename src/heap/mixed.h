@@ -17,8 +17,8 @@
     if (tsl_likely(end_ <= (heap)->cell_end)) {                                            \
       (heap)->cell_next = end_;                                                            \
       TSL_INCREMENT((heap)->cell_blocks);                                                  \
-      uint8_t class_ = (uint8_t)tsl_offset_class(offset);                                  \
-      tsl_store_relaxed(tsl_granule_at(cut_), (uint8_t)(class_ + 1));                      \
+      unsigned class_ = tsl_offset_class(offset);                                          \
+      tsl_store_relaxed(tsl_granule_at(cut_), tsl_granule_byte(class_));                   \
       return (void *)cut_;                                                                 \
     }                                                                                      \
   } while (0)

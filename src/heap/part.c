@@ -3,6 +3,7 @@
 #include "heap/store.h"
 #include "state/bin.h"
 #include "state/epoch.h"
+#include "state/owner.h"
 #include "tell/heaps.h"
 
 bool tsl_part_is_empty(const struct tsl_part *part) {
@@ -29,6 +30,7 @@ static struct tsl_part *part_add(struct tsl_home *home) {
   return part;
 }
 
+// The first scope that is left is reported (scope.h).
 static void counts_begin(struct tsl_heap *heap) {
   heap->cut_objects = 0;
   heap->cut_granules = 0;
@@ -55,12 +57,16 @@ void tsl_part_begin(struct tsl_part *part, uint32_t epoch) {
 }
 
 void tsl_part_renew(struct tsl_part *part) {
+  tsl_assert(tsl_owner_is_me(&part->heap));
   counts_begin(&part->heap);
   tsl_report_part(part);
   tsl_report_scopes(part);
 }
 
+// What other threads gave back is taken only when the home's own are used up, and then all at once:
+// one exchange for many parts.
 struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0)
     home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
   struct tsl_part *part = home->spare != 0 ? tsl_part_at(home->spare) : part_add(home);
@@ -87,6 +93,7 @@ void tsl_part_give(struct tsl_part *part) {
   } while (!tsl_cas_release(&home->returned, &head, part->heap.number));  // pairs: returned
 }
 
+// Who alone still holds the part needs no locked instruction: nobody can come to hold it again.
 void tsl_part_let_go(struct tsl_part *part) {
   bool last = tsl_load_acquire(&part->holds) == 1;                         // pairs: heap-holds
   if (last || tsl_sub_acq_rel(&part->holds, 1) == 1) tsl_part_give(part);  // pairs: heap-holds
@@ -123,12 +130,14 @@ void tsl_part_end_tallies(const struct tsl_part *ended) {
 }
 
 void tsl_part_share(struct tsl_part *part) {
+  tsl_assert(tsl_owner_is_me(&part->heap));
   struct tsl_home *home = part->heap.home;
   part->shared_next = home->own->shared;
   tsl_store_release(&home->own->shared, part->heap.number);  // pairs: shared-parts
 }
 
 void tsl_part_visit_inside(struct tsl_heap *heap, void (*visit)(struct tsl_heap *)) {
+  tsl_assert(tsl_owner_is_me(heap));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_compiler_fence();  // pairs: heap-torn
   visit(heap);
@@ -142,6 +151,7 @@ void tsl_part_visit_shared(struct tsl_home *home, void (*visit)(struct tsl_heap 
 }
 
 void tsl_part_visit_next(struct tsl_home *home, void (*visit)(struct tsl_heap *)) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   uint32_t *turn = &home->own->shared_turn;
   *turn = *turn == 0 ? home->own->shared : tsl_part_at(*turn)->shared_next;
   if (*turn != 0) tsl_part_visit_inside(tsl_heap_at(*turn), visit);

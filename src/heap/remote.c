@@ -83,6 +83,7 @@ void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
 // `opened` is stored before the blocks are put: a thread that a fork takes in between loses them in
 // the child, and does not put them twice.
 void tsl_remote_send(struct tsl_home *home, unsigned class) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   struct tsl_gather *gather = &home->own->gathers[class];
   uint64_t blocks = gather->opened & ~gather->out;
   if (blocks == 0) return;
@@ -117,6 +118,7 @@ static void gather_begin(struct tsl_gather *gather, uintptr_t start, uint32_t ow
 
 // A gather that was half begun has an odd round.
 void tsl_remote_forget(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   for (unsigned class = 0; class < TSL_GATHERS; class += 1) {
     struct tsl_gather *gather = &home->own->gathers[class];
     if (gather->round == 0) continue;
@@ -155,6 +157,7 @@ bool tsl_remote_valid(const struct tsl_home *home) {
 }
 
 void tsl_remote_gather(struct tsl_home *home, uint32_t owner, unsigned class, void *block) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   if (TSL_SECURE) return tsl_remote_put(owner, class, block);
   struct tsl_gather *gather = &home->own->gathers[class];
   bool exact;

@@ -1,10 +1,12 @@
 #include "heap/sampled.h"
 
 #include "heap/cells.h"
+#include "state/owner.h"
 #include "tell/sample.h"
 
 // P1: the block has a cell to itself.
 void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
+  tsl_assert(tsl_owner_is_me(heap));
   size_t bytes = tsl_sizeclasses[class].bytes;
   tsl_points_count(heap->home, times);
   void *block = tsl_points_is_taken(heap->home, bytes, times) ? tsl_cells_alone(heap, class) : NULL;
@@ -17,6 +19,7 @@ void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
 
 // When the first block is passed over, a point is drawn among the blocks behind it.
 void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn) {
+  tsl_assert(tsl_owner_is_me(heap));
   *turn = tsl_points_in_handful(heap, class);
   if (*turn != 1) return NULL;
   void *block = tsl_sampled_small(heap, class, tsl_points_times(heap));

@@ -42,6 +42,7 @@ static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
   }
   heap->slab_count--;
   struct tsl_sparse *sparse = &heap->store->sparse, *tender = &heap->store->tender;
+  // A round that would look at this slab next goes on behind it.
   if (sparse->next == unit) sparse->next = span->next;
   if (tender->next == unit) tender->next = span->next;  // C4
 }
@@ -52,6 +53,7 @@ static bool bins_are_due(const struct tsl_home *home) {
   return home->opened < TSL_FIRST_OPENINGS || home->opened % TSL_OPENINGS_A_CHECK == 0;
 }
 
+// Charges before it takes units, so that an epoch never has what its limit refuses.
 struct tsl_slab *tsl_heap_open_slab(struct tsl_heap *heap, unsigned class) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
   if (!tsl_epoch_charge(heap->epoch, sizeclass->slab_bytes)) {
@@ -86,6 +88,7 @@ void tsl_heap_renew_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_heap_tally(heap, class)->slabs++;
 }
 
+// The entries go before the units: who takes these writes entries of its own.
 void tsl_heap_give_slab(struct tsl_slab *slab) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
   tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
@@ -119,6 +122,8 @@ void tsl_heap_close_empty(struct tsl_heap *heap) {
   }
 }
 
+// A slab that was full and has room again may become sparse: the thread's ticks and the helper's
+// rounds (RO1) have to look.
 void tsl_heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_assert(tsl_owner_is_me(heap));
   if (slab->out == 0) {
@@ -130,6 +135,8 @@ void tsl_heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   }
 }
 
+// Takes the mark off before it collects: a block that is freed after that begins a new visit, whose
+// mark has to stay.
 static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_assert(tsl_owner_is_me(heap));
   tsl_visit_end(slab);
@@ -142,6 +149,8 @@ static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_loose_add(heap, slab->class, before - slab->out);
 }
 
+// Takes the whole stack at a time, and works it off over several calls. It looks before it takes:
+// the stack is empty mostly, and an exchange would take its line from the threads that push.
 void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
   for (; budget != 0; budget--) {
     if (heap->pending == 0) {

@@ -3,6 +3,7 @@
 #include "memory/growth.h"
 #include "state/bin.h"
 #include "state/epoch.h"
+#include "state/owner.h"
 
 bool tsl_store_counts(const struct tsl_heap *heap) {
   return !tsl_heap_is_home(heap) && !tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
@@ -10,6 +11,7 @@ bool tsl_store_counts(const struct tsl_heap *heap) {
 
 // The heap gets the store last, when the store is whole: a fork may come before.
 void tsl_store_open(struct tsl_heap *heap) {
+  tsl_assert(!tsl_heap_is_ready(heap) || tsl_owner_is_me(heap));
   uint32_t number = tsl_entry_owner(heap->tag);
   uintptr_t address = tsl_region.stores + (uintptr_t)number * TSL_STORE_BYTES;
   struct tsl_store *store = (struct tsl_store *)address;
@@ -31,6 +33,7 @@ void tsl_store_open(struct tsl_heap *heap) {
 }
 
 void tsl_store_renew(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_store *store = heap->store;
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     store->allocations[class] = tsl_bin_ahead(&heap->bins[class]);
@@ -67,6 +70,7 @@ struct tsl_home *tsl_home_add(void) {
 }
 
 struct tsl_part *tsl_part_add(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   uint32_t number = tsl_region_add_heap();
   if (number == 0) return NULL;
   struct tsl_heap *heap = tsl_heap_at(number);

@@ -44,6 +44,7 @@ static bool has(uint32_t owner, unsigned class, struct tsl_position position, co
 
 bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_position position,
                    const void *block) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   uint32_t *checks = &home->own->visits.checks;
   if (*checks == TSL_VISIT_CHECKS) {
     tsl_visit_end(position.slab);
@@ -55,6 +56,7 @@ bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_position po
 }
 
 void tsl_visit_tick(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   struct tsl_visits *visits = &home->own->visits;
   if (visits->checks != TSL_VISIT_CHECKS || ++visits->ticks < TSL_VISIT_PAUSE) return;
   *visits = (struct tsl_visits){0};

@@ -4,7 +4,7 @@
 
 #include "base/bits.h"
 #include "base/format.h"
-#include "base/lock.h"
+#include "base/hash.h"
 #include "os/os.h"
 #include "tslab.h"
 
@@ -12,11 +12,11 @@ enum { CHUNK_BYTES = 4096, MIRROR_NAME_BYTES = 48, RETRY_MS = 1000 };
 
 enum mirror_state { NOT_TRIED, OPEN, REFUSED };
 
-static struct tsl_lock mirror_lock = {.rank = TSL_RANK_MIRROR};
+struct tsl_lock tsl_mirror_lock = {.rank = TSL_RANK_MIRROR};
 static uint32_t mirror_state;              // [lock:mirror, read by any] enum mirror_state
 static struct tslab_stats_header *header;  // [lock:mirror, read by any] the file's first bytes
-static size_t mapped_bytes TSL_GUARDED_BY(mirror_lock);           // [lock:mirror]
-static char name[MIRROR_NAME_BYTES] TSL_GUARDED_BY(mirror_lock);  // [lock:mirror]
+static size_t mapped_bytes TSL_GUARDED_BY(tsl_mirror_lock);           // [lock:mirror]
+static char name[MIRROR_NAME_BYTES] TSL_GUARDED_BY(tsl_mirror_lock);  // [lock:mirror]
 
 struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];
 struct tsl_counts tsl_counts TSL_ON_LINE;
@@ -27,10 +27,8 @@ static struct tslab_stats_table *file_table(unsigned table) {
 
 static size_t align_chunk(size_t bytes) { return tsl_round_up(bytes, CHUNK_BYTES); }
 
-// FNV-1a (Fowler, Noll, Vo).
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    hash = (hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(1099511628211);
+  for (size_t i = 0; i < count; i++) hash = tsl_hash_add(hash, ((const uint8_t *)bytes)[i]);
   return hash;
 }
 
@@ -53,7 +51,7 @@ static size_t file_bytes(const struct tsl_mirror_layout *layout) {
   return bytes;
 }
 
-static void write_tables(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mirror_lock) {
+static void write_tables(const struct tsl_mirror_layout *layout) TSL_REQUIRES(tsl_mirror_lock) {
   size_t at = head_bytes(layout);
   for (unsigned i = 0; i < layout->table_count; i++) {
     *file_table(i) = layout->tables[i];
@@ -70,13 +68,13 @@ static void write_tables(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mi
 }
 
 static uint64_t layout_hash(const struct tsl_mirror_layout *layout) {
-  uint64_t hash = UINT64_C(14695981039346656037);
+  uint64_t hash = TSL_HASH_EMPTY;
   hash = hash_bytes(hash, layout->tables, layout->table_count * sizeof *layout->tables);
   return hash_bytes(hash, layout->fields, layout->field_count * sizeof *layout->fields);
 }
 
 // The magic comes last: a file without it is not ready.
-static void write_head(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mirror_lock) {
+static void write_head(const struct tsl_mirror_layout *layout) TSL_REQUIRES(tsl_mirror_lock) {
   uint64_t now_ms = tsl_os_now_ms();
   *header = (struct tslab_stats_header){
       .abi = TSLAB_STATS_ABI,
@@ -102,20 +100,20 @@ static void write_head(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mirr
   tsl_store_release((uint64_t *)(void *)header->magic, magic);  // pairs: mirror
 }
 
-static void tables_forget(void) TSL_REQUIRES(mirror_lock) {
+static void tables_forget(void) TSL_REQUIRES(tsl_mirror_lock) {
   for (unsigned i = 0; i < TSL_MIRROR_TABLES; i++)
     tsl_store_relaxed(&tsl_mirror_tables[i].ready, 0);
 }
 
 // Unmaps the private memory that the child of a fork has in place of its parent's file
 // (tsl_mirror_after_fork).
-static void mirror_leave(void) TSL_REQUIRES(mirror_lock) {
+static void mirror_leave(void) TSL_REQUIRES(tsl_mirror_lock) {
   tables_forget();
   tsl_os_unreserve(header, mapped_bytes);
   header = NULL;
 }
 
-static bool open_locked(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mirror_lock) {
+static bool open_locked(const struct tsl_mirror_layout *layout) TSL_REQUIRES(tsl_mirror_lock) {
   uint64_t start = tsl_os_process_start();
   if (start == 0) return false;  // a later process with this pid would have the same file name
   if (header != NULL) mirror_leave();
@@ -134,18 +132,19 @@ static bool open_locked(const struct tsl_mirror_layout *layout) TSL_REQUIRES(mir
 }
 
 bool tsl_mirror_open(const struct tsl_mirror_layout *layout) {
-  tsl_lock_acquire(&mirror_lock);
+  tsl_lock_acquire(&tsl_mirror_lock);
   if (mirror_state == NOT_TRIED)
     tsl_store_relaxed(&mirror_state, open_locked(layout) ? OPEN : REFUSED);
   bool is_open = mirror_state == OPEN;
-  tsl_lock_release(&mirror_lock);
+  tsl_lock_release(&tsl_mirror_lock);
   return is_open;
 }
 
 bool tsl_mirror_is_open(void) { return tsl_load_relaxed(&mirror_state) == OPEN; }
 
 // A table grows to twice its size, so that many rows take few calls.
-static size_t extended_bytes(const struct tsl_mirror_table *table, uint32_t row) {
+static size_t extended_bytes(const struct tsl_mirror_table *table, uint32_t row)
+    TSL_REQUIRES(tsl_mirror_lock) {
   size_t wanted = ((size_t)row + 1) * table->row_bytes;
   size_t twice = 2 * (size_t)table->ready * table->row_bytes;
   size_t most = table_bytes(table->row_bytes, table->most_rows);
@@ -153,13 +152,13 @@ static size_t extended_bytes(const struct tsl_mirror_table *table, uint32_t row)
   return end < most ? end : most;
 }
 
-static void set_full(unsigned number, bool is_full) TSL_REQUIRES(mirror_lock) {
+static void set_full(unsigned number, bool is_full) TSL_REQUIRES(tsl_mirror_lock) {
   tsl_mirror_tables[number].retry_ms = is_full ? tsl_os_now_ms() + RETRY_MS : 0;
   tsl_store_relaxed(&file_table(number)->is_full, is_full);
 }
 
 // M2: the table has the rows when they have memory.
-static bool extend_locked(unsigned number, uint32_t row) TSL_REQUIRES(mirror_lock) {
+static bool extend_locked(unsigned number, uint32_t row) TSL_REQUIRES(tsl_mirror_lock) {
   struct tsl_mirror_table *table = &tsl_mirror_tables[number];
   if (row < table->ready) return true;
   if (row >= table->most_rows) return false;
@@ -176,9 +175,9 @@ static bool extend_locked(unsigned number, uint32_t row) TSL_REQUIRES(mirror_loc
 
 // Never waits: a thread that finds the lock taken writes its row at its next report.
 bool tsl_mirror_extend(unsigned number, uint32_t row) {
-  if (!tsl_mirror_is_open() || !tsl_lock_try(&mirror_lock)) return false;
+  if (!tsl_mirror_is_open() || !tsl_lock_try(&tsl_mirror_lock)) return false;
   bool done = mirror_state == OPEN && extend_locked(number, row);
-  tsl_lock_release(&mirror_lock);
+  tsl_lock_release(&tsl_mirror_lock);
   return done;
 }
 
@@ -189,17 +188,17 @@ void tsl_mirror_beat(uint64_t now_ms) {
 }
 
 void tsl_mirror_close(void) {
-  tsl_lock_acquire(&mirror_lock);
+  tsl_lock_acquire(&tsl_mirror_lock);
   if (mirror_state == OPEN && header->pid == tsl_os_process()) tsl_os_unshare(name);
   tsl_store_relaxed(&mirror_state, REFUSED);
   tables_forget();
-  tsl_lock_release(&mirror_lock);
+  tsl_lock_release(&tsl_mirror_lock);
 }
 
 // A signal handler's fork may have interrupted a write to a row: the rows keep their addresses
 // until the child makes a file of its own.
 void tsl_mirror_after_fork(void) TSL_NOT_ANALYSED {
-  tsl_lock_take_over(&mirror_lock);
+  tsl_lock_take_over(&tsl_mirror_lock);
   if (header != NULL) tsl_os_share_no_more(header, mapped_bytes);
   tsl_store_relaxed(&mirror_state, NOT_TRIED);
   tables_forget();

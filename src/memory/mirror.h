@@ -14,6 +14,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "base/lock.h"
 #include "tslab_stats.h"
 
 enum { TSL_MIRROR_TABLES = 16 };
@@ -26,13 +27,17 @@ struct tsl_mirror_layout {
   unsigned field_count;
 };
 
+// Held while the file is made, grows or is deleted.
+TSL_HIDDEN extern struct tsl_lock tsl_mirror_lock;
+
 // Where a table's rows lie, and how many of them have memory.
 struct tsl_mirror_table {
   uintptr_t rows;      // [lock:mirror, read by any] address of row 0
   uint32_t row_bytes;  // [lock:mirror, read by any]
   uint32_t ready;      // [lock:mirror, read by any] 0 while there is no file
-  uint32_t most_rows;  // [lock:mirror]
-  uint64_t retry_ms;   // [lock:mirror] refused rows are asked for again then; 0: none were
+  uint32_t most_rows TSL_GUARDED_BY(tsl_mirror_lock);  // [lock:mirror]
+  // [lock:mirror] Refused rows are asked for again then; 0: none were.
+  uint64_t retry_ms TSL_GUARDED_BY(tsl_mirror_lock);
 };
 
 TSL_HIDDEN extern struct tsl_mirror_table tsl_mirror_tables[TSL_MIRROR_TABLES];

@@ -242,13 +242,14 @@ static struct tsl_run run_last(const uint64_t *words, size_t most) {
   return (struct tsl_run){end - count, count};
 }
 
-static bool is_clean(const struct tsl_segment *segment, unsigned unit) {
+static bool is_clean(const struct tsl_segment *segment, unsigned unit) TSL_REQUIRES(segment->lock) {
   uint64_t free = segment->free[unit / 64] & ~segment->dirty[unit / 64];
   return (free >> unit % 64 & 1) != 0;
 }
 
 // The run with the clean units on both sides of it, up to NEIGHBOURS on each.
-static struct tsl_run run_widen(const struct tsl_segment *segment, struct tsl_run run) {
+static struct tsl_run run_widen(const struct tsl_segment *segment, struct tsl_run run)
+    TSL_REQUIRES(segment->lock) {
   unsigned first = run.first, end = run.first + run.count;
   unsigned least = first < NEIGHBOURS ? 0 : first - NEIGHBOURS;
   unsigned most = end + NEIGHBOURS < TSL_SEGMENT_UNITS ? end + NEIGHBOURS : TSL_SEGMENT_UNITS;

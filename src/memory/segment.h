@@ -19,6 +19,8 @@
 
 enum { TSL_SEGMENT_WORDS = TSL_SEGMENT_UNITS / 64 };
 
+// What the lock guards is declared at the functions of segment.c: in C a field's declaration cannot
+// name another field.
 struct tsl_segment {
   uint64_t free[TSL_SEGMENT_WORDS];    // [lock:segment] all in use before the segment is opened
   uint64_t dirty[TSL_SEGMENT_WORDS];   // [lock:segment]

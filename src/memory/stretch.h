@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "os/os.h"
 
+// The lock is growth.c's, above this file: it guards the stretches themselves there.
 struct tsl_stretch {
   uintptr_t start;   // [lock:grow]
   uintptr_t end;     // [lock:grow]

@@ -1,9 +1,9 @@
 // window: how much free memory nobody needed. A window lasts `purge_delay_ms`; the least amount of
 // free dirty memory during it was not needed in it.
 //
-//  WI1  where at least half of what went back in the last windows was taken again, giving back costs
-//       faults and brings nothing. From then on the purge is patient: only what was not needed in
-//       TSL_PATIENCE windows together counts, and only at the end of the last of these
+//  WI1  where at least half of what went back in the last windows was taken again, giving back
+//       costs faults and brings nothing. From then on the purge is patient: only what was not
+//       needed in TSL_PATIENCE windows together counts, and only at the end of the last of these
 //  WI2  patience ends when the program has needed next to nothing for QUIET windows, and after
 //       MOST_PATIENT windows without a unit taken again, to see whether waiting still pays
 //  WI3  near the soft limit (limit.h) the purge is not patient

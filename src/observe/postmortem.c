@@ -23,6 +23,7 @@ struct tsl_postmortem tsl_postmortem = {
     .class_at = offsetof(struct tsl_postmortem, by_class),
     .number =
         {
+            // Where everything lies, and how an address leads to its entry and its record.
             ADDRESS("region", &tsl_region),
             ADDRESS("labels", tsl_labels),
             ADDRESS("store_empty", &tsl_store_empty),
@@ -53,6 +54,7 @@ struct tsl_postmortem tsl_postmortem = {
             VALUE("guard_bytes", TSL_GUARD_BYTES),
             VALUE("cell_freed", TSL_CELL_FREED),
             VALUE("cell_counted", TSL_CELL_COUNTED),
+            // Which blocks of slabs the program has: those that are in no other place of H2.
             FIELD(slab, free),
             FIELD(slab, remote),
             FIELD(slab, sealed),
@@ -78,6 +80,7 @@ struct tsl_postmortem tsl_postmortem = {
             FIELD(gather, start),
             FIELD(gather, opened),
             FIELD(gather, out),
+            // Whose they are, and for how long.
             FIELD(epoch, word),
             FIELD(epoch, label),
             FIELD(epoch, parent),
@@ -101,6 +104,7 @@ struct tsl_postmortem tsl_postmortem = {
 #undef ADDRESS
 #undef VALUE
 
+// PM1.
 void tsl_postmortem_tell(void) {
   tsl_store_relaxed(&tsl_postmortem.self, (uint64_t)(uintptr_t)&tsl_postmortem);
 }

@@ -36,6 +36,7 @@ typedef uint32_t tsl_cell_number;
 struct tsl_cell {
   // [owner] 0 while the heap cuts blocks off the cell; then those that it handed out. [lock:holds]
   // Once the cell is sealed: those that were out when its dead pages went back last (remains.c).
+  // The owner changes with the seal: clang's analysis cannot follow that.
   _Alignas(32) uint32_t blocks;
   uint32_t freed;  // [owner, read by any] of these, by the heap's thread
   uint32_t heap;   // [owner, read by any] the heap whose cell it is; 0 when sealed or free
@@ -47,6 +48,9 @@ struct tsl_cell {
 };
 
 _Static_assert((int)TSL_CLASSES < (int)TSL_CELL_COUNTED, "a class and its marks fit a byte");
+
+// The byte of the granule where a live block of the class begins.
+TSL_ALWAYS_INLINE uint8_t tsl_granule_byte(unsigned class) { return (uint8_t)(class + 1); }
 
 // The class of the block whose granule has this byte, live or freed; TSL_CLASSES or more: no block
 // begins there.

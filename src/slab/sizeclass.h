@@ -61,11 +61,18 @@ TSL_ALWAYS_INLINE size_t tsl_sizeclass_divide(unsigned class, size_t offset, boo
   return (size_t)(product >> 64);
 }
 
-// By size, up to TSL_TINY_LIMIT: the offset of the class's bin, class * TSL_BIN_BYTES.
+// The offset of a class's bin from the heap's address, and of the class in the table of size
+// classes, in bytes.
+TSL_ALWAYS_INLINE size_t tsl_class_offset(unsigned class) { return class * (size_t)TSL_BIN_BYTES; }
+TSL_ALWAYS_INLINE unsigned tsl_offset_class(size_t offset) {
+  return (unsigned)(offset / TSL_BIN_BYTES);
+}
+
+// By size, up to TSL_TINY_LIMIT: the offset of the class's bin.
 TSL_HIDDEN extern const uint16_t tsl_tiny_offsets[TSL_TINY_LIMIT + 1];
 
 TSL_ALWAYS_INLINE unsigned tsl_sizeclass_of_tiny(size_t bytes) {
-  return tsl_tiny_offsets[bytes] / (unsigned)TSL_BIN_BYTES;
+  return tsl_offset_class(tsl_tiny_offsets[bytes]);
 }
 
 // `bytes` from TSL_TINY_LIMIT + 1 to TSL_SMALL_LIMIT.

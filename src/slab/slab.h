@@ -43,7 +43,7 @@ struct tsl_slab {
   uint64_t free[TSL_SLAB_WORDS];  // [owner, read by any; once it is sealed, remote]
   uint32_t sparse_ms;  // [owner, helper] when it was first seen to be mostly free; 0: it is not
   // [owner, helper; lock:holds once it is sealed] Blocks that were out as its dead pages went back
-  // last; 0: they did not since it was last taken from.
+  // last; 0: they did not since it was last taken from. As for `blocks` in cell.h.
   uint32_t purged_out;
 
   TSL_ON_LINE uint64_t remote_summary;  // [remote]

@@ -1,6 +1,7 @@
 #include "state/bin.h"
 
 #include "state/misuse.h"
+#include "state/owner.h"
 #include "state/quarantine.h"
 
 enum { TINY_BIN_BYTES = 65536, MEDIUM_BIN_BYTES = 262144 };
@@ -38,6 +39,7 @@ size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
 }
 
 bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_bin *bin = &heap->bins[class];
   struct tsl_free_block *freed = block;
   int32_t room = bin->room;
@@ -96,6 +98,7 @@ static void head_give_up(struct tsl_heap *heap, unsigned class) {
 
 // Bounded by the limit: a damaged bin that has more blocks is a circle.
 void tsl_bin_check(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_bin *bin = &heap->bins[class];
   for (unsigned left = tsl_bin_limit(class); bin->head != &tsl_bin_end; left--) {
     if (block_is_whole(heap, class, bin->head)) return;
@@ -105,6 +108,7 @@ void tsl_bin_check(struct tsl_heap *heap, unsigned class) {
 }
 
 void *tsl_bin_pop(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_bin *bin = &heap->bins[class];
   tsl_bin_check(heap, class);
   struct tsl_free_block *block = bin->head;
@@ -117,6 +121,7 @@ void *tsl_bin_pop(struct tsl_heap *heap, unsigned class) {
 
 // A block of the bin; NULL when it has no more than its last one. `*is_due`: the counters are.
 void *tsl_bin_take(struct tsl_heap *heap, unsigned class, bool *is_due) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_bin *bin = &heap->bins[class];
   void *block = tsl_bin_ends(heap, bin) ? NULL : tsl_bin_pop(heap, class);
   if (block == NULL) return NULL;

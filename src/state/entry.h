@@ -1,6 +1,6 @@
 // entry: what the address map says of a unit in use: heap number << 8 | code. The code of a slab,
-// or of a unit cut into cells, is twice its size class: a code times 8 is the offset of the class's
-// bin (heap.h). How entries, codes and classes follow from each other is known here alone.
+// or of a unit cut into cells, is twice its size class. How entries, codes and classes follow from
+// each other is known here alone.
 #pragma once
 
 #include <stdbool.h>
@@ -26,6 +26,9 @@ enum { TSL_HEAP_NOBODY = TSL_MOST_HEAPS, TSL_HEAP_SEALED };
 
 TSL_ALWAYS_INLINE unsigned tsl_class_code(unsigned class) { return class * 2; }
 TSL_ALWAYS_INLINE unsigned tsl_code_class(unsigned code) { return code / 2; }
+
+// The offset of the class's bin (tsl_class_offset), by the class's code.
+TSL_ALWAYS_INLINE size_t tsl_code_offset(size_t code) { return code * (TSL_BIN_BYTES / 2); }
 
 // Whether the unit is cut into cells.
 TSL_ALWAYS_INLINE bool tsl_code_is_cell(unsigned code) {

@@ -52,18 +52,9 @@ struct tsl_bin {
   int32_t room;                 // [owner] frees until the next look at how long it is
 };
 
-// The offset of a class's bin from the heap's address, in bytes. Twice that is the offset of its
-// stock in the store.
-TSL_ALWAYS_INLINE size_t tsl_class_offset(unsigned class) { return class * sizeof(struct tsl_bin); }
-TSL_ALWAYS_INLINE unsigned tsl_offset_class(size_t offset) {
-  return (unsigned)(offset / sizeof(struct tsl_bin));
-}
-TSL_ALWAYS_INLINE size_t tsl_code_place(size_t code) { return code * 8; }
-
 _Static_assert(sizeof(struct tsl_bin) == TSL_BIN_BYTES &&
                    sizeof(struct tsl_bin) == sizeof(struct tsl_sizeclass),
                "a bin's offset is that of its class in the table of size classes");
-_Static_assert(sizeof(struct tsl_bin) == 2 * 8, "twice a class times 8 is its bin's offset");
 _Static_assert(sizeof(struct tsl_stock) == 2 * sizeof(struct tsl_bin),
                "a bin's offset times 2 is its stock's");
 
@@ -353,8 +344,4 @@ TSL_ALWAYS_INLINE int32_t tsl_heap_room(const struct tsl_heap *heap, unsigned cl
   const struct tsl_bin *bin = &heap->bins[class];
   uint32_t taken = tsl_load_relaxed(&heap->store->seen[class]) - tsl_load_relaxed(&bin->until);
   return tsl_load_relaxed(&bin->room) + (int32_t)taken;
-}
-
-TSL_ALWAYS_INLINE struct tsl_tally *tsl_heap_tally(struct tsl_heap *heap, unsigned class) {
-  return &heap->store->tallies[class];
 }

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
 
 struct tsl_label tsl_labels[TSL_MOST_LABELS] = {
@@ -13,11 +15,10 @@ static uint32_t label_places[LABEL_PLACES];  // [lock:labels, read by any] numbe
 struct tsl_lock tsl_labels_lock = {.rank = TSL_RANK_LABELS};
 static uint32_t label_count TSL_GUARDED_BY(tsl_labels_lock) = 2;  // [lock:labels]
 
-// FNV-1a over words instead of bytes (Fowler, Noll, Vo), its high bits folded in.
 static uint32_t label_hash(const struct tsl_label *label) {
-  uint64_t hash = UINT64_C(14695981039346656037);
+  uint64_t hash = TSL_HASH_EMPTY;
   for (unsigned w = 0; w < LABEL_WORDS && label->words[w] != 0; w++)
-    hash = (hash ^ label->words[w]) * UINT64_C(1099511628211);
+    hash = tsl_hash_add(hash, label->words[w]);
   return (uint32_t)(hash ^ hash >> 32);
 }
 

@@ -29,3 +29,9 @@ static inline bool tsl_owner_is_me(const struct tsl_heap *heap) {
   bool is_mine = heap->home == tsl_heap_current->home || heap->home == tsl_owner_acts_for;
   return is_mine || tsl_owner_is_sealing(heap);
 }
+
+// What the heap counts of a class, to be changed.
+TSL_ALWAYS_INLINE struct tsl_tally *tsl_heap_tally(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
+  return &heap->store->tallies[class];
+}

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "state/bin.h"
+#include "state/owner.h"
 #include "tell/process.h"
 
 static uint64_t homeless[TSL_CLASSES];  // [remote] frees by threads without a heap
@@ -31,6 +32,7 @@ void tsl_report_homeless(unsigned class) {
 
 // Only the thread itself can say its number: another one that reports the home leaves it at 0.
 static void put_home(struct tsl_heaps_row *row, struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   if (home->thread == 0 && home == tsl_heap_current->home) home->thread = tsl_os_thread();
   TSL_PUT(row, thread, home->thread);
   TSL_PUT(row, state, home->thread != 0 ? TSL_HEAPS_A_THREADS : TSL_HEAPS_POOLED);
@@ -138,6 +140,7 @@ void tsl_report_bin(struct tsl_heap *heap, unsigned class) {
 }
 
 static void put_cells(struct tsl_heaps_row *row, struct tsl_heap *part) {
+  tsl_assert(tsl_owner_is_me(part));
   uint64_t freed = part->cell_freed;
   size_t granules = (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
   TSL_PUT(row, cut_objects, part->cut_objects + part->cell_blocks);
@@ -157,6 +160,8 @@ void tsl_report_cells(struct tsl_heap *part) {
   put_cells(row, part);
 }
 
+// Classes that a part never used keep the zeros of their rows: a part of few classes writes few
+// lines.
 static void put_heap(struct tsl_heaps_row *row, struct tsl_heap *heap) {
   tsl_report_growth();
   if (tsl_heap_is_home(heap)) put_home(row, heap->home);
@@ -209,6 +214,8 @@ static void report_heir(struct tsl_home *home, const struct tsl_heap *part) {
     if (has_dealt_in(part, class)) put_bin(row, &home->heap, class);
 }
 
+// The row is nobody's before the home's gets the counts: a reader in between misses them; in the
+// other order it would count them twice.
 void tsl_report_sealed(const struct tsl_part *sealed) {
   const struct tsl_heap *part = &sealed->heap;
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->number) : NULL;

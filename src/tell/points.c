@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "base/random.h"
+#include "state/owner.h"
 
 enum { WINDOW_MS = 50 };  // the least time over which the rate of points is measured
 uint64_t tsl_points_mean;
@@ -24,6 +25,7 @@ static size_t within(struct tsl_home *home, double mean, size_t bytes) {
 }
 
 size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
+  tsl_assert(tsl_owner_is_me(heap));
   return within(heap->home, mean_bytes() * tsl_points_times(heap), bytes);
 }
 
@@ -35,6 +37,7 @@ uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint32_t most) {
 }
 
 uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint32_t most) {
+  tsl_assert(tsl_owner_is_me(heap));
   uint64_t bit = UINT64_C(1) << class % 64;
   uint32_t point = class < TSL_CLASSES ? tsl_points_next(heap, class, most) : 0;
   heap->store->sampled_hot &= ~bit;
@@ -45,6 +48,7 @@ uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint32_t most) 
 
 // A handful that was cut has drawn already. The empty store is never written.
 uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
   uint64_t bit = UINT64_C(1) << class % 64;
   if ((heap->store->sampled_cold & bit) == 0) return tsl_points_next(heap, class, TSL_HANDFUL);
   heap->store->sampled_cold &= ~bit;
@@ -61,6 +65,7 @@ static uint32_t times_of(uint32_t points, uint64_t passed_ms) {
 // So many points were reached. What one stands for is known before it is drawn, so that no sum over
 // samples is biased.
 void tsl_points_count(struct tsl_home *home, uint32_t points) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   struct tsl_points *counted = &home->own->points;
   uint64_t now_ms = tsl_os_now_ms(), passed_ms = now_ms - counted->since_ms;
   if (passed_ms >= WINDOW_MS) {
@@ -73,6 +78,7 @@ void tsl_points_count(struct tsl_home *home, uint32_t points) {
 
 // Of the points of large blocks, which hold many, none is left out.
 uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   if (within(home, mean_bytes(), bytes) == SIZE_MAX) return 0;
   tsl_points_count(home, 1);
   uint32_t times = home->own->points.times;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/random.h"
 #include "os/callers.h"
 #include "tell/points.h"
@@ -32,14 +33,13 @@ struct call {
   unsigned depth;
 };
 
-// FNV-1a, word by word.
 static uint64_t hash_word(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * UINT64_C(1099511628211);
+  hash = tsl_hash_add(hash, word);
   return hash ^ hash >> 29;
 }
 
 static uint64_t hash_call(const struct call *call, uint32_t label, unsigned class) {
-  uint64_t hash = hash_word(UINT64_C(14695981039346656037), (uint64_t)label << 32 | class);
+  uint64_t hash = hash_word(TSL_HASH_EMPTY, (uint64_t)label << 32 | class);
   for (unsigned i = 0; i < call->depth; i++) hash = hash_word(hash, call->frames[i]);
   return hash | 1;
 }

@@ -9,6 +9,7 @@
 #include "heap/valid.h"
 #include "heap/warm.h"
 #include "state/change.h"
+#include "state/owner.h"
 #include "tell/heaps.h"
 #include "upkeep/pool.h"
 
@@ -22,6 +23,7 @@ static void shared_collect(struct tsl_heap *heap) {
 }
 
 void tsl_home_collect(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   tsl_warm_drop(home);
   tsl_cells_look(home, UINT32_MAX);
   tsl_part_visit_shared(home, tsl_mixed_collect);

@@ -14,7 +14,7 @@
 static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t times, void *block) {
   void *sampled = tsl_sampled_small(heap, class, times);
   if (sampled == NULL) return block;
-  heap->store->allocations[class]--;
+  heap->store->allocations[class]--;  // of the block that the program does not get
   tsl_heap_push(heap, class, block);
   return sampled;
 }
@@ -23,25 +23,28 @@ static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t time
 // sample point.
 static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
   bool is_sampled = (heap->store->sampled_hot >> class % 64 & 1) != 0 && class < TSL_CLASSES;
-  uint32_t times = tsl_points_times(heap);
+  uint32_t times = tsl_points_times(heap);  // the look at the counters may change it
   tsl_heap_recount(heap, class);
   return tsl_unlikely(is_sampled) ? sample_instead(heap, class, times, block) : block;
 }
 
+// The tick comes before all else: no change is on yet, so that it may run the program's callbacks
+// (over.h), and this refill can take what it puts back in slabs.
 static void *heap_refill(struct tsl_heap *heap, unsigned class) {
   if (tsl_home_tick_is_due(heap->home)) tsl_home_tick(heap->home);
-  if (heap->epoch != 0) tsl_report_start();
+  if (heap->epoch != 0) tsl_report_start();  // the first memory of an epoch makes the file
   tsl_report_at_refill();
   heap->refused = false;
   void *block = tsl_mixed_refill(heap, class);
-  if (block != NULL || heap->refused) return block;
-  uint32_t sampled = 0;
+  if (block != NULL || heap->refused) return block;  // a slab, no smaller, would be refused, too
+  uint32_t sampled = 0;  // known before the handful is taken: it is cut there
   if (tsl_points_are_on()) block = tsl_sampled_handful(heap, class, &sampled);
   return block != NULL ? block : tsl_heap_take_handful(heap, class, sampled);
 }
 
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   void *block = heap_refill(heap, class);
+  // Not before: the points that this refill met stand for what was known when they were drawn.
   if (tsl_points_are_on()) tsl_heap_follow_times(heap);
   return block;
 }

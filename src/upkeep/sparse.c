@@ -1,6 +1,7 @@
 #include "upkeep/sparse.h"
 
 #include "memory/limit.h"
+#include "state/owner.h"
 
 // What one step does for each millisecond since the last, of which no more than SPARSE_MOST_MS
 // count.
@@ -58,6 +59,7 @@ bool tsl_sparse_waits(const struct tsl_heap *heap) {
 }
 
 bool tsl_sparse_step(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_sparse *sparse = &heap->store->sparse;
   uint64_t now_ms = tsl_os_now_ms();
   unsigned passed_ms = step_begin(sparse, now_ms), purges = passed_ms * PURGES;

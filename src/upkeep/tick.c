@@ -13,6 +13,7 @@
 #include "heap/warm.h"
 #include "memory/purge.h"
 #include "state/change.h"
+#include "state/owner.h"
 #include "tell/heaps.h"
 #include "tell/points.h"
 #include "tell/request.h"
@@ -24,6 +25,7 @@
 enum { SHARED_LOOKS = 4 };  // slabs of a shared epoch that one tick collects
 
 void tsl_heap_follow_times(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap));
   uint32_t times = heap->home->own->points.times;
   if (tsl_likely(heap->sample_times == times)) return;
   heap->sample_times = times;
@@ -34,6 +36,7 @@ void tsl_heap_follow_times(struct tsl_heap *heap) {
 // A part in which the thread has no scope is left alone, because another thread may be sealing it.
 // It keeps the points that were drawn before: one of them may be stale, or there are none.
 void tsl_home_follow_samples(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   if (tsl_points_are_on()) {
     tsl_points_count(home, 0);
     tsl_heap_follow_times(&home->heap);
@@ -88,6 +91,7 @@ static bool process_waits(void) {
 // The tick. Units that the thread did not need since the last one go to the unit cache of all
 // threads.
 void tsl_home_tick(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   home->ticks = TSL_TICK_REFILLS;
   tsl_visit_tick(home);
   tsl_heap_rest(&home->heap);
@@ -116,6 +120,7 @@ static void heap_pace(struct tsl_home *home, bool too_early, bool too_late) {
 // each `pace` allocations while there is memory to give back, otherwise after each
 // TSL_SELDOM_COUNT, to find what sleeping and ended threads left.
 void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   if (!home->awake) tsl_request_tick();
   if (!home->awake && process_waits()) tsl_home_wake(home);
@@ -128,6 +133,7 @@ void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
 }
 
 bool tsl_home_tick_is_due(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
   if (--home->ticks == 0) return true;
   return home->awake && tsl_os_now_ms() >= home->heap.store->sparse.due_ms;
 }

@@ -263,7 +263,7 @@ static uint64_t refills_in(tslab_epoch epoch) {
   uint64_t refills = 0;
   epochs_enter(&scope, epoch);
   for (unsigned class = 0; class < TSL_CLASSES; class += 1)
-    refills += tsl_heap_tally(tsl_heap_current, class)->refills;
+    refills += tsl_heap_current->store->tallies[class].refills;
   epochs_leave(&scope);
   return refills;
 }
