@@ -82,6 +82,8 @@ pub const UNIT_BYTES: u32 = 65_536;
 pub const OTHER_LABEL: u32 = 1;
 /// `sample_bytes` of control by which none is taken.
 pub const NO_SAMPLES: u32 = 4_294_967_295;
+/// Of `short_frees` of sites.
+pub const SHORT_MS: u32 = 10;
 
 /// The kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -437,6 +439,10 @@ tables! {
         BYTES "bytes" One 8 Counter Bytes;
         /// Of these samples, each `times`.
         FREES "frees" One 8 Counter Objects;
+        /// Of `frees`: lived less than `short_ms`.
+        SHORT_FREES "short_frees" One 8 Counter Objects;
+        /// That those of `frees` lived, added up.
+        LIFETIME_MS "lifetime_ms" One 8 Counter Ms;
         /// Row in labels.
         LABEL "label" One 4 Id None;
         /// Row in classes; beyond them: blocks of whole units.
