@@ -15,6 +15,23 @@ void tsl_report_label(uint32_t label) {
   tsl_store_relaxed(&label_told[label], 1);
 }
 
+static struct tsl_labels_row *label_row(uint32_t slot) {
+  if (!tsl_report_is_on()) return NULL;
+  uint32_t label = slot == 0 ? TSL_LABEL_DEFAULT : tsl_epoch_at(slot)->label;
+  tsl_report_label(label);
+  return TSL_ROW(labels, label);
+}
+
+void tsl_report_limit_refused(uint32_t slot) {
+  struct tsl_labels_row *row = label_row(slot);
+  if (row != NULL) tsl_add_relaxed(&row->limits_refused, 1);
+}
+
+void tsl_report_memory_refused(uint32_t slot) {
+  struct tsl_labels_row *row = label_row(slot);
+  if (row != NULL) tsl_add_relaxed(&row->memory_refused, 1);
+}
+
 static size_t limit_of(size_t limit) { return limit == SIZE_MAX ? 0 : limit; }
 
 // Several threads may write at once. Each reads the limits again after it wrote, until they are

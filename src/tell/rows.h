@@ -72,13 +72,18 @@ enum {
   ONE(T, uint64_t, epoch, NONE, ID, "id of its epoch; 0: the default one")                   \
   ONE(T, uint64_t, sampled_ms, MS, GAUGE, "when it was allocated")
 
-#define TSL_CLASSES_FIELDS(T, ONE, EACH, LIST, TEXT)      \
-  ONE(T, uint32_t, bytes, BYTES, GAUGE, "of a block")     \
-  ONE(T, uint32_t, slab_bytes, BYTES, GAUGE, "of a slab") \
-  ONE(T, uint32_t, capacity, OBJECTS, GAUGE, "blocks that a slab holds")
+#define TSL_CLASSES_FIELDS(T, ONE, EACH, LIST, TEXT)                     \
+  ONE(T, uint32_t, bytes, BYTES, GAUGE, "of a block")                    \
+  ONE(T, uint32_t, slab_bytes, BYTES, GAUGE, "of a slab")                \
+  ONE(T, uint32_t, capacity, OBJECTS, GAUGE, "blocks that a slab holds") \
+  ONE(T, uint64_t, purged_bytes, BYTES, COUNTER, "pages of open slabs that went back")
 
-#define TSL_LABELS_FIELDS(T, ONE, EACH, LIST, TEXT) \
-  TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`")
+#define TSL_LABELS_FIELDS(T, ONE, EACH, LIST, TEXT)          \
+  TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`") \
+  ONE(T, uint64_t, limits_refused, PIECES, COUNTER,          \
+      "times that a limit of its epochs refused memory")     \
+  ONE(T, uint64_t, memory_refused, PIECES, COUNTER,          \
+      "times that the system refused its epochs memory")
 
 #define TSL_EPOCHS_FIELDS(T, ONE, EACH, LIST, TEXT)                                            \
   ONE(T, uint64_t, id, NONE, ID, "0, but in row 0: the row is nobody's, or being written")     \

@@ -32,6 +32,34 @@ static void survivors_are_told_until_they_are_freed(size_t first_cell_bytes) {
   be(mine);
 }
 
+#define OPEN_LABELLED(label, ...) \
+  tslab_epoch_open(label, &(tslab_epoch_options){.size = sizeof(tslab_epoch_options), __VA_ARGS__})
+
+static const struct tsl_labels_row *label_row_of(tslab_epoch epoch) {
+  return TSL_ROW(labels, tsl_epoch_at(tsl_epoch_slot(epoch))->label);
+}
+
+// The label of the epoch whose limit it was, and that of the epoch that wanted memory.
+static void refusals_are_told_by_label(void) {
+  open_homes();
+  tslab_epoch tenant = OPEN_LABELLED("tenant", .hard_limit_bytes = 4096);
+  tslab_epoch request = OPEN_LABELLED("request", .parent = tenant);
+  CHECK(tslab_epoch_malloc(request, (size_t)1 << 20) == NULL);
+  CHECK(tslab_epoch_malloc(request, (size_t)1 << 20) == NULL);
+  CHECK_EQ(strcmp(label_row_of(tenant)->text, "tenant"), 0);
+  CHECK_EQ(label_row_of(tenant)->limits_refused, 2);
+  CHECK_EQ(label_row_of(tenant)->memory_refused, 0);
+  CHECK_EQ(((struct tsl_labels_row *)TSL_ROW(labels, 0))->limits_refused, 0);
+  tslab_epoch other_request = OPEN_LABELLED("request", .parent = TSLAB_DEFAULT);
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tslab_epoch_malloc(other_request, (size_t)1 << 27) == NULL);
+  CHECK(tsl_fast_malloc((size_t)1 << 27) == NULL);
+  os_fake_recover();
+  CHECK_EQ(label_row_of(other_request)->memory_refused, 1);
+  CHECK_EQ(label_row_of(other_request)->limits_refused, 0);
+  CHECK_EQ(((struct tsl_labels_row *)TSL_ROW(labels, 0))->memory_refused, 1);
+}
+
 static void survivors_in_cells(void) {
   open_homes();
   survivors_are_told_until_they_are_freed(0);
@@ -96,6 +124,7 @@ static void limits_are_told_as_they_are_now(void) {
 
 int main(void) {
   RUN(limits_are_told_as_they_are_now);
+  RUN(refusals_are_told_by_label);
   RUN(survivors_in_cells);
   RUN(survivors_in_slabs);
   RUN(released_survivors_leave_no_trace);

@@ -311,10 +311,16 @@ tables! {
         SLAB_BYTES "slab_bytes" One 4 Gauge Bytes;
         /// Blocks that a slab holds.
         CAPACITY "capacity" One 4 Gauge Objects;
+        /// Pages of open slabs that went back.
+        PURGED_BYTES "purged_bytes" One 8 Counter Bytes;
     }
     labels {
         /// The label of row `label`.
         TEXT "text" Text 1 Text None;
+        /// Times that a limit of its epochs refused memory.
+        LIMITS_REFUSED "limits_refused" One 8 Counter Pieces;
+        /// Times that the system refused its epochs memory.
+        MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
     }
     epochs {
         /// 0, but in row 0: the row is nobody's, or being written.
