@@ -11,6 +11,9 @@
 // Writes a label's row, once. Any thread.
 TSL_HIDDEN void tsl_report_label(uint32_t label);
 
+// Writes what is known of a label's epochs. Any thread; of two at once either may stay.
+TSL_HIDDEN void tsl_report_history(uint32_t label);
+
 // Counts, for the label of an epoch, that its limit, or the system, refused memory. Any thread.
 TSL_HIDDEN void tsl_report_limit_refused(uint32_t slot);
 TSL_HIDDEN void tsl_report_memory_refused(uint32_t slot);

@@ -1,6 +1,7 @@
 #include "tell/epochs.h"
 
 #include "epochs.h"
+#include "state/history.h"
 #include "takes.h"
 #include "tellers.h"
 #include "told.h"
@@ -58,6 +59,36 @@ static void refusals_are_told_by_label(void) {
   CHECK_EQ(label_row_of(other_request)->memory_refused, 1);
   CHECK_EQ(label_row_of(other_request)->limits_refused, 0);
   CHECK_EQ(((struct tsl_labels_row *)TSL_ROW(labels, 0))->memory_refused, 1);
+}
+
+// Of each label alone; what an epoch had before there was a file is told, too.
+static void what_became_of_labels_epochs_is_told(void) {
+  open_homes();
+  os_fake.now_ms = 1000;
+  tslab_epoch kept = OPEN_LABELLED("kept", .place = TSLAB_PLACE_OWN);
+  tslab_epoch gone = OPEN_LABELLED("gone", .place = TSLAB_PLACE_OWN);
+  void *block = epochs_alloc(kept, 1000);
+  epochs_alloc(gone, 1000);
+  const struct tsl_labels_row *row = label_row_of(kept), *other_row = label_row_of(gone);
+  size_t held_bytes = tsl_epoch_at(tsl_epoch_slot(kept))->held_bytes;
+  os_fake.now_ms = 1300;
+  epochs_close(kept, 1);
+  CHECK_EQ(row->ended, 1);
+  CHECK_EQ(row->ended_bytes, held_bytes);
+  CHECK_EQ(row->ended_survivor_bytes, takes(1000));
+  CHECK_EQ(row->ended_lived_ms, 300);
+  CHECK_EQ(other_row->ended + other_row->released, 0);
+  CHECK_EQ(tslab_epoch_release(gone), 0);
+  CHECK_EQ(other_row->released, 1);
+  CHECK_EQ(row->released, 0);
+  epochs_free(block, 1000);
+  for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++) {
+    kept = OPEN_LABELLED("kept", .place = TSLAB_PLACE_OWN);
+    epochs_free(epochs_alloc(kept, 1000), 1000);
+    CHECK_EQ(row->shares, i + 1 >= TSL_HISTORY_ENOUGH);
+    epochs_close(kept, 0);
+  }
+  CHECK_EQ(row->shares, 1);
 }
 
 static void survivors_in_cells(void) {
@@ -125,6 +156,7 @@ static void limits_are_told_as_they_are_now(void) {
 int main(void) {
   RUN(limits_are_told_as_they_are_now);
   RUN(refusals_are_told_by_label);
+  RUN(what_became_of_labels_epochs_is_told);
   RUN(survivors_in_cells);
   RUN(survivors_in_slabs);
   RUN(released_survivors_leave_no_trace);

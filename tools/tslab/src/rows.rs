@@ -321,6 +321,18 @@ tables! {
         LIMITS_REFUSED "limits_refused" One 8 Counter Pieces;
         /// Times that the system refused its epochs memory.
         MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
+        /// Its epochs that were closed of late, with memory of their own.
+        ENDED "ended" One 4 Gauge Pieces;
+        /// 1: an epoch was released, so that none shares.
+        RELEASED "released" One 4 Gauge None;
+        /// 1: the next epochs share memory.
+        SHARES "shares" One 4 Gauge None;
+        /// That `ended` held at their ends.
+        ENDED_BYTES "ended_bytes" One 8 Gauge Bytes;
+        /// Of them: objects that lived on.
+        ENDED_SURVIVOR_BYTES "ended_survivor_bytes" One 8 Gauge Bytes;
+        /// That `ended` were open, added up.
+        ENDED_LIVED_MS "ended_lived_ms" One 8 Gauge Ms;
     }
     epochs {
         /// 0, but in row 0: the row is nobody's, or being written.
