@@ -149,12 +149,43 @@ static void hgrm_write_all(const accurate *a, const char *path, double ns_per_ti
               ns_per_tick);
 }
 
-static void tail_print(const tail *t) {
+static double share_pct(uint64_t part, uint64_t whole) {
+  return (double)part / (double)whole * 100;
+}
+
+static double slow_path_pct(const accurate *a) {
+  return share_pct(a->tail.slow_paths, 2 * a->operations);
+}
+
+// Slabs join and leave lists as bins are filled from them and blocks are put back: these are the
+// moves that are counted.
+static void counters_print(const accurate *a) {
+  const tail *t = &a->tail;
+  printf(
+      "of those with neither, %llu opened a slab, %llu filled the empty bin, %llu did not leave "
+      "the fast path\n",
+      (unsigned long long)t->opened_slab, (unsigned long long)t->refilled,
+      (unsigned long long)t->others);
+  printf(
+      "slow path hits %llu, %.2f %% of mallocs and frees; new slabs %llu; in place of list moves "
+      "%llu bins filled and %llu blocks put back; current misses %llu, %.2f %% of mallocs\n",
+      (unsigned long long)t->slow_paths, slow_path_pct(a), (unsigned long long)t->opened,
+      (unsigned long long)t->refills, (unsigned long long)t->returned,
+      (unsigned long long)t->refills, share_pct(t->refills, a->operations));
+}
+
+static void tail_print(const accurate *a) {
+  const tail *t = &a->tail;
+  uint64_t neither = t->opened_slab + t->refilled + t->others;
   printf(
       "malloc's slowest 0.1 %%: of %llu calls %llu met page faults, %llu switches, %llu neither\n",
       (unsigned long long)t->slow, (unsigned long long)t->faulted, (unsigned long long)t->switched,
-      (unsigned long long)t->neither);
-  printf("slow path hits, new slabs, list moves, current misses: not told by the allocator\n");
+      (unsigned long long)neither);
+  if (t->is_told) {
+    counters_print(a);
+  } else {
+    printf("slow path hits, new slabs, list moves, current misses: the allocator tells nothing\n");
+  }
   printf("dominant cause of the tail: %s\n", tail_cause(t));
 }
 
@@ -184,7 +215,19 @@ static void tail_report(const tail *t) {
   report_count("slow", t->slow);
   report_count("slow_faulted", t->faulted);
   report_count("slow_switched", t->switched);
-  report_count("slow_neither", t->neither);
+  report_count("slow_neither", t->opened_slab + t->refilled + t->others);
+}
+
+static void counters_report(const accurate *a) {
+  const tail *t = &a->tail;
+  if (t->is_told) {
+    report_count("slow_opened_slab", t->opened_slab);
+    report_count("slow_refilled", t->refilled);
+    report_count("slabs_opened", t->opened);
+    report_count("refills", t->refills);
+    report_count("returned", t->returned);
+    report_real("slow_path_pct", slow_path_pct(a));
+  }
 }
 
 static void accurate_report(const accurate *a, const waste *w, double ns_per_tick) {
@@ -194,6 +237,7 @@ static void accurate_report(const accurate *a, const waste *w, double ns_per_tic
   report_real("floor_ns", floor_ns);
   probes_report(a, ns_per_tick);
   tail_report(&a->tail);
+  counters_report(a);
   report_real("efficiency_mean_pct", w->efficiency_mean_pct);
   report_real("efficiency_least_pct", w->efficiency_least_pct);
   report_close(
@@ -202,7 +246,7 @@ static void accurate_report(const accurate *a, const waste *w, double ns_per_tic
       BYTES, overhead_pct(a), latency_ns(&a->fresh.mallocs.singles, 0.999, ns_per_tick), floor_ns,
       probe_batch_p50_ns(&a->warm.mallocs, ns_per_tick),
       probe_batch_p50_ns(&a->warm.frees, ns_per_tick), 100 - w->efficiency_mean_pct);
-  tail_print(&a->tail);
+  tail_print(a);
 }
 
 static void accurate_write(const accurate *a, const waste *w, double ns_per_tick) {

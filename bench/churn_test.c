@@ -8,12 +8,12 @@
 // pass for growth.
 #include "common/allocator.h"
 #include "common/args.h"
+#include "common/counters.h"
 #include "common/csv.h"
 #include "common/memory.h"
 #include "common/output.h"
 #include "common/random.h"
 #include "common/report.h"
-#include "common/slabs.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,8 @@
 
 typedef struct churn_point {
   uint64_t resident_bytes;
-  slab_counts counts;
+  uint64_t opened;
+  uint64_t slabs;
 } churn_point;
 
 typedef struct churn {
@@ -34,7 +35,7 @@ typedef struct churn {
   bool is_oldest;
   uint32_t state;
   uint64_t before;
-  slabs slabs;
+  counters counters;
   churn_point *points;
   uint64_t sampled;
 } churn;
@@ -48,7 +49,8 @@ static char *block_make(void) {
 
 static void churn_sample(churn *c) {
   c->points[c->sampled++] =
-      (churn_point){memory_resident_bytes() - c->before, slabs_now(&c->slabs)};
+      (churn_point){memory_resident_bytes() - c->before, counters_sum(&c->counters, COUNTER_OPENED),
+                    counters_sum(&c->counters, COUNTER_SLABS)};
 }
 
 static void churn_draw(churn *c, uint32_t count) {
@@ -89,7 +91,7 @@ static void churn_run(churn *c, uint64_t cycles) {
     c->blocks[i] = block_make();
     c->order[i] = i;
   }
-  c->slabs = slabs_open();
+  c->counters = counters_open();
   churn_sample(c);
   for (uint64_t cycle = 1; cycle <= cycles; cycle++) {
     churn_cycle(c);
@@ -105,10 +107,10 @@ static double growth_pct(uint64_t from, uint64_t to) {
   return ((double)to / (double)from - 1) * 100;
 }
 
-static void counts_write(FILE *file, slab_counts counts) {
-  if (counts.are_known) {
-    fprintf(file, "%llu,%llu,\n", (unsigned long long)counts.opened,
-            (unsigned long long)(counts.opened - counts.open));
+static void counts_write(FILE *file, const churn *c, const churn_point *point) {
+  if (counters_are_known(&c->counters)) {
+    fprintf(file, "%llu,%llu,\n", (unsigned long long)point->opened,
+            (unsigned long long)(point->opened - point->slabs));
   } else {
     fputs(",,\n", file);
   }
@@ -120,7 +122,7 @@ static void churn_write(const churn *c, const char *path) {
   for (uint64_t i = 0; i < c->sampled; i++) {
     fprintf(file, "%s,%llu,%.3f,", allocator_file(), (unsigned long long)(i * CYCLES_A_SAMPLE),
             mib(c->points[i].resident_bytes));
-    counts_write(file, c->points[i].counts);
+    counts_write(file, c, &c->points[i]);
   }
   output_close(file, path);
 }
@@ -161,7 +163,7 @@ int main(int argc, char **argv) {
   c.blocks = memory_map(c.live * sizeof *c.blocks);
   c.order = memory_map(c.live * sizeof *c.order);
   c.points = memory_map((cycles / CYCLES_A_SAMPLE + 1) * sizeof *c.points);
-  slabs_demand();
+  counters_demand();
   c.before = memory_resident_bytes();
 
   churn_run(&c, cycles);

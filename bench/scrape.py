@@ -47,7 +47,7 @@ class Watcher(threading.Thread):
 @contextmanager
 def serving(build: Path) -> Iterator[str]:
     """The address of a server of statistics."""
-    command = [str(build / COMMAND), "serve", "--listen", "127.0.0.1:0"]
+    command = [str(build / COMMAND), "serve", "--history", "none", "--listen", "127.0.0.1:0"]
     try:
         server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     except OSError as error:

@@ -40,6 +40,7 @@ FOUNDING = (
             *shown("%", "overhead_pct"),
             *shown("ns", "malloc_batch_p50_ns", "malloc_p99_ns", "malloc_p999_ns"),
             *shown("ns", "free_batch_p50_ns", "free_p99_ns", "free_p999_ns"),
+            *shown("%", "slow_path_pct"),
             Metric("efficiency_mean_pct", "%", Bar.AT_LEAST, 92.0, higher_is_better=True),
             Metric("efficiency_least_pct", "%", Bar.AT_LEAST, 80.0, higher_is_better=True),
         ),

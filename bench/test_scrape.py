@@ -10,6 +10,7 @@ from measure import RunError
 
 SERVER = """#!{python}
 import http.server, sys
+assert sys.argv[1:4] == ["serve", "--history", "none"]  # of the bench's own processes
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         body = {body!r}

@@ -97,7 +97,7 @@ def random_mixed(slots: int) -> Work:
         f"random_mixed_{slots}",
         (name, "10000000", str(slots)),
         (name, "1000000", str(slots)),
-        (rate("M ops/s", Bar.AHEAD),),
+        (rate("M ops/s", Bar.AHEAD), Metric("slow_path_pct", "%", Bar.SHOWN)),
         "random mixed",
     )
 

@@ -63,7 +63,7 @@ enum tslab_stats_kind {
 enum tslab_stats_unit {
   TSLAB_STATS_NONE,
   TSLAB_STATS_BYTES,
-  TSLAB_STATS_MS, /* of CLOCK_MONOTONIC; 0: not yet */
+  TSLAB_STATS_MS, /* a moment of CLOCK_MONOTONIC, 0: not yet; or a time that passed */
   TSLAB_STATS_NS,
   TSLAB_STATS_OBJECTS,
   TSLAB_STATS_PIECES /* slabs, pages, calls, ... : see the name */

@@ -95,7 +95,8 @@ def photograph_page(path: Path) -> None:
     with started(server, told) as leaking, tempfile.TemporaryDirectory(dir=SHARED) as folder:
         time.sleep(GROWN_SECONDS)
         link_statistics(leaking.pid, Path(folder))
-        agent = [str(COMMAND), "serve", "--listen", "127.0.0.1:0", "--directory", folder]
+        apart = ["--history", "none", "--directory", folder]
+        agent = [str(COMMAND), "serve", "--listen", "127.0.0.1:0", *apart]
         with started(agent, {}) as serving:
             photograph(address_of(serving), path)
 

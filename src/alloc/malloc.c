@@ -24,16 +24,24 @@
 #include "state/epoch.h"
 #include "state/misuse.h"
 #include "state/owner.h"
+#include "tell/epochs.h"
 #include "tell/sample.h"
 #include "upkeep/collect.h"
 #include "upkeep/pool.h"
 #include "upkeep/refill.h"
 #include "upkeep/reports.h"
 
-static void *out_of_memory(void) {
-  tsl_add_relaxed(&tsl_counts.memory_refused, 1);
+// A limit refused, and has counted that.
+static void *no_memory(void) {
   errno = ENOMEM;
   return NULL;
+}
+
+// The system refused what a heap of the epoch wanted.
+static void *out_of_memory(uint32_t epoch) {
+  tsl_add_relaxed(&tsl_counts.memory_refused, 1);
+  tsl_report_memory_refused(epoch);
+  return no_memory();
 }
 
 // The unit cache comes last: what the first step frees stops there.
@@ -46,7 +54,7 @@ TSL_COLD void tsl_memory_regain(void) {
 // The calling thread has no heap: not yet, or its destructor ran.
 static void *malloc_first(unsigned class) {
   struct tsl_lease lease;
-  if (!tsl_thread_enter(&lease)) return out_of_memory();
+  if (!tsl_thread_enter(&lease)) return out_of_memory(0);
   void *block = tsl_malloc_class(class);
   tsl_thread_leave(&lease);
   return block;
@@ -65,7 +73,8 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
     if (block == NULL && !heap->refused) tsl_refusal_report(tsl_sizeclasses[class].bytes);
   }
   tsl_purge_call_helper(0);
-  return tsl_likely(block != NULL) ? block : out_of_memory();
+  if (tsl_likely(block != NULL)) return block;
+  return heap->refused ? no_memory() : out_of_memory(heap->epoch);
 }
 
 TSL_NOINLINE static void *malloc_after_damage(struct tsl_heap *heap, size_t offset) {
@@ -129,7 +138,7 @@ static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
   struct tsl_heap *heap = tsl_heap_current;
   size_t held_bytes = tsl_round_up(bytes == 0 ? 1 : bytes, TSL_UNIT_BYTES);
   uint32_t entry = heap->home->heap.tag | TSL_CODE_LARGE;
-  if (heap->epoch != 0 && !large_charge(heap->epoch, held_bytes)) return NULL;
+  if (heap->epoch != 0 && !large_charge(heap->epoch, held_bytes)) return no_memory();
   void *block = tsl_large_alloc(bytes, alignment, entry, clean);
   if (tsl_unlikely(block == NULL)) {
     tsl_memory_regain();
@@ -140,11 +149,13 @@ static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
     tsl_large_list_add(heap->epoch, block);
     if (tsl_points_are_on()) tsl_sample_large(heap, block);
     tsl_report_at_large();
-  } else if (heap->epoch != 0) {
+    return block;
+  }
+  if (heap->epoch != 0) {
     tsl_epoch_discharge(heap->epoch, held_bytes);
     tsl_epoch_drain(heap->epoch, 1);
   }
-  return block;
+  return out_of_memory(heap->epoch);
 }
 
 void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
@@ -152,10 +163,10 @@ void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean) {
   bool ignored;
   bool fits = bytes <= PTRDIFF_MAX && alignment <= PTRDIFF_MAX;
   if (!fits || (tsl_heap_current == &tsl_home_empty.heap && !tsl_thread_enter(&lease)))
-    return out_of_memory();
+    return out_of_memory(tsl_heap_current->epoch);
   void *block = large_alloc(bytes, alignment, clean == NULL ? &ignored : clean);
   tsl_thread_leave(&lease);
-  return block == NULL ? out_of_memory() : block;
+  return block;
 }
 
 void *tsl_calloc_large(size_t bytes) {

@@ -18,6 +18,7 @@
 #include "memory/purge.h"
 #include "state/change.h"
 #include "state/history.h"
+#include "tell/epochs.h"
 #include "tell/heaps.h"
 #include "upkeep/refill.h"
 #include "upkeep/remains.h"
@@ -121,6 +122,7 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   count_large_list(slot, survivors);
   struct tsl_closed closed = {ending.held_bytes, survivors->bytes, lived_ms(epoch)};
   tsl_history_closed(epoch->label, closed);
+  if (closed.held_bytes != 0) tsl_report_history(epoch->label);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
   end_finish(ending);
 }
@@ -213,7 +215,7 @@ static int release_closed(tslab_epoch id) {
   tsl_heap_current->home->own->ends.releases++;
   struct ending ending = end_begin(slot);
   bool keeps_blocks = slot_shares(slot);
-  tsl_history_released(epoch->label);
+  if (tsl_history_released(epoch->label)) tsl_report_history(epoch->label);
   tsl_close_release_children(slot);
   if (tsl_epochs_wait && !keeps_blocks) return poison(slot), 0;
   tsl_large_list_release(slot);
@@ -236,7 +238,8 @@ int tsl_close_release(tslab_epoch id) {
   tsl_heap_current->home->own->ends.releases++;
   struct ending ending = end_begin(slot);
   bool keeps_blocks = slot_shares(slot);
-  tsl_history_released(tsl_epoch_at(slot)->label);
+  uint32_t label = tsl_epoch_at(slot)->label;
+  if (tsl_history_released(label)) tsl_report_history(label);
   release_contents(slot);
   if (tsl_epochs_wait && !keeps_blocks) return poison(slot), 0;
   end_finish(ending);

@@ -8,6 +8,7 @@
 #include "epoch/open.h"
 #include "epoch/scope.h"
 #include "state/history.h"
+#include "tell/epochs.h"
 
 // E1.
 static int reset_begin(tslab_epoch id) {
@@ -58,7 +59,7 @@ int tsl_reset_epoch(tslab_epoch id) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   bool is_own = tsl_epoch_place(slot) == slot;
   if (is_own && others_are_inside(epoch)) return reset_end(id, EBUSY);
-  tsl_history_released(epoch->label);
+  if (tsl_history_released(epoch->label)) tsl_report_history(epoch->label);
   if (!is_own) return reset_end(id, ENOTSUP);
   tsl_deferred_run(slot);
   tsl_close_release_children(slot);

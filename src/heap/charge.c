@@ -86,6 +86,7 @@ bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
     for (uint32_t undo = slot; undo != at; undo = tsl_epoch_at(undo)->parent)
       epoch_let_go(undo, bytes);
     tsl_add_relaxed(&tsl_counts.limits_refused, 1);
+    tsl_report_limit_refused(at);
     TSL_PROBE2(limit_hit, tsl_epoch_id(at, tsl_load_relaxed(&tsl_epoch_at(at)->word)), bytes);
     return false;
   }

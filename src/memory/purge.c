@@ -173,9 +173,9 @@ size_t tsl_purge_all(size_t keep_bytes) {
   return purged << TSL_UNIT_LOG2;
 }
 
-unsigned tsl_purge_dead(uintptr_t start, size_t bytes,
-                        bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
-                        const void *context) {
+struct tsl_purged tsl_purge_dead(uintptr_t start, size_t bytes,
+                                 bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
+                                 const void *context) {
   size_t page_bytes = tsl_os_page_bytes(), pages = bytes / page_bytes, purged = 0;
   unsigned calls = 0, refused = 0;
   for (size_t at = 0, end; at < pages; at = end + 1) {
@@ -187,12 +187,12 @@ unsigned tsl_purge_dead(uintptr_t start, size_t bytes,
     refused += !done;
     calls++;
   }
-  if (calls == 0) return 0;
+  if (calls == 0) return (struct tsl_purged){0};
   tsl_add_relaxed(&tsl_counts.purges, calls - refused);
   tsl_add_relaxed(&tsl_counts.purges_refused, refused);
   tsl_add_relaxed(&tsl_counts.purged_bytes, purged);
   TSL_PROBE2(purge, start, purged);
-  return calls;
+  return (struct tsl_purged){purged, calls};
 }
 
 void tsl_purge_now(void) {

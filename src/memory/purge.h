@@ -41,11 +41,17 @@ TSL_HIDDEN void tsl_purge_loosen(size_t before, size_t after);
 // In the child of a fork, once no home counts any: a lost thread may have been about to add some.
 TSL_HIDDEN void tsl_purge_forget_loose(void);
 
+struct tsl_purged {
+  size_t bytes;
+  unsigned calls;  // to the system
+};
+
 // Gives back those pages of [start, start + bytes) for which `is_dead` is true. Owner of the
-// memory. Returns the number of system calls.
-TSL_HIDDEN unsigned tsl_purge_dead(uintptr_t start, size_t bytes,
-                                   bool (*is_dead)(const void *, size_t offset, size_t page_bytes),
-                                   const void *context);
+// memory.
+TSL_HIDDEN struct tsl_purged tsl_purge_dead(uintptr_t start, size_t bytes,
+                                            bool (*is_dead)(const void *, size_t offset,
+                                                            size_t page_bytes),
+                                            const void *context);
 
 // Keeps at least so much free memory from now on, until tsl_purge_all: the next epoch will want it.
 TSL_HIDDEN void tsl_purge_keep(size_t bytes);

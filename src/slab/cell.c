@@ -129,5 +129,5 @@ static bool cell_page_is_dead(const void *context, size_t offset, size_t page_by
 
 unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
   uint32_t live = live_pages(number);
-  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, cell_page_is_dead, &live);
+  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, cell_page_is_dead, &live).calls;
 }

@@ -6,7 +6,6 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/probe.h"
-#include "memory/purge.h"
 #include "slab/secure.h"
 
 static uintptr_t slab_end(const struct tsl_slab *slab) {
@@ -115,19 +114,19 @@ static bool page_is_dead_to_tender(const void *slab, size_t offset, size_t page_
   return page_is_dead_by(slab, offset, page_bytes, tender_word);
 }
 
-static unsigned slab_purge(struct tsl_slab *slab, uint32_t out,
-                           bool (*is_dead)(const void *, size_t, size_t)) {
+static struct tsl_purged slab_purge(struct tsl_slab *slab, uint32_t out,
+                                    bool (*is_dead)(const void *, size_t, size_t)) {
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
   size_t bytes = slab_end(slab) - start - (slab->guarded ? TSL_GUARD_BYTES : 0);
   tsl_store_relaxed(&slab->purged_out, out == 0 ? 1 : out);
   return tsl_purge_dead(start, bytes, is_dead, slab);
 }
 
-unsigned tsl_slab_purge(struct tsl_slab *slab, uint32_t out) {
+struct tsl_purged tsl_slab_purge(struct tsl_slab *slab, uint32_t out) {
   return slab_purge(slab, out, slab_page_is_dead);
 }
 
-unsigned tsl_slab_purge_tended(struct tsl_slab *slab, uint32_t out) {
+struct tsl_purged tsl_slab_purge_tended(struct tsl_slab *slab, uint32_t out) {
   return slab_purge(slab, out, page_is_dead_to_tender);
 }
 

@@ -25,6 +25,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "memory/purge.h"
 #include "memory/record.h"
 #include "slab/sizeclass.h"
 
@@ -181,14 +182,14 @@ static inline bool tsl_slab_has_thinned(const struct tsl_slab *slab, uint32_t ou
   return last == 0 ? 2 * out <= before : out != 0 && 2 * out <= last;
 }
 
-// Gives back the pages in which no block is out. `out`: how many are. Returns the number of system
-// calls. Owner, or the thread that holds a sealed slab.
-TSL_HIDDEN unsigned tsl_slab_purge(struct tsl_slab *slab, uint32_t out);
+// Gives back the pages in which no block is out. `out`: how many are. Owner, or the thread that
+// holds a sealed slab.
+TSL_HIDDEN struct tsl_purged tsl_slab_purge(struct tsl_slab *slab, uint32_t out);
 
 // For the helper that tends the home (change.h): the blocks that are free or on their way there,
 // and the same as tsl_slab_purge, where those on their way are dead, too.
 TSL_HIDDEN unsigned tsl_slab_free_blocks(const struct tsl_slab *slab);
-TSL_HIDDEN unsigned tsl_slab_purge_tended(struct tsl_slab *slab, uint32_t out);
+TSL_HIDDEN struct tsl_purged tsl_slab_purge_tended(struct tsl_slab *slab, uint32_t out);
 
 // Counts `out` anew from the free bits, after a fork took the owner in the middle of a put.
 TSL_HIDDEN void tsl_slab_recount(struct tsl_slab *slab);

@@ -58,12 +58,26 @@ void tsl_history_shared(uint32_t label, uint64_t lived_ms) {
   if (tsl_add_relaxed(&history->lived_long, 1) + 1 >= TSL_HISTORY_LONG) history_forget(history);
 }
 
-void tsl_history_released(uint32_t label) {
+bool tsl_history_released(uint32_t label) {
   struct history *history = &histories[label];
-  if (tsl_load_relaxed(&history->released) == 0) tsl_store_relaxed(&history->released, 1);
+  if (tsl_load_relaxed(&history->released) != 0) return false;
+  tsl_store_relaxed(&history->released, 1);
+  return true;
 }
 
 bool tsl_history_shares(uint32_t label) {
   const struct history *history = &histories[label];
   return tsl_load_relaxed(&history->shares) != 0 && tsl_load_relaxed(&history->released) == 0;
+}
+
+struct tsl_history tsl_history_of(uint32_t label) {
+  const struct history *history = &histories[label];
+  return (struct tsl_history){
+      .ended = tsl_load_relaxed(&history->ended),
+      .released = tsl_load_relaxed(&history->released) != 0,
+      .shares = tsl_history_shares(label),
+      .held_bytes = tsl_load_relaxed(&history->held_bytes),
+      .survivor_bytes = tsl_load_relaxed(&history->survivor_bytes),
+      .lived_ms = tsl_load_relaxed(&history->lived_ms),
+  };
 }

@@ -32,8 +32,22 @@ TSL_HIDDEN void tsl_history_closed(uint32_t label, struct tsl_closed closed);
 // An epoch that shared was closed. Any thread.
 TSL_HIDDEN void tsl_history_shared(uint32_t label, uint64_t lived_ms);
 
-// An epoch was released: those of its label never share from now on. Any thread.
-TSL_HIDDEN void tsl_history_released(uint32_t label);
+// An epoch was released: those of its label never share from now on. Whether it is the first. Any
+// thread.
+TSL_HIDDEN bool tsl_history_released(uint32_t label);
 
 // Whether the next epoch of the label shares. Any thread.
 TSL_HIDDEN bool tsl_history_shares(uint32_t label);
+
+// What is known of a label's epochs that had memory of their own.
+struct tsl_history {
+  uint32_t ended;  // of late: the sums are halved again and again
+  bool released;
+  bool shares;
+  uint64_t held_bytes;
+  uint64_t survivor_bytes;
+  uint64_t lived_ms;
+};
+
+// Any thread.
+TSL_HIDDEN struct tsl_history tsl_history_of(uint32_t label);

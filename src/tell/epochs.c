@@ -3,16 +3,51 @@
 #include <string.h>
 
 #include "state/epoch.h"
+#include "state/history.h"
+#include "state/label.h"
 
 enum told { NOT_TOLD, TOLD, HAS_SURVIVORS };
 static uint8_t label_told[TSL_MOST_LABELS];  // [remote]
+
+static void put_history(struct tsl_labels_row *row, uint32_t label) {
+  struct tsl_history history = tsl_history_of(label);
+  TSL_PUT(row, ended, history.ended);
+  TSL_PUT(row, ended_bytes, history.held_bytes);
+  TSL_PUT(row, ended_survivor_bytes, history.survivor_bytes);
+  TSL_PUT(row, ended_lived_ms, history.lived_ms);
+  TSL_PUT(row, released, history.released);
+  TSL_PUT(row, shares, history.shares);
+}
 
 void tsl_report_label(uint32_t label) {
   if (tsl_load_relaxed(&label_told[label]) != 0) return;
   struct tsl_labels_row *row = TSL_ROW(labels, label);
   if (row == NULL) return;
   tsl_rows_put_text(row->text, tsl_label_text(label), sizeof row->text);
+  put_history(row, label);
   tsl_store_relaxed(&label_told[label], 1);
+}
+
+static struct tsl_labels_row *label_row(uint32_t slot) {
+  if (!tsl_report_is_on()) return NULL;
+  uint32_t label = slot == 0 ? TSL_LABEL_DEFAULT : tsl_epoch_at(slot)->label;
+  tsl_report_label(label);
+  return TSL_ROW(labels, label);
+}
+
+void tsl_report_limit_refused(uint32_t slot) {
+  struct tsl_labels_row *row = label_row(slot);
+  if (row != NULL) tsl_add_relaxed(&row->limits_refused, 1);
+}
+
+void tsl_report_memory_refused(uint32_t slot) {
+  struct tsl_labels_row *row = label_row(slot);
+  if (row != NULL) tsl_add_relaxed(&row->memory_refused, 1);
+}
+
+void tsl_report_history(uint32_t label) {
+  struct tsl_labels_row *row = tsl_report_is_on() ? TSL_ROW(labels, label) : NULL;
+  if (row != NULL && tsl_load_relaxed(&label_told[label]) != 0) put_history(row, label);
 }
 
 static size_t limit_of(size_t limit) { return limit == SIZE_MAX ? 0 : limit; }

@@ -11,6 +11,13 @@
 // Writes a label's row, once. Any thread.
 TSL_HIDDEN void tsl_report_label(uint32_t label);
 
+// Writes what is known of a label's epochs. Any thread; of two at once either may stay.
+TSL_HIDDEN void tsl_report_history(uint32_t label);
+
+// Counts, for the label of an epoch, that its limit, or the system, refused memory. Any thread.
+TSL_HIDDEN void tsl_report_limit_refused(uint32_t slot);
+TSL_HIDDEN void tsl_report_memory_refused(uint32_t slot);
+
 // Writes how many bytes an epoch holds. Any thread. Of two calls at the same time either value may
 // stay in the row; the end of the epoch writes it again.
 TSL_HIDDEN void tsl_report_held(uint32_t slot, size_t bytes);

@@ -17,6 +17,12 @@ void tsl_report_classes(void) {
   }
 }
 
+void tsl_report_purged(unsigned class, size_t bytes) {
+  if (bytes == 0 || class >= TSL_CLASSES || !tsl_report_is_on()) return;
+  struct tsl_classes_row *row = TSL_ROW(classes, class);
+  if (row != NULL) tsl_add_relaxed(&row->purged_bytes, bytes);
+}
+
 void tsl_report_name(void) {
   char name[TSL_NAME_BYTES + 1];
   struct tsl_process_row *row = TSL_ROW(process, 0);

@@ -4,8 +4,11 @@
 
 #include "tell/rows.h"
 
-// Writes the size classes, which never change.
+// Writes the size classes, of which only what was purged changes.
 TSL_HIDDEN void tsl_report_classes(void);
+
+// Counts pages of a slab that went back to the system.
+TSL_HIDDEN void tsl_report_purged(unsigned class, size_t bytes);
 
 // Writes the process's name: once it has ended, readers of its file cannot ask the system.
 TSL_HIDDEN void tsl_report_name(void);

@@ -53,13 +53,15 @@ enum {
   ONE(T, uint32_t, purge_request, NONE, ID,                  \
       "number of the last request to give idle memory back; 0: none")
 
-#define TSL_SITES_FIELDS(T, ONE, EACH, LIST, TEXT)                                        \
-  ONE(T, uint64_t, allocations, OBJECTS, COUNTER, "samples, each `times`")                \
-  ONE(T, uint64_t, bytes, BYTES, COUNTER, "of these samples, each `times`")               \
-  ONE(T, uint64_t, frees, OBJECTS, COUNTER, "of these samples, each `times`")             \
-  ONE(T, uint32_t, label, NONE, ID, "row in labels")                                      \
-  ONE(T, uint32_t, class, NONE, ID, "row in classes; beyond them: blocks of whole units") \
-  ONE(T, uint64_t, depth, PIECES, GAUGE, "calls in frames; 0: the row is nobody's")       \
+#define TSL_SITES_FIELDS(T, ONE, EACH, LIST, TEXT)                                          \
+  ONE(T, uint64_t, allocations, OBJECTS, COUNTER, "samples, each `times`")                  \
+  ONE(T, uint64_t, bytes, BYTES, COUNTER, "of these samples, each `times`")                 \
+  ONE(T, uint64_t, frees, OBJECTS, COUNTER, "of these samples, each `times`")               \
+  ONE(T, uint64_t, short_frees, OBJECTS, COUNTER, "of `frees`: lived less than `short_ms`") \
+  ONE(T, uint64_t, lifetime_ms, MS, COUNTER, "that those of `frees` lived, added up")       \
+  ONE(T, uint32_t, label, NONE, ID, "row in labels")                                        \
+  ONE(T, uint32_t, class, NONE, ID, "row in classes; beyond them: blocks of whole units")   \
+  ONE(T, uint64_t, depth, PIECES, GAUGE, "calls in frames; 0: the row is nobody's")         \
   LIST(T, TSL_SITE_FRAMES, uint64_t, frames, NONE, ID, "return addresses, innermost first")
 
 #define TSL_SAMPLES_FIELDS(T, ONE, EACH, LIST, TEXT)                                         \
@@ -70,13 +72,25 @@ enum {
   ONE(T, uint64_t, epoch, NONE, ID, "id of its epoch; 0: the default one")                   \
   ONE(T, uint64_t, sampled_ms, MS, GAUGE, "when it was allocated")
 
-#define TSL_CLASSES_FIELDS(T, ONE, EACH, LIST, TEXT)      \
-  ONE(T, uint32_t, bytes, BYTES, GAUGE, "of a block")     \
-  ONE(T, uint32_t, slab_bytes, BYTES, GAUGE, "of a slab") \
-  ONE(T, uint32_t, capacity, OBJECTS, GAUGE, "blocks that a slab holds")
+#define TSL_CLASSES_FIELDS(T, ONE, EACH, LIST, TEXT)                     \
+  ONE(T, uint32_t, bytes, BYTES, GAUGE, "of a block")                    \
+  ONE(T, uint32_t, slab_bytes, BYTES, GAUGE, "of a slab")                \
+  ONE(T, uint32_t, capacity, OBJECTS, GAUGE, "blocks that a slab holds") \
+  ONE(T, uint64_t, purged_bytes, BYTES, COUNTER, "pages of open slabs that went back")
 
-#define TSL_LABELS_FIELDS(T, ONE, EACH, LIST, TEXT) \
-  TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`")
+#define TSL_LABELS_FIELDS(T, ONE, EACH, LIST, TEXT)                                        \
+  TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`")                               \
+  ONE(T, uint64_t, limits_refused, PIECES, COUNTER,                                        \
+      "times that a limit of its epochs refused memory")                                   \
+  ONE(T, uint64_t, memory_refused, PIECES, COUNTER,                                        \
+      "times that the system refused its epochs memory")                                   \
+  ONE(T, uint32_t, ended, PIECES, GAUGE,                                                   \
+      "its epochs that were closed of late, with memory of their own")                     \
+  ONE(T, uint32_t, released, NONE, GAUGE, "1: an epoch was released, so that none shares") \
+  ONE(T, uint32_t, shares, NONE, GAUGE, "1: the next epochs share memory")                 \
+  ONE(T, uint64_t, ended_bytes, BYTES, GAUGE, "that `ended` held at their ends")           \
+  ONE(T, uint64_t, ended_survivor_bytes, BYTES, GAUGE, "of them: objects that lived on")   \
+  ONE(T, uint64_t, ended_lived_ms, MS, GAUGE, "that `ended` were open, added up")
 
 #define TSL_EPOCHS_FIELDS(T, ONE, EACH, LIST, TEXT)                                            \
   ONE(T, uint64_t, id, NONE, ID, "0, but in row 0: the row is nobody's, or being written")     \
@@ -157,10 +171,11 @@ enum {
   STATE(NOBODYS, "nobody's") STATE(A_THREADS, "a thread's") STATE(POOLED, "a home without one")
 
 // NUMBER(name, value, meaning): what else readers must know.
-#define TSL_ROWS_NUMBERS(NUMBER)                                                 \
-  NUMBER(unit_bytes, 0x10000, "of a unit")                                       \
-  NUMBER(other_label, 1, "row in labels of those that have no row of their own") \
-  NUMBER(no_samples, 0xffffffff, "`sample_bytes` of control by which none is taken")
+#define TSL_ROWS_NUMBERS(NUMBER)                                                     \
+  NUMBER(unit_bytes, 0x10000, "of a unit")                                           \
+  NUMBER(other_label, 1, "row in labels of those that have no row of their own")     \
+  NUMBER(no_samples, 0xffffffff, "`sample_bytes` of control by which none is taken") \
+  NUMBER(short_ms, 10, "of `short_frees` of sites")
 
 // The causes for which allocations and frees leave the fast path. COUNT(cause, who, table, field,
 // meaning): their number is the field's sum over all rows. LESS(cause, who, table, field, less,

@@ -81,13 +81,22 @@ static struct tsl_samples_row *row_of(uint32_t sample) {
   return TSL_ROW(samples, sample & ((1u << ROW_BITS) - 1));
 }
 
+// Whoever frees the block owns its row.
+static void count_end(struct tsl_sites_row *origin, const struct tsl_samples_row *row) {
+  uint64_t times = tsl_load_relaxed(&row->times);
+  uint64_t lived_ms = tsl_os_now_ms() - tsl_load_relaxed(&row->sampled_ms);
+  tsl_add_relaxed(&origin->frees, times);
+  tsl_add_relaxed(&origin->lifetime_ms, times * lived_ms);
+  if (lived_ms < TSL_NUMBER_short_ms) tsl_add_relaxed(&origin->short_frees, times);
+}
+
 // P2.
 void tsl_sample_end(uint32_t sample) {
   struct tsl_samples_row *row = row_of(sample);
   if (row == NULL) return;
   struct tsl_sites_row *origin = TSL_ROW(sites, tsl_load_relaxed(&row->site));
   TSL_PROBE_ENDED(tsl_load_relaxed(&row->address));
-  if (origin != NULL) tsl_add_relaxed(&origin->frees, tsl_load_relaxed(&row->times));
+  if (origin != NULL) count_end(origin, row);
   TSL_PUT(row, site, 0);
   tsl_stack_push(&free_rows, sample & ((1u << ROW_BITS) - 1), link_of);
 }

@@ -5,6 +5,7 @@
 #include "heap/drained.h"
 #include "memory/limit.h"
 #include "state/epoch.h"
+#include "tell/process.h"
 
 // What one step does for each millisecond since the last, of which no more than REMAINS_MOST_MS
 // count, and for each unit that was taken since then, of which no more than MOST_UNITS count.
@@ -127,7 +128,9 @@ static unsigned cell_look(tsl_cell_number number, uint64_t now_ms) TSL_REQUIRES(
 static unsigned slab_give_pages(struct tsl_slab *slab) {
   uint32_t left = (uint32_t)tsl_load_relaxed(&slab->left) - 1;
   if (!tsl_slab_has_thinned(slab, left, tsl_sizeclasses[slab->class].capacity)) return 0;
-  return tsl_slab_purge(slab, left);
+  struct tsl_purged purged = tsl_slab_purge(slab, left);
+  tsl_report_purged(slab->class, purged.bytes);
+  return purged.calls;
 }
 
 static unsigned slab_look(tsl_unit unit, uint64_t now_ms) TSL_REQUIRES(holds_lock) {

@@ -2,6 +2,7 @@
 
 #include "memory/limit.h"
 #include "state/owner.h"
+#include "tell/process.h"
 
 // What one step does for each millisecond since the last, of which no more than SPARSE_MOST_MS
 // count.
@@ -71,7 +72,7 @@ bool tsl_sparse_step(struct tsl_heap *heap) {
     enum state state = look_at(slab, sparse_now, slab->out, (uint32_t)now_ms);
     sparse->slabs_wait |= state == WAITING;
     if (state != DUE) continue;
-    tsl_slab_purge(slab, slab->out);
+    tsl_report_purged(slab->class, tsl_slab_purge(slab, slab->out).bytes);
     purges--;
   }
   return tsl_sparse_waits(heap);
@@ -83,7 +84,10 @@ static unsigned tend_slab(struct tsl_sparse *tender, struct tsl_slab *slab, uint
   enum state state = look_at(slab, is_sparse(slab, out), out, now_ms);
   tender->blocks += free;
   tender->slabs_wait |= state == WAITING;
-  return state == DUE ? tsl_slab_purge_tended(slab, out) : 0;
+  if (state != DUE) return 0;
+  struct tsl_purged purged = tsl_slab_purge_tended(slab, out);
+  tsl_report_purged(slab->class, purged.bytes);
+  return purged.calls;
 }
 
 static enum tsl_sparse_round round_end(struct tsl_sparse *tender) {

@@ -1,5 +1,6 @@
 // grower: requests whose objects outlive them, allocated in functions that a profile must name.
 //   grower once   one request with many objects, then waits until its input ends
+//   grower lives  blocks that are freed at once, and blocks that live 50 ms; waits likewise
 //   grower on     requests until its input ends, each with an object that stays
 // Says its readiness on its output.
 #include <poll.h>
@@ -9,7 +10,16 @@
 #include <tslab.h>
 #include <unistd.h>
 
-enum { HEADERS = 8000, NAMES = 4000, ENTRIES = 4000, BODIES = 4, PASSING = 200, STAY = 1 << 20 };
+enum {
+  HEADERS = 8000,
+  NAMES = 4000,
+  ENTRIES = 4000,
+  BODIES = 4,
+  PASSING = 200,
+  STAY = 1 << 20,
+  SLOTS = 250,
+  TURNS = 16
+};
 
 static void *kept[STAY];
 static size_t kept_count;
@@ -65,15 +75,44 @@ static void pass(void) {
 }
 
 // A process begins to sample when its threads come by a slow path for the second time.
-static void run_once(void) {
+static void begin(void) {
   for (unsigned i = 0; i < 10; i++) {
     pass();
     usleep(2000);
   }
+}
+
+static void run_once(void) {
+  begin();
   request(HEADERS, NAMES);
   for (unsigned i = 0; i < ENTRIES; i++) cache_entry();
   for (unsigned i = 0; i < BODIES; i++) read_body();
   for (unsigned i = 0; i < ENTRIES / 2; i++) free(kept[HEADERS + NAMES + i]);
+}
+
+__attribute__((noinline)) static size_t use_scratch(void) {
+  volatile char *scratch = malloc(1024);  // line: use_scratch
+  if (scratch != NULL) scratch[0] = 1;
+  free((void *)scratch);
+  return scratch != NULL;
+}
+
+__attribute__((noinline)) static void *open_session(void) {
+  void *session = malloc(2048);  // line: open_session
+  return keep(session, 2048);
+}
+
+// Of each block as many are freed as are allocated.
+static void run_lives(void) {
+  begin();
+  for (unsigned turn = 0; turn < TURNS; turn++) {
+    for (unsigned i = 0; i < SLOTS; i++) {
+      use_scratch();
+      open_session();
+    }
+    usleep(50000);
+    while (kept_count != 0) free(kept[--kept_count]);
+  }
 }
 
 static int input_ends(int wait_ms) {
@@ -89,8 +128,10 @@ static void run_on(void) {
 }
 
 int main(int count, char **arguments) {
-  int goes_on = count == 2 && strcmp(arguments[1], "on") == 0;
-  if (!goes_on) run_once();
+  const char *way = count == 2 ? arguments[1] : "";
+  int goes_on = strcmp(way, "on") == 0;
+  if (strcmp(way, "once") == 0) run_once();
+  if (strcmp(way, "lives") == 0) run_lives();
   puts("ready");
   fflush(stdout);
   if (goes_on) run_on();

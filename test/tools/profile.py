@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 HEADERS, NAMES, ENTRIES = 8000, 4000, 4000
+LIVES, LIVED_MS = 4000, 50
 SECONDS = 60
 # With a sample in 4 KiB, an estimate of 1 MiB is 256 samples: a Poisson variable leaves 154..358
 # once in 10^9 times. Each amount below is 1 MiB or more, and looked at less than a hundred times.
@@ -171,6 +172,21 @@ class Checks:
         assert body["class_bytes"] is None, body
         assert body["epoch_id"] == 0, body
 
+    def check_lifetimes(self, pid: str) -> None:
+        rows = {row["stack"][0]: row for row in self.json("profile", pid)["lifetimes"]}
+        scratch, session = rows["use_scratch"], rows["open_session"]
+        check_near(scratch["objects"], LIVES)
+        check_near(session["bytes"], LIVES * 2048)
+        # On a busy machine some temporaries are interrupted; the clock has steps of 4 ms.
+        assert scratch["temporary_percent"] >= 80, scratch
+        assert session["temporary_objects"] == 0, session
+        assert scratch["mean_lifetime_ms"] < LIVED_MS / 2, scratch
+        assert session["mean_lifetime_ms"] >= LIVED_MS - 10, session
+        lines = self.of("profile", pid, "--lifetimes").splitlines()
+        assert re.search(r"^ *FREED .* TEMPORARY  MEAN LIFE ", lines[0]), lines
+        first = r" (100|[89]\d) % +\d+ ms +1024 B +\"default\" +use_scratch"
+        assert re.search(first, lines[1]), lines
+
     def check_files(self, pid: str, folder: str) -> None:
         said, _ = run(self.tslab, "profile", pid, cwd=folder)
         path = Path(folder, f"tslab.{pid}.1.pb.gz")
@@ -290,6 +306,8 @@ def check(checks: Checks) -> None:
         checks.check_files(pid, folder)
         checks.check_served(pid, folder)
         checks.check_copy(pid, folder)
+    with process([checks.grower, "lives"], checks.preload, "4K") as child:
+        checks.check_lifetimes(str(child.pid))
     with process([checks.grower, "on"], checks.preload, "0") as child:
         pid = str(child.pid)
         wait_for_file(pid)

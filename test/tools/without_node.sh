@@ -44,7 +44,7 @@ grep -q 'without the page' "$folder/log" || fail "cargo gave no warning: $(<"$fo
 tslab=$folder/installed/bin/tslab
 
 # The address is on its first line.
-exec 4< <(exec "$tslab" serve --listen 127.0.0.1:0 2>&1)
+exec 4< <(exec "$tslab" serve --history none --listen 127.0.0.1:0 2>&1)
 server=$!
 trap 'kill "$server"' EXIT
 read -r line <&4

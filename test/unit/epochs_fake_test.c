@@ -1,6 +1,7 @@
 #include "tell/epochs.h"
 
 #include "epochs.h"
+#include "state/history.h"
 #include "takes.h"
 #include "tellers.h"
 #include "told.h"
@@ -30,6 +31,64 @@ static void survivors_are_told_until_they_are_freed(size_t first_cell_bytes) {
   CHECK_EQ(row->id, 0);
   CHECK_EQ(row->held_bytes, 0);
   be(mine);
+}
+
+#define OPEN_LABELLED(label, ...) \
+  tslab_epoch_open(label, &(tslab_epoch_options){.size = sizeof(tslab_epoch_options), __VA_ARGS__})
+
+static const struct tsl_labels_row *label_row_of(tslab_epoch epoch) {
+  return TSL_ROW(labels, tsl_epoch_at(tsl_epoch_slot(epoch))->label);
+}
+
+// The label of the epoch whose limit it was, and that of the epoch that wanted memory.
+static void refusals_are_told_by_label(void) {
+  open_homes();
+  tslab_epoch tenant = OPEN_LABELLED("tenant", .hard_limit_bytes = 4096);
+  tslab_epoch request = OPEN_LABELLED("request", .parent = tenant);
+  CHECK(tslab_epoch_malloc(request, (size_t)1 << 20) == NULL);
+  CHECK(tslab_epoch_malloc(request, (size_t)1 << 20) == NULL);
+  CHECK_EQ(strcmp(label_row_of(tenant)->text, "tenant"), 0);
+  CHECK_EQ(label_row_of(tenant)->limits_refused, 2);
+  CHECK_EQ(label_row_of(tenant)->memory_refused, 0);
+  CHECK_EQ(((struct tsl_labels_row *)TSL_ROW(labels, 0))->limits_refused, 0);
+  tslab_epoch other_request = OPEN_LABELLED("request", .parent = TSLAB_DEFAULT);
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  CHECK(tslab_epoch_malloc(other_request, (size_t)1 << 27) == NULL);
+  CHECK(tsl_fast_malloc((size_t)1 << 27) == NULL);
+  os_fake_recover();
+  CHECK_EQ(label_row_of(other_request)->memory_refused, 1);
+  CHECK_EQ(label_row_of(other_request)->limits_refused, 0);
+  CHECK_EQ(((struct tsl_labels_row *)TSL_ROW(labels, 0))->memory_refused, 1);
+}
+
+// Of each label alone; what an epoch had before there was a file is told, too.
+static void what_became_of_labels_epochs_is_told(void) {
+  open_homes();
+  os_fake.now_ms = 1000;
+  tslab_epoch kept = OPEN_LABELLED("kept", .place = TSLAB_PLACE_OWN);
+  tslab_epoch gone = OPEN_LABELLED("gone", .place = TSLAB_PLACE_OWN);
+  void *block = epochs_alloc(kept, 1000);
+  epochs_alloc(gone, 1000);
+  const struct tsl_labels_row *row = label_row_of(kept), *other_row = label_row_of(gone);
+  size_t held_bytes = tsl_epoch_at(tsl_epoch_slot(kept))->held_bytes;
+  os_fake.now_ms = 1300;
+  epochs_close(kept, 1);
+  CHECK_EQ(row->ended, 1);
+  CHECK_EQ(row->ended_bytes, held_bytes);
+  CHECK_EQ(row->ended_survivor_bytes, takes(1000));
+  CHECK_EQ(row->ended_lived_ms, 300);
+  CHECK_EQ(other_row->ended + other_row->released, 0);
+  CHECK_EQ(tslab_epoch_release(gone), 0);
+  CHECK_EQ(other_row->released, 1);
+  CHECK_EQ(row->released, 0);
+  epochs_free(block, 1000);
+  for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++) {
+    kept = OPEN_LABELLED("kept", .place = TSLAB_PLACE_OWN);
+    epochs_free(epochs_alloc(kept, 1000), 1000);
+    CHECK_EQ(row->shares, i + 1 >= TSL_HISTORY_ENOUGH);
+    epochs_close(kept, 0);
+  }
+  CHECK_EQ(row->shares, 1);
 }
 
 static void survivors_in_cells(void) {
@@ -96,6 +155,8 @@ static void limits_are_told_as_they_are_now(void) {
 
 int main(void) {
   RUN(limits_are_told_as_they_are_now);
+  RUN(refusals_are_told_by_label);
+  RUN(what_became_of_labels_epochs_is_told);
   RUN(survivors_in_cells);
   RUN(survivors_in_slabs);
   RUN(released_survivors_leave_no_trace);

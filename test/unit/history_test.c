@@ -42,10 +42,24 @@ static void epochs_that_mostly_survive_have_their_own(void) {
 
 static void one_release_is_enough(void) {
   close_many(30, good);
-  tsl_history_released(LABEL);
+  CHECK(tsl_history_released(LABEL));
+  CHECK(!tsl_history_released(LABEL));
   CHECK(!tsl_history_shares(LABEL));
   close_many(1000, good);
   CHECK(!tsl_history_shares(LABEL));
+}
+
+static void what_is_known_can_be_read(void) {
+  close_many(TSL_HISTORY_ENOUGH, good);
+  struct tsl_history history = tsl_history_of(LABEL);
+  CHECK_EQ(history.ended, TSL_HISTORY_ENOUGH);
+  CHECK_EQ(history.held_bytes, TSL_HISTORY_ENOUGH * 4096);
+  CHECK_EQ(history.survivor_bytes, TSL_HISTORY_ENOUGH * 1024);
+  CHECK_EQ(history.lived_ms, TSL_HISTORY_ENOUGH * 1000);
+  CHECK(history.shares && !history.released);
+  tsl_history_released(LABEL);
+  history = tsl_history_of(LABEL);
+  CHECK(!history.shares && history.released);
 }
 
 // The sums count half each 32 epochs: what was goes out of them.
@@ -78,6 +92,7 @@ int main(void) {
   RUN(large_epochs_have_their_own);
   RUN(long_epochs_have_their_own);
   RUN(epochs_that_mostly_survive_have_their_own);
+  RUN(what_is_known_can_be_read);
   RUN(one_release_is_enough);
   RUN(old_epochs_are_forgotten);
   RUN(labels_without_a_place_never_share);

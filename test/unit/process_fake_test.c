@@ -99,7 +99,9 @@ static void refusals_are_counted(void) {
   open_homes();
   tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4096, .first_cell_bytes = TSLAB_NO_CELLS);
   CHECK(tslab_epoch_malloc(epoch, 100) == NULL);
-  CHECK_EQ(tsl_counts.limits_refused, 1);
+  CHECK(tslab_epoch_malloc(epoch, (size_t)1 << 20) == NULL);
+  CHECK_EQ(tsl_counts.limits_refused, 2);
+  CHECK_EQ(tsl_counts.memory_refused, 0);
   os_fake_fail_all(OS_FAKE_COMMIT);
   CHECK(tsl_fast_malloc((size_t)1 << 27) == NULL);
   CHECK_GE(tsl_counts.memory_refused, 1);

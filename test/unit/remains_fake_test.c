@@ -2,7 +2,9 @@
 
 #include "blocks.h"
 #include "state.h"
+#include "takes.h"
 #include "upkeep/collect.h"
+#include "upkeep/reports.h"
 
 enum { DELAY_MS = 100, KIB = 1 << 10, CELL_BYTES = 64 * KIB };
 
@@ -100,11 +102,14 @@ static void dead_pages_of_cells_go_back(void) {
 
 static void dead_pages_of_slabs_go_back(void) {
   open_all(TSLAB_NO_CELLS);
+  tsl_report_start();
   alloc_many(512, 4 * 128);
   free_but(128);
   close_epoch();
   steps(2 * DELAY_MS);
   CHECK_EQ(os_fake.purged_bytes, 4 * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
+  const struct tsl_classes_row *row = TSL_ROW(classes, takes_class(512));
+  CHECK_EQ(row->purged_bytes, os_fake.purged_bytes);
   check_kept(512);
   end_rest();
 }

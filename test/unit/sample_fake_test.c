@@ -61,6 +61,38 @@ static void sites_are_told_apart(void) {
   CHECK_EQ(((struct tsl_sites_row *)TSL_ROW(sites, 3))->depth, 0);
 }
 
+// Two temporaries, one of them just so, and two blocks that lived longer.
+static void sites_tell_how_long_their_blocks_lived(void) {
+  volatile unsigned times = 5;
+  open_homes(MEAN);
+  os_fake.now_ms = 1000;
+  for (unsigned i = 0; i < times; i++) blocks[i] = one_way();
+  tsl_fast_free(blocks[0]);
+  os_fake.now_ms += TSL_NUMBER_short_ms - 1;
+  tsl_fast_free(blocks[1]);
+  os_fake.now_ms += 1;
+  tsl_fast_free(blocks[2]);
+  os_fake.now_ms += 5000;
+  tsl_fast_free(blocks[3]);
+  const struct tsl_sites_row *site = TSL_ROW(sites, 1);
+  CHECK_EQ(site->frees, 4);
+  CHECK_EQ(site->short_frees, 2);
+  CHECK_EQ(site->lifetime_ms, 9 + 10 + 5010);
+}
+
+// Each free counts as often as the sample does.
+static void lifetimes_are_weighed_as_samples_are(void) {
+  open_homes(MEAN);
+  blocks[0] = one_way();
+  struct tsl_samples_row *sample = TSL_ROW(samples, 1);
+  sample->times = 7;
+  os_fake.now_ms += 3;
+  tsl_fast_free(blocks[0]);
+  const struct tsl_sites_row *site = TSL_ROW(sites, 1);
+  CHECK_EQ(site->short_frees, 7);
+  CHECK_EQ(site->lifetime_ms, 21);
+}
+
 static void what_the_unwinder_allocates_is_not_unwound(void) {
   open_homes(MEAN);
   mine->home->unwinding = true;
@@ -209,6 +241,8 @@ int main(void) {
   RUN_UNLESS_SECURE(large_blocks_are_sampled);
   RUN_UNLESS_SECURE(a_sample_tells_of_its_block);
   RUN_UNLESS_SECURE(sites_are_told_apart);
+  RUN_UNLESS_SECURE(sites_tell_how_long_their_blocks_lived);
+  RUN_UNLESS_SECURE(lifetimes_are_weighed_as_samples_are);
   RUN_UNLESS_SECURE(what_the_unwinder_allocates_is_not_unwound);
   RUN_UNLESS_SECURE(strangers_end_samples);
   RUN_UNLESS_SECURE(reallocated_blocks_keep_their_bytes);

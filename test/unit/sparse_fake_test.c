@@ -6,7 +6,9 @@
 #include "memory/growth.h"
 #include "os_fake.h"
 #include "state.h"
+#include "tell/rows.h"
 #include "upkeep/pool.h"
+#include "upkeep/reports.h"
 
 enum { CLASS_BYTES = 512, SLABS = 64, BLOCKS = SLABS * 128, PAGE_BLOCKS = 8, DELAY_MS = 100 };
 
@@ -55,6 +57,19 @@ static void dead_pages_go_back(void) {
   steps(2 * DELAY_MS);
   CHECK_EQ(os_fake.purged_bytes, SLABS * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
   check_kept(128);
+}
+
+// To the class whose slabs they were, and to no other.
+static void purges_are_told_by_class(void) {
+  open_home();
+  tsl_report_start();
+  free_but(128);
+  steps(2 * DELAY_MS);
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    const struct tsl_classes_row *row = TSL_ROW(classes, class);
+    CHECK_EQ(row->purged_bytes, row->bytes == CLASS_BYTES ? os_fake.purged_bytes : 0);
+  }
+  CHECK_GE(os_fake.purged_bytes, 1);
 }
 
 static void the_last_block_keeps_its_page(void) {
@@ -192,6 +207,7 @@ static void one_slab_is_waited_for(void) {
 
 int main(void) {
   RUN_UNLESS_SECURE(dead_pages_go_back);
+  RUN_UNLESS_SECURE(purges_are_told_by_class);
   RUN_UNLESS_SECURE(the_last_block_keeps_its_page);
   RUN_UNLESS_SECURE(nothing_goes_back_before_the_delay);
   RUN_UNLESS_SECURE(near_the_soft_limit_the_delay_is_short);

@@ -82,6 +82,8 @@ pub const UNIT_BYTES: u32 = 65_536;
 pub const OTHER_LABEL: u32 = 1;
 /// `sample_bytes` of control by which none is taken.
 pub const NO_SAMPLES: u32 = 4_294_967_295;
+/// Of `short_frees` of sites.
+pub const SHORT_MS: u32 = 10;
 
 /// The kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -309,10 +311,28 @@ tables! {
         SLAB_BYTES "slab_bytes" One 4 Gauge Bytes;
         /// Blocks that a slab holds.
         CAPACITY "capacity" One 4 Gauge Objects;
+        /// Pages of open slabs that went back.
+        PURGED_BYTES "purged_bytes" One 8 Counter Bytes;
     }
     labels {
         /// The label of row `label`.
         TEXT "text" Text 1 Text None;
+        /// Times that a limit of its epochs refused memory.
+        LIMITS_REFUSED "limits_refused" One 8 Counter Pieces;
+        /// Times that the system refused its epochs memory.
+        MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
+        /// Its epochs that were closed of late, with memory of their own.
+        ENDED "ended" One 4 Gauge Pieces;
+        /// 1: an epoch was released, so that none shares.
+        RELEASED "released" One 4 Gauge None;
+        /// 1: the next epochs share memory.
+        SHARES "shares" One 4 Gauge None;
+        /// That `ended` held at their ends.
+        ENDED_BYTES "ended_bytes" One 8 Gauge Bytes;
+        /// Of them: objects that lived on.
+        ENDED_SURVIVOR_BYTES "ended_survivor_bytes" One 8 Gauge Bytes;
+        /// That `ended` were open, added up.
+        ENDED_LIVED_MS "ended_lived_ms" One 8 Gauge Ms;
     }
     epochs {
         /// 0, but in row 0: the row is nobody's, or being written.
@@ -437,6 +457,10 @@ tables! {
         BYTES "bytes" One 8 Counter Bytes;
         /// Of these samples, each `times`.
         FREES "frees" One 8 Counter Objects;
+        /// Of `frees`: lived less than `short_ms`.
+        SHORT_FREES "short_frees" One 8 Counter Objects;
+        /// That those of `frees` lived, added up.
+        LIFETIME_MS "lifetime_ms" One 8 Counter Ms;
         /// Row in labels.
         LABEL "label" One 4 Id None;
         /// Row in classes; beyond them: blocks of whole units.

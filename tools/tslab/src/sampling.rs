@@ -41,6 +41,29 @@ pub struct Site {
     pub allocations: u64,
     /// How large they were together, in bytes.
     pub bytes: u64,
+    /// What became of those that were freed; None: the library does not tell.
+    pub ended: Option<Ended>,
+}
+
+/// Samples of a site that were freed, counted as its allocations are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// How many.
+    pub frees: u64,
+    /// Of them, those that were freed within 10 ms.
+    pub short_frees: u64,
+    /// How long they lived, added up.
+    pub lifetime_ms: u64,
+}
+
+impl Ended {
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            frees: self.frees.saturating_sub(earlier.frees),
+            short_frees: self.short_frees.saturating_sub(earlier.short_frees),
+            lifetime_ms: self.lifetime_ms.saturating_sub(earlier.lifetime_ms),
+        }
+    }
 }
 
 impl Site {
@@ -107,6 +130,7 @@ impl Sampling {
             let Some(before) = before.get(&site.row) else { continue };
             site.allocations = site.allocations.saturating_sub(before.allocations);
             site.bytes = site.bytes.saturating_sub(before.bytes);
+            site.ended = site.ended.zip(before.ended).map(|(now, before)| now.since(before));
         }
         self.taken = self.taken.saturating_sub(earlier.taken);
         self.lost = self.lost.saturating_sub(earlier.lost);
@@ -152,6 +176,15 @@ impl Known<'_> {
         let (label, class) = (column(sites::LABEL)?, column(sites::CLASS)?);
         let (allocations, bytes) = (column(sites::ALLOCATIONS)?, column(sites::BYTES)?);
         let (depth, frames) = (column(sites::DEPTH)?, column(sites::FRAMES)?);
+        let (frees, short_frees) = (column(sites::FREES), column(sites::SHORT_FREES));
+        let lifetime_ms = column(sites::LIFETIME_MS);
+        let ended = |row| {
+            Some(Ended {
+                frees: frees?.get(row)?,
+                short_frees: short_frees?.get(row)?,
+                lifetime_ms: lifetime_ms?.get(row)?,
+            })
+        };
         let site = |row| {
             let frames = calls(depth, frames, row);
             (!frames.is_empty()).then_some(())?;
@@ -162,6 +195,7 @@ impl Known<'_> {
                 frames,
                 allocations: allocations.get(row)?,
                 bytes: bytes.get(row)?,
+                ended: ended(row),
             })
         };
         Some((0..sites.len()).filter_map(site).collect())
@@ -246,6 +280,8 @@ mod tests {
         assert_eq!((site.class_bytes, site.frames.as_slice()), (Some(128), &[0x1001, 0x2001][..]));
         assert_eq!((site.allocations, site.bytes), (20, 2560));
         assert_eq!(sampling.sites[3].class_bytes, None);
+        let ended = Ended { frees: 17, short_frees: 12, lifetime_ms: 680 };
+        assert_eq!(site.ended, Some(ended));
         let first = sampling.live[0];
         assert_eq!((first.site, first.address, first.bytes), (0, 0x7000, 128));
         assert_eq!(sampling.live.len(), 6);
@@ -269,9 +305,12 @@ mod tests {
         let earlier = read(&sampled()).unwrap();
         let mut image = sampled();
         image.set_all("sites", 1, &[("allocations", 25), ("bytes", 3200)]);
+        image.set_all("sites", 1, &[("frees", 19), ("short_frees", 13), ("lifetime_ms", 700)]);
         image.set_all("process", 0, &[("samples_taken", 45)]);
         let since = read(&image).unwrap().since(&earlier);
         assert_eq!((since.sites[0].allocations, since.sites[0].bytes), (5, 640));
+        let ended = Ended { frees: 2, short_frees: 1, lifetime_ms: 20 };
+        assert_eq!(since.sites[0].ended, Some(ended));
         assert_eq!((since.sites[1].allocations, since.taken, since.live.len()), (0, 5, 6));
     }
 
@@ -298,6 +337,8 @@ mod tests {
         let mut image = sampled();
         image.forget("samples", "times");
         assert!(read(&image).unwrap().live.iter().all(|sample| sample.times == 1));
+        image.forget("sites", "lifetime_ms");
+        assert_eq!(read(&image).unwrap().sites[0].ended, None);
         for (table, field) in [("process", "weight_bytes"), ("sites", "frames")] {
             let mut image = sampled();
             image.forget(table, field);

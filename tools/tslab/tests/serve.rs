@@ -293,7 +293,7 @@ fn what_cannot_be_served_is_said_at_once() {
         assert_eq!(output.code, Some(2), "{}", output.errors);
         assert!(output.errors.contains(advice), "{}", output.errors);
     }
-    let everywhere = ["--insecure-no-token", "--listen", "0.0.0.0:0"];
+    let everywhere = ["--history", "none", "--insecure-no-token", "--listen", "0.0.0.0:0"];
     let mut open = process::Command::new(env!("CARGO_BIN_EXE_tslab"));
     Server::of(open.arg("--directory").arg(&files.0).arg("serve").args(everywhere));
 }

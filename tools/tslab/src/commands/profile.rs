@@ -21,6 +21,7 @@ use crate::control::Wish;
 use crate::host::{self, Life};
 use crate::modules::Maps;
 use crate::names::Names;
+use crate::profile::lifetimes::{self, Lifetime};
 use crate::profile::{Age, Amount, Profile, Sample, View, calls_of, folded, heap_v2, pprof};
 use crate::rows::NO_SAMPLES;
 use crate::sampling::{Sampling, whole};
@@ -99,6 +100,10 @@ pub struct Arguments {
     #[arg(long)]
     cumulative: bool,
 
+    /// Show on standard output how long freed blocks lived, those that died within 10 ms first
+    #[arg(long, conflicts_with_all = ["output", "format", "cumulative"])]
+    lifetimes: bool,
+
     /// Let the process go on sampling
     #[arg(long, conflicts_with = "stop")]
     keep: bool,
@@ -133,6 +138,7 @@ pub struct Report {
     samples_taken: Option<u64>,
     samples_lost: Option<u64>,
     samples: Vec<Row>,
+    lifetimes: Vec<LifetimeRow>,
 }
 
 // Estimates; what lives is told by epoch and age, what was allocated by label.
@@ -149,6 +155,22 @@ struct Row {
     bytes: u64,
     alloc_objects: u64,
     alloc_bytes: u64,
+}
+
+// Estimates of what was freed.
+#[derive(Debug, Serialize)]
+struct LifetimeRow {
+    /// Innermost first.
+    stack: Vec<String>,
+    epoch: Option<String>,
+    /// None: blocks of whole units.
+    class_bytes: Option<u64>,
+    objects: u64,
+    bytes: u64,
+    /// Of `objects`: freed within 10 ms.
+    temporary_objects: u64,
+    temporary_percent: u64,
+    mean_lifetime_ms: u64,
 }
 
 /// What a process sampled, with names as far as it runs; nothing if it did not sample.
@@ -168,6 +190,25 @@ pub fn report(subject: &Subject, profile: &Profile) -> Report {
         samples_taken: sampling.map(|sampling| sampling.taken),
         samples_lost: sampling.map(|sampling| sampling.lost),
         samples: rows(profile),
+        lifetimes: sampling.map(|sampling| lifetime_rows(sampling, profile)).unwrap_or_default(),
+    }
+}
+
+fn lifetime_rows(sampling: &Sampling, profile: &Profile) -> Vec<LifetimeRow> {
+    let lifetimes = lifetimes::of(sampling, &profile.names);
+    lifetimes.iter().map(|lifetime| lifetime_row(profile, lifetime)).collect()
+}
+
+fn lifetime_row(profile: &Profile, Lifetime { key, freed }: &Lifetime) -> LifetimeRow {
+    LifetimeRow {
+        stack: profile.functions(&key.calls),
+        epoch: key.label.clone(),
+        class_bytes: key.class_bytes,
+        objects: whole(freed.objects),
+        bytes: whole(freed.bytes),
+        temporary_objects: whole(freed.short_objects),
+        temporary_percent: freed.short_percent(),
+        mean_lifetime_ms: freed.mean_ms(),
     }
 }
 
@@ -331,6 +372,9 @@ impl Look {
     }
 
     fn write(&self, profile: &Profile, setting: &Setting, arguments: &Arguments) -> Result<Answer> {
+        if arguments.lifetimes && !setting.json {
+            return Ok(Answer { output: self.lifetimes(profile), ..Answer::default() });
+        }
         let format = if setting.json { Format::Json } else { arguments.format };
         let bytes = self.bytes(profile, format, arguments)?;
         let is_standard = match &arguments.output {
@@ -358,6 +402,11 @@ impl Look {
             Format::Folded => folded::text(profile, view).into_bytes(),
             Format::Json => text::json(&report(&self.subject, profile))?.into_bytes(),
         })
+    }
+
+    fn lifetimes(&self, profile: &Profile) -> String {
+        let sampling = self.subject.snapshot.sampling.as_ref();
+        sampling.map(|sampling| lifetimes::text(sampling, profile)).unwrap_or_default()
     }
 
     fn frame(&self, view: View) -> pprof::Frame {
@@ -488,6 +537,11 @@ pub(super) fn every_format(subject: &Subject) -> String {
         text::json(&report(subject, &profile)).expect("it can be written"),
         folded::text(&profile, View::Cumulative),
         heap_v2::text(&profile),
+        subject
+            .snapshot
+            .sampling
+            .as_ref()
+            .map_or_else(String::new, |sampling| lifetimes::text(sampling, &profile)),
     ];
     texts.concat()
 }
@@ -536,6 +590,13 @@ mod tests {
         let allocated = rows.iter().find(|row| row["alloc_bytes"] == 83_207).unwrap();
         assert!(allocated["epoch_id"].is_null() && allocated["age"].is_null());
         assert!(rows[0]["class_bytes"].is_null());
+        let lifetimes = json["lifetimes"].as_array().unwrap();
+        let upload = serde_json::json!({
+            "stack": ["0x1000", "0x2000"], "epoch": "GET /upload", "class_bytes": 128,
+            "objects": 553, "bytes": 70_726, "temporary_objects": 390, "temporary_percent": 71,
+            "mean_lifetime_ms": 40,
+        });
+        assert_eq!((&lifetimes[0], lifetimes.len()), (&upload, 2));
     }
 
     #[test]
@@ -561,6 +622,7 @@ mod tests {
             format: Format::Pprof,
             live: false,
             cumulative: true,
+            lifetimes: false,
             keep: false,
             stop: false,
         };

@@ -10,6 +10,7 @@ use crate::sampling::{LiveSample, Sampling, Site, float};
 
 pub mod folded;
 pub mod heap_v2;
+pub mod lifetimes;
 pub mod pprof;
 
 /// How long ago a block was allocated.
@@ -240,22 +241,27 @@ fn living(
     Sample { key, sampled, estimate: sampled.times(sampling.weight(bytes)) }
 }
 
-/// What `fixture::add_samples` samples, with names.
+/// What `fixture::add_samples` samples.
 #[cfg(test)]
-pub fn of_test() -> Profile {
-    use crate::fixture::{TOLD_MS, add_samples, sample};
+pub fn sampling_of_test() -> Sampling {
+    use crate::fixture::{add_samples, sample};
     use crate::segment::Segment;
     let mut image = sample(42, 7);
     add_samples(&mut image);
     let segment = Segment::open(image.bytes()).expect("a file without damage");
-    let sampling = Sampling::read(&segment).expect("a file without damage").expect("samples");
+    Sampling::read(&segment).expect("a file without damage").expect("samples")
+}
+
+/// The same, with names.
+#[cfg(test)]
+pub fn of_test() -> Profile {
     let names = crate::names::of_test(&[
         (0x1000, "malloc", "malloc.c", 1),
         (0x2000, "handle", "/src/server.c", 88),
         (0x3000, "parse;header", "/src/http.c", 211),
         (0x4000, "copy_name", "/src/user.c", 40),
     ]);
-    Profile::of(&sampling, names, TOLD_MS)
+    Profile::of(&sampling_of_test(), names, crate::fixture::TOLD_MS)
 }
 
 #[cfg(test)]

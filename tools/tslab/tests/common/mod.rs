@@ -377,6 +377,9 @@ pub fn add_samples(image: &mut Image) {
     add_site(image, 2, (7, 1), 1, 128, &[0x1001, 0x3001]);
     add_site(image, 3, (7, 2), 4, 256, &[0x4001, 0x2001, 0x5001, 0x6001]);
     add_site(image, 4, (0, 81), 2, 100_000, &[0x5001]);
+    let ended = [("frees", 17), ("short_frees", 12), ("lifetime_ms", 680)];
+    image.set_all("sites", 1, &ended);
+    image.set_all("sites", 4, &[("frees", 1), ("lifetime_ms", 1_000_000)]);
     let upload = 1 << 24 | 7;
     for row in 1..=3 {
         add_sample(image, row, 1, 128, upload, 61_500);
