@@ -45,6 +45,7 @@
 #include "heap/charge.c"
 #include "heap/count.c"
 #include "heap/drained.c"
+#include "heap/extent.c"
 #include "heap/freed.c"
 #include "heap/handful.c"
 #include "heap/hold.c"

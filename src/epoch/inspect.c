@@ -3,6 +3,7 @@
 #include "base/lock.h"
 #include "epoch/open.h"
 #include "heap/cells.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
 #include "heap/rest.h"
 #include "slab/canary.h"
@@ -55,13 +56,20 @@ static uint32_t owner_units(size_t unit, unsigned code) {
                                 : tsl_sizeclasses[tsl_code_class(code)].units;
 }
 
+// Where the pieces of one epoch lie, or those of all.
+static struct tsl_extent walk_extent(uint32_t slot) {
+  tsl_unit end = (tsl_unit)tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  struct tsl_extent all = {(tsl_unit)tsl_region.first_unit, end};
+  return slot == EVERY_EPOCH ? all : tsl_extent_of(slot);
+}
+
 // Visits each cell, slab and large block of one epoch, or of all, until a visit returns other than
 // 0. A slab that was opened after the walk passed its first unit is passed over: it begins at a
 // multiple of its units.
 static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
-  size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  struct tsl_extent extent = walk_extent(slot);
   int result = 0;
-  for (size_t unit = tsl_region.first_unit, next; unit < end && result == 0; unit = next) {
+  for (size_t unit = extent.first, next; unit < extent.end && result == 0; unit = next) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
     next = unit + 1;
@@ -140,13 +148,19 @@ static void visit_all_parts(uint32_t slot, part_visit *visit, void *context) {
   }
 }
 
+static bool all_are_sealed(const struct tsl_epoch *epoch) {
+  return tsl_load_acquire(&epoch->settled) != 0 &&  // pairs: settled
+         tsl_load_acquire(&epoch->unsealed) == 0;   // pairs: unsealed
+}
+
 // Calls `visit` for each part of an epoch that is not sealed: one that shares has none. The parts
-// of an epoch that has ended are on no list: all heaps are looked through.
+// of an epoch that has ended are on no list: while threads are inside, all heaps are looked
+// through.
 static void visit_parts(uint32_t slot, part_visit *visit, void *context) {
   uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   if (tsl_epoch_place(slot) != slot) return;
   if (number == TSL_EPOCH_ENDED) {
-    visit_all_parts(slot, visit, context);
+    if (!all_are_sealed(tsl_epoch_at(slot))) visit_all_parts(slot, visit, context);
     return;
   }
   for (; number != 0; number = tsl_part_at(number)->epoch_next) visit(tsl_part_at(number), context);

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "heap/charge.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
 #include "memory/large.h"
 #include "os/os.h"
@@ -30,6 +31,7 @@ static void list_unlock(void) TSL_RELEASES(tsl_large_list_lock) {
 static void list_link(uint32_t slot, tsl_unit unit) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_span *span = tsl_span_at(unit);
+  tsl_extent_add(slot, unit);
   list_lock(slot);
   span->prev = 0;
   span->next = epoch->large;
@@ -164,6 +166,7 @@ static bool list_valid(const struct tsl_epoch *epoch) TSL_REQUIRES(tsl_large_lis
   tsl_unit before = 0;
   for (tsl_unit unit = epoch->large; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
     if (tsl_span_at(unit)->prev != before) return false;
+    if (!tsl_extent_has(tsl_span_at(unit)->epoch, unit)) return false;  // X1
     blocks++;
   }
   return blocks == epoch->large_blocks;

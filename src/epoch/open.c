@@ -4,6 +4,7 @@
 
 #include "base/probe.h"
 #include "heap/charge.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
 #include "heap/slots.h"
 #include "os/os.h"
@@ -59,6 +60,7 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   epoch->deferred = NULL;
   tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
   epoch->settled = 0;
+  tsl_extent_begin(epoch);
   epoch->opened_ms = tsl_os_now_ms();
   tsl_store_relaxed(&epoch->closed_ms, 0);
   tsl_store_release(&epoch->undrained, 1);  // pairs: undrained

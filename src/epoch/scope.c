@@ -27,10 +27,10 @@ void tsl_scope_barrier(void) {
   if (!tsl_scope_fences) tsl_os_barrier();
 }
 
-void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) {
+bool tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(part->heap.epoch);
-  if (tsl_load_acquire(&epoch->heaps) != TSL_EPOCH_ENDED) return;  // pairs: epoch-heaps
-  if (!tsl_part_claim_seal(part)) return;
+  if (tsl_load_acquire(&epoch->heaps) != TSL_EPOCH_ENDED) return false;  // pairs: epoch-heaps
+  if (!tsl_part_claim_seal(part)) return false;
   uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
   if (tsl_epoch_state(word) == TSL_EPOCH_RELEASED && !tsl_epochs_wait) {
     tsl_large_list_release(part->heap.epoch);
@@ -38,6 +38,7 @@ void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) 
   } else {
     tsl_part_seal(part, survivors);
   }
+  return true;
 }
 
 static uint32_t next_pace(struct tsl_part *part, uint64_t now_ms, uint32_t least) {
@@ -70,10 +71,18 @@ int tsl_scope_misused(const struct tslab_scope *scope) {
   return EPERM;
 }
 
-void tsl_scope_leave_ended(struct tsl_heap *heap) {
+// For a part that the close passes over. The epoch is held: its seal may let it retire.
+static void end_left_part(struct tsl_part *part) {
   struct tsl_survivors ignored = {0};
-  tsl_scope_end_part(tsl_part_of(heap), &ignored);
+  uint32_t slot = part->heap.epoch;
+  bool is_sealed = tsl_load_relaxed(&part->sealing) != TSL_PART_UNSEALED;
+  if (is_sealed || !tsl_epoch_hold(slot)) return;
+  if (tsl_scope_end_part(part, &ignored))
+    tsl_sub_acq_rel(&tsl_epoch_at(slot)->unsealed, 1);  // pairs: unsealed
+  tsl_epoch_drain(slot, 1);
 }
+
+void tsl_scope_leave_ended(struct tsl_heap *heap) { end_left_part(tsl_part_of(heap)); }
 
 static uint32_t *last_part(struct tsl_home *home, uint32_t slot) {
   return &home->own->parts[slot % TSL_HOME_PARTS];
@@ -189,10 +198,9 @@ void tsl_scope_leave_all(struct tsl_home *home) {
 }
 
 void tsl_scope_after_fork(void) {
-  struct tsl_survivors ignored = {0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->number == 0 || heap->epoch == 0) continue;
-    if (!tsl_change_is_on(heap->home)) tsl_scope_end_part(tsl_part_of(heap), &ignored);
+    if (!tsl_change_is_on(heap->home)) end_left_part(tsl_part_of(heap));
   }
 }

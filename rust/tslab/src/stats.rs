@@ -154,7 +154,7 @@ impl From<sys::tslab_epoch_stats> for EpochStats {
     }
 }
 
-/// What is known of the epoch of an id. Takes time in proportion to the process's memory.
+/// What is known of the epoch of an id. Takes time in proportion to its extent (`tslab.h`).
 ///
 /// # Errors
 /// `ESTALE` when the epoch is over, `ENOMEM`.
@@ -184,7 +184,7 @@ unsafe extern "C" fn collect(id: u64, context: *mut c_void) -> c_int {
 }
 
 impl Epoch {
-    /// What is known of it. Takes time in proportion to the process's memory.
+    /// What is known of it. Takes time in proportion to its extent (`tslab.h`).
     ///
     /// # Errors
     /// `ESTALE` where code in C ended the epoch, `ENOMEM`.
@@ -194,7 +194,7 @@ impl Epoch {
 }
 
 impl Arena<'_> {
-    /// What is known of it. Takes time in proportion to the process's memory.
+    /// What is known of it. Takes time in proportion to its extent (`tslab.h`).
     ///
     /// # Errors
     /// `ENOMEM`.
