@@ -411,10 +411,14 @@ typedef struct tslab_epoch_stats {
   uint64_t late;      /* allocations refused because it had ended */
   tslab_epoch place;  /* where its objects lie: itself, or the shared epoch of its label, which then
                          has the figures of objects, bytes, threads and scopes */
+  size_t peak_bytes;  /* the most that `held_bytes` was */
+  uint64_t allocated_objects; /* since it was opened; those that do not live were freed, or reset */
+  uint64_t allocated_bytes;   /* of them: what they took, and what large ones grew by */
 } tslab_epoch_stats;
 
-/* Writes what is known of an epoch. Of the default epoch: held_bytes, live_objects and live_bytes
- * are 0. Takes time in proportion to the epoch's extent.
+/* Writes what is known of an epoch, `size` bytes of it: programs that were compiled with an earlier
+ * version know fewer fields. Of the default epoch all objects and bytes are 0. Takes time in
+ * proportion to the epoch's extent.
  * Returns 0, ESTALE, EINVAL (`size` is not one that this library knows), ENOMEM (the thread's first
  * call). */
 TSLAB_API int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) TSLAB_NOEXCEPT

@@ -60,6 +60,7 @@
 #include "heap/slabs.c"
 #include "heap/slots.c"
 #include "heap/store.c"
+#include "heap/total.c"
 #include "heap/valid.c"
 #include "heap/visit.c"
 #include "memory/detention.c"

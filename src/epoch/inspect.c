@@ -6,6 +6,7 @@
 #include "heap/extent.h"
 #include "heap/hold.h"
 #include "heap/rest.h"
+#include "heap/total.h"
 #include "slab/canary.h"
 #include "slab/zero.h"
 #include "state/bin.h"
@@ -268,6 +269,7 @@ static void subtract_hot(const struct tsl_heap *heap, struct tsl_survivors *live
 struct heap_count {
   tslab_epoch_stats *stats;
   struct tsl_survivors *live;
+  struct tsl_total *total;
 };
 
 static void count_part(struct tsl_part *part, void *context) {
@@ -275,6 +277,9 @@ static void count_part(struct tsl_part *part, void *context) {
   count->stats->threads++;
   count->stats->scopes += tsl_load_relaxed(&part->heap.depth);
   subtract_hot(&part->heap, count->live);
+  struct tsl_total more = tsl_total_of_part(&part->heap);
+  count->total->objects += more.objects;
+  count->total->bytes += more.bytes;
 }
 
 // The shared epoch of a label never ends.
@@ -328,6 +333,7 @@ static void record_read(tslab_epoch id, tslab_epoch_stats *stats) {
       .closed_ms = is_open(word) ? 0 : now - epoch->closed_ms,
       .late = tsl_load_relaxed(&epoch->late),
       .place = place_id(id),
+      .peak_bytes = tsl_load_relaxed(&epoch->peak_bytes),
   };
 }
 
@@ -338,18 +344,21 @@ bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats) {
   return true;
 }
 
-static void stats_count_live(uint32_t slot, tslab_epoch_stats *stats) {
+static void stats_count(uint32_t slot, tslab_epoch_stats *stats) {
   struct tsl_survivors live = {0};
+  struct tsl_total total = tsl_total_of(slot);
   visit_pieces(slot, count_piece, &live);
-  visit_parts(slot, count_part, &(struct heap_count){stats, &live});
+  visit_parts(slot, count_part, &(struct heap_count){stats, &live, &total});
   stats->live_objects = live.objects;
   stats->live_bytes = live.bytes;
+  stats->allocated_objects = total.objects;
+  stats->allocated_bytes = total.bytes;
 }
 
 bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
   if (!record_hold(id)) return false;
   record_read(id, stats);
-  if (id != TSLAB_DEFAULT && stats->place == id) stats_count_live(tsl_epoch_slot(id), stats);
+  if (id != TSLAB_DEFAULT && stats->place == id) stats_count(tsl_epoch_slot(id), stats);
   record_let_go(id);
   return true;
 }

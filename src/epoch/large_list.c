@@ -4,6 +4,7 @@
 #include "heap/charge.h"
 #include "heap/extent.h"
 #include "heap/hold.h"
+#include "heap/total.h"
 #include "memory/large.h"
 #include "os/os.h"
 #include "state/epoch.h"
@@ -72,7 +73,10 @@ static tsl_unit list_pop(uint32_t slot) {
 void tsl_large_list_add(uint32_t slot, void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
   tsl_store_relaxed(&tsl_span_at(unit)->epoch, slot);
-  if (slot != 0) list_link(slot, unit);
+  if (slot != 0) {
+    list_link(slot, unit);
+    tsl_total_add(slot, (struct tsl_total){1, tsl_span_at(unit)->bytes});
+  }
   tsl_add_relaxed(&tsl_counts.large_allocations, 1);
   tsl_report_all_large();
 }
@@ -140,6 +144,7 @@ static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes, bool may_
   if (result == NULL && is_open && may_move) result = list_move(slot, block, bytes);
   if (result == NULL && after > before) tsl_epoch_discharge(slot, after - before);
   if (result != NULL && after < before) tsl_epoch_discharge(slot, before - after);
+  if (result != NULL && after > before) tsl_total_add(slot, (struct tsl_total){0, after - before});
   return result;
 }
 

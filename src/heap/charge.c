@@ -69,6 +69,13 @@ static bool epoch_take_or_tell(uint32_t slot, size_t bytes) {
   return epoch_take(slot, bytes);
 }
 
+// Only of charges that no limit refused.
+static void epoch_note_peak(uint32_t slot) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  size_t held = tsl_load_relaxed(&epoch->held_bytes), peak = tsl_load_relaxed(&epoch->peak_bytes);
+  while (held > peak && !tsl_cas_relaxed(&epoch->peak_bytes, &peak, held)) continue;
+}
+
 bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
   for (uint32_t at = slot; at != 0; at = tsl_epoch_at(at)->parent) {
     if (tsl_likely(epoch_take_or_tell(at, bytes))) continue;
@@ -78,6 +85,7 @@ bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
     TSL_PROBE2(limit_hit, tsl_epoch_id(at, tsl_load_relaxed(&tsl_epoch_at(at)->word)), bytes);
     return false;
   }
+  for (uint32_t at = slot; at != 0; at = tsl_epoch_at(at)->parent) epoch_note_peak(at);
   return true;
 }
 

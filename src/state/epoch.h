@@ -73,6 +73,9 @@ struct tsl_epoch {
   void (*on_over)(tslab_epoch, void *);  // [who holds it, then who retires it] NULL: none
   void *over_context;                    // [the same]
   size_t held_bytes;                     // [remote]
+  size_t peak_bytes;                     // [remote] the most that it held
+  uint64_t total_objects;                // [remote] allocated so far (total.h)
+  uint64_t total_bytes;                  // [remote]
   struct tsl_deferred *deferred;         // [remote] the last one first (deferred.h)
   void *user;                            // [remote] the program's
   tsl_unit extent_first;                 // [remote] where its memory lies (extent.h)

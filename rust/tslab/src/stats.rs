@@ -124,6 +124,12 @@ pub struct EpochStats {
     /// The id of the epoch where its objects lie: its own, or that of the shared epoch of its
     /// label, whose figures objects, bytes, threads and scopes are then.
     pub place: u64,
+    /// The most that `held_bytes` was.
+    pub peak_bytes: usize,
+    /// Since it was opened; those that do not live were freed, or reset.
+    pub allocated_objects: u64,
+    /// Of them: what they took, and what large ones grew by.
+    pub allocated_bytes: u64,
 }
 
 impl From<sys::tslab_epoch_stats> for EpochStats {
@@ -150,6 +156,9 @@ impl From<sys::tslab_epoch_stats> for EpochStats {
             closed: Duration::from_millis(raw.closed_ms),
             late: raw.late,
             place: raw.place,
+            peak_bytes: raw.peak_bytes,
+            allocated_objects: raw.allocated_objects,
+            allocated_bytes: raw.allocated_bytes,
         }
     }
 }
