@@ -153,7 +153,8 @@ TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, v
  * of an epoch share memory with no other epoch's, but for small, short epochs of one label, which
  * come to share theirs (enum tslab_place). They may be freed one by one, by any thread and by plain
  * free; closing the epoch ends new allocation, and its memory goes back piece by piece as the last
- * objects are freed; releasing it ends all of them at once.
+ * objects are freed; releasing it ends all of them at once. The extent of an epoch is the memory
+ * from its first cell, slab or large block to its last one, with what lies in between.
  *
  * An epoch is named by a value. Ids are never used twice: one of an epoch that is over is refused
  * with ESTALE. Functions that return int return 0 or an errno value. */
@@ -251,8 +252,8 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends the epoch and every object in it, and in its children, in time proportional to its memory,
  * not its objects. What tslab_epoch_defer registered runs first. An epoch that was closed may be
- * released, too, as long as objects survive in it; that takes time proportional to the memory of
- * the process. No thread may use, allocate or free objects of the epoch meanwhile; a later free of
+ * released, too, as long as objects survive in it; that takes time proportional to its extent.
+ * No thread may use, allocate or free objects of the epoch meanwhile; a later free of
  * one is reported (option `on_error`) as long as its cell, slab or large block was not given out
  * again. A thread that is inside ends its own part when it leaves.
  * What glibc and libstdc++ take from malloc in passing lies in the default epoch (option
@@ -410,10 +411,14 @@ typedef struct tslab_epoch_stats {
   uint64_t late;      /* allocations refused because it had ended */
   tslab_epoch place;  /* where its objects lie: itself, or the shared epoch of its label, which then
                          has the figures of objects, bytes, threads and scopes */
+  size_t peak_bytes;  /* the most that `held_bytes` was */
+  uint64_t allocated_objects; /* since it was opened; those that do not live were freed, or reset */
+  uint64_t allocated_bytes;   /* of them: what they took, and what large ones grew by */
 } tslab_epoch_stats;
 
-/* Writes what is known of an epoch. Of the default epoch: held_bytes, live_objects and live_bytes
- * are 0. Takes time in proportion to the memory of the process.
+/* Writes what is known of an epoch, `size` bytes of it: programs that were compiled with an earlier
+ * version know fewer fields. Of the default epoch all objects and bytes are 0. Takes time in
+ * proportion to the epoch's extent.
  * Returns 0, ESTALE, EINVAL (`size` is not one that this library knows), ENOMEM (the thread's first
  * call). */
 TSLAB_API int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) TSLAB_NOEXCEPT
@@ -427,7 +432,7 @@ TSLAB_API int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), 
 /* Calls `visit` for each live block of an epoch, until it returns other than 0; returns that, 0, or
  * ESTALE, EPERM (TSLAB_DEFAULT, and the shared epoch of a label). No other thread may allocate or
  * free in the epoch meanwhile; `visit` may free the block that it is given. Takes time in
- * proportion to the epoch's memory; once it was closed, to the memory of the process. */
+ * proportion to the epoch's memory; once it was closed, to its extent. */
 TSLAB_API int tslab_epoch_blocks_each(tslab_epoch epoch,
                                       int (*visit)(void *block, size_t bytes, void *context),
                                       void *context) TSLAB_NONNULL(2);
@@ -460,7 +465,7 @@ enum tslab_advice {
 };
 
 /* Tells the system about the memory of an idle or closed epoch, its children's not included. Takes
- * time in proportion to the memory of the process.
+ * time in proportion to its extent.
  * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT), EINVAL (no such advice), ENOTSUP (the system refused).
  * */
 TSLAB_API int tslab_epoch_advise(tslab_epoch epoch, enum tslab_advice advice) TSLAB_NOEXCEPT;

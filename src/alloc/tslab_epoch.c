@@ -220,12 +220,21 @@ void *tslab_epoch_realloc(tslab_epoch epoch, void *block, size_t bytes) {
   return moved;
 }
 
+// Newer programs may know more fields than this library; older ones fewer.
+static bool is_stats_size(size_t size) {
+  return size >= offsetof(tslab_epoch_stats, place) + sizeof(tslab_epoch) &&
+         size <= sizeof(tslab_epoch_stats);
+}
+
 int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats) {
   struct tsl_lease lease = {NULL};
-  if (stats->size != sizeof *stats) return EINVAL;
+  tslab_epoch_stats all = {.size = stats->size};
+  if (!is_stats_size(stats->size)) return EINVAL;
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
   tsl_thread_leave(&lease);
-  return tsl_inspect_epoch(epoch, stats) ? 0 : ESTALE;
+  if (!tsl_inspect_epoch(epoch, &all)) return ESTALE;
+  memcpy(stats, &all, all.size);
+  return 0;
 }
 
 int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), void *context) {

@@ -49,7 +49,7 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
     bool is_mine = part->heap.home == tsl_heap_current->home;
     if (is_mine) tsl_store_relaxed(&part->holds, 1);
     tsl_report_scopes(part);
-    tsl_scope_end_part(part, survivors);
+    if (!tsl_scope_end_part(part, survivors)) tsl_add_relaxed(&epoch->unsealed, 1);
     if (!is_mine) tsl_part_let_go(part);
   }
 }
@@ -169,15 +169,9 @@ static void release_contents(uint32_t slot) {
   if (tsl_load_relaxed(&epoch->large_blocks) != 0 && !tsl_epochs_wait) tsl_large_list_release(slot);
 }
 
-// Whether all parts of the epoch are sealed: no thread is inside, or about to leave.
+// Whether all parts of an ended epoch are sealed: no thread is inside, or about to leave.
 static bool all_sealed(uint32_t slot) {
-  for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
-    struct tsl_heap *heap = tsl_heap_at(number);
-    if (!tsl_heap_is_ready(heap) || tsl_load_relaxed(&heap->epoch) != slot) continue;
-    uint32_t sealing = tsl_load_acquire(&tsl_part_of(heap)->sealing);  // pairs: heap-sealing
-    if (sealing != TSL_PART_SEALED) return false;
-  }
-  return true;
+  return tsl_load_acquire(&tsl_epoch_at(slot)->unsealed) == 0;  // pairs: unsealed
 }
 
 // Waits for a moment: a thread may just be leaving, or just have been refused.

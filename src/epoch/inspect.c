@@ -3,8 +3,10 @@
 #include "base/lock.h"
 #include "epoch/open.h"
 #include "heap/cells.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
 #include "heap/rest.h"
+#include "heap/total.h"
 #include "slab/canary.h"
 #include "slab/zero.h"
 #include "state/bin.h"
@@ -55,13 +57,20 @@ static uint32_t owner_units(size_t unit, unsigned code) {
                                 : tsl_sizeclasses[tsl_code_class(code)].units;
 }
 
+// Where the pieces of one epoch lie, or those of all.
+static struct tsl_extent walk_extent(uint32_t slot) {
+  tsl_unit end = (tsl_unit)tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  struct tsl_extent all = {(tsl_unit)tsl_region.first_unit, end};
+  return slot == EVERY_EPOCH ? all : tsl_extent_of(slot);
+}
+
 // Visits each cell, slab and large block of one epoch, or of all, until a visit returns other than
 // 0. A slab that was opened after the walk passed its first unit is passed over: it begins at a
 // multiple of its units.
 static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
-  size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
+  struct tsl_extent extent = walk_extent(slot);
   int result = 0;
-  for (size_t unit = tsl_region.first_unit, next; unit < end && result == 0; unit = next) {
+  for (size_t unit = extent.first, next; unit < extent.end && result == 0; unit = next) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
     next = unit + 1;
@@ -140,13 +149,19 @@ static void visit_all_parts(uint32_t slot, part_visit *visit, void *context) {
   }
 }
 
+static bool all_are_sealed(const struct tsl_epoch *epoch) {
+  return tsl_load_acquire(&epoch->settled) != 0 &&  // pairs: settled
+         tsl_load_acquire(&epoch->unsealed) == 0;   // pairs: unsealed
+}
+
 // Calls `visit` for each part of an epoch that is not sealed: one that shares has none. The parts
-// of an epoch that has ended are on no list: all heaps are looked through.
+// of an epoch that has ended are on no list: while threads are inside, all heaps are looked
+// through.
 static void visit_parts(uint32_t slot, part_visit *visit, void *context) {
   uint32_t number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   if (tsl_epoch_place(slot) != slot) return;
   if (number == TSL_EPOCH_ENDED) {
-    visit_all_parts(slot, visit, context);
+    if (!all_are_sealed(tsl_epoch_at(slot))) visit_all_parts(slot, visit, context);
     return;
   }
   for (; number != 0; number = tsl_part_at(number)->epoch_next) visit(tsl_part_at(number), context);
@@ -254,6 +269,7 @@ static void subtract_hot(const struct tsl_heap *heap, struct tsl_survivors *live
 struct heap_count {
   tslab_epoch_stats *stats;
   struct tsl_survivors *live;
+  struct tsl_total *total;
 };
 
 static void count_part(struct tsl_part *part, void *context) {
@@ -261,6 +277,9 @@ static void count_part(struct tsl_part *part, void *context) {
   count->stats->threads++;
   count->stats->scopes += tsl_load_relaxed(&part->heap.depth);
   subtract_hot(&part->heap, count->live);
+  struct tsl_total more = tsl_total_of_part(&part->heap);
+  count->total->objects += more.objects;
+  count->total->bytes += more.bytes;
 }
 
 // The shared epoch of a label never ends.
@@ -314,6 +333,7 @@ static void record_read(tslab_epoch id, tslab_epoch_stats *stats) {
       .closed_ms = is_open(word) ? 0 : now - epoch->closed_ms,
       .late = tsl_load_relaxed(&epoch->late),
       .place = place_id(id),
+      .peak_bytes = tsl_load_relaxed(&epoch->peak_bytes),
   };
 }
 
@@ -324,18 +344,21 @@ bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats) {
   return true;
 }
 
-static void stats_count_live(uint32_t slot, tslab_epoch_stats *stats) {
+static void stats_count(uint32_t slot, tslab_epoch_stats *stats) {
   struct tsl_survivors live = {0};
+  struct tsl_total total = tsl_total_of(slot);
   visit_pieces(slot, count_piece, &live);
-  visit_parts(slot, count_part, &(struct heap_count){stats, &live});
+  visit_parts(slot, count_part, &(struct heap_count){stats, &live, &total});
   stats->live_objects = live.objects;
   stats->live_bytes = live.bytes;
+  stats->allocated_objects = total.objects;
+  stats->allocated_bytes = total.bytes;
 }
 
 bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats) {
   if (!record_hold(id)) return false;
   record_read(id, stats);
-  if (id != TSLAB_DEFAULT && stats->place == id) stats_count_live(tsl_epoch_slot(id), stats);
+  if (id != TSLAB_DEFAULT && stats->place == id) stats_count(tsl_epoch_slot(id), stats);
   record_let_go(id);
   return true;
 }

@@ -2,7 +2,9 @@
 
 #include "base/check.h"
 #include "heap/charge.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
+#include "heap/total.h"
 #include "memory/large.h"
 #include "os/os.h"
 #include "state/epoch.h"
@@ -30,6 +32,7 @@ static void list_unlock(void) TSL_RELEASES(tsl_large_list_lock) {
 static void list_link(uint32_t slot, tsl_unit unit) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_span *span = tsl_span_at(unit);
+  tsl_extent_add(slot, unit);
   list_lock(slot);
   span->prev = 0;
   span->next = epoch->large;
@@ -70,7 +73,10 @@ static tsl_unit list_pop(uint32_t slot) {
 void tsl_large_list_add(uint32_t slot, void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
   tsl_store_relaxed(&tsl_span_at(unit)->epoch, slot);
-  if (slot != 0) list_link(slot, unit);
+  if (slot != 0) {
+    list_link(slot, unit);
+    tsl_total_add(slot, (struct tsl_total){1, tsl_span_at(unit)->bytes});
+  }
   tsl_add_relaxed(&tsl_counts.large_allocations, 1);
   tsl_report_all_large();
 }
@@ -144,6 +150,7 @@ static void *resize_in_epoch(uint32_t slot, void *block, size_t bytes, bool may_
   if (result == NULL && is_open && may_move) result = list_move(slot, block, bytes);
   if (result == NULL && after > before) tsl_epoch_discharge(slot, after - before);
   if (result != NULL && after < before) tsl_epoch_discharge(slot, before - after);
+  if (result != NULL && after > before) tsl_total_add(slot, (struct tsl_total){0, after - before});
   return result;
 }
 
@@ -170,6 +177,7 @@ static bool list_valid(const struct tsl_epoch *epoch) TSL_REQUIRES(tsl_large_lis
   tsl_unit before = 0;
   for (tsl_unit unit = epoch->large; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
     if (tsl_span_at(unit)->prev != before) return false;
+    if (!tsl_extent_has(tsl_span_at(unit)->epoch, unit)) return false;  // X1
     blocks++;
   }
   return blocks == epoch->large_blocks;

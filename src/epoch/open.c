@@ -4,8 +4,10 @@
 
 #include "base/probe.h"
 #include "heap/charge.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
 #include "heap/slots.h"
+#include "heap/total.h"
 #include "os/os.h"
 #include "tell/epochs.h"
 
@@ -59,6 +61,9 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   epoch->deferred = NULL;
   tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
   epoch->settled = 0;
+  tsl_extent_begin(epoch);
+  tsl_total_begin(epoch);
+  tsl_store_relaxed(&epoch->peak_bytes, 0);
   epoch->opened_ms = tsl_os_now_ms();
   tsl_store_relaxed(&epoch->closed_ms, 0);
   tsl_store_release(&epoch->undrained, 1);  // pairs: undrained

@@ -33,10 +33,10 @@ void tsl_scope_barrier(void) {
 // Before the list is ended, who closes the epoch has yet to walk it, and finds the part there. The
 // thread may have allocated large blocks after the release had freed those on the list: they end
 // with its part.
-void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) {
+bool tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(part->heap.epoch);
-  if (tsl_load_acquire(&epoch->heaps) != TSL_EPOCH_ENDED) return;  // pairs: epoch-heaps
-  if (!tsl_part_claim_seal(part)) return;
+  if (tsl_load_acquire(&epoch->heaps) != TSL_EPOCH_ENDED) return false;  // pairs: epoch-heaps
+  if (!tsl_part_claim_seal(part)) return false;
   uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
   if (tsl_epoch_state(word) == TSL_EPOCH_RELEASED && !tsl_epochs_wait) {
     if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_release(part->heap.epoch);
@@ -44,6 +44,7 @@ void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors) 
   } else {
     tsl_part_seal(part, survivors);
   }
+  return true;
 }
 
 static uint32_t next_pace(struct tsl_part *part, uint64_t now_ms, uint32_t least) {
@@ -86,11 +87,19 @@ int tsl_scope_misused(const struct tslab_scope *scope) {
   return EPERM;
 }
 
-void tsl_scope_leave_ended(struct tsl_heap *heap) {
-  // The close has returned, with the survivors that it counted.
+// For a part that the close passes over: it has returned, with the survivors that it counted. The
+// epoch is held: its seal may let it retire.
+static void end_left_part(struct tsl_part *part) {
   struct tsl_survivors ignored = {0};
-  tsl_scope_end_part(tsl_part_of(heap), &ignored);
+  uint32_t slot = part->heap.epoch;
+  bool is_sealed = tsl_load_relaxed(&part->sealing) != TSL_PART_UNSEALED;
+  if (is_sealed || !tsl_epoch_hold(slot)) return;
+  if (tsl_scope_end_part(part, &ignored))
+    tsl_sub_acq_rel(&tsl_epoch_at(slot)->unsealed, 1);  // pairs: unsealed
+  tsl_epoch_drain(slot, 1);
 }
+
+void tsl_scope_leave_ended(struct tsl_heap *heap) { end_left_part(tsl_part_of(heap)); }
 
 static uint32_t *last_part(struct tsl_home *home, uint32_t slot) {
   return &home->own->parts[slot % TSL_HOME_PARTS];
@@ -217,10 +226,9 @@ void tsl_scope_leave_all(struct tsl_home *home) {
 }
 
 void tsl_scope_after_fork(void) {
-  struct tsl_survivors ignored = {0};
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->number == 0 || heap->epoch == 0) continue;
-    if (!tsl_change_is_on(heap->home)) tsl_scope_end_part(tsl_part_of(heap), &ignored);
+    if (!tsl_change_is_on(heap->home)) end_left_part(tsl_part_of(heap));
   }
 }

@@ -134,8 +134,9 @@ TSL_HIDDEN void tsl_scope_leave_all(struct tsl_home *home);
 // they left.
 TSL_HIDDEN void tsl_scope_after_fork(void);
 
-// Seals or releases a part of an epoch that has ended, unless somebody is inside or did it already.
-TSL_HIDDEN void tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors);
+// Seals or releases a part of an epoch that has ended. False, and nothing changed, where somebody
+// is inside or did it already.
+TSL_HIDDEN bool tsl_scope_end_part(struct tsl_part *part, struct tsl_survivors *survivors);
 
 // Learns whether the system has the barrier that closing needs. Called once.
 TSL_HIDDEN void tsl_scope_init(void);

@@ -2,6 +2,7 @@
 
 #include "heap/cells.h"
 #include "heap/drained.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
 #include "os/os.h"
 #include "slab/slab.h"
@@ -61,8 +62,8 @@ static void unit_slab(struct sweep *sweep, size_t unit) {
 }
 
 static void sweep_run(struct sweep *sweep) {
-  size_t end = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
-  for (size_t unit = tsl_region.first_unit; unit < end;) {
+  struct tsl_extent extent = tsl_extent_of(sweep->slot);
+  for (size_t unit = extent.first; unit < extent.end;) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
     bool is_slab = tsl_entry_owner(entry) == TSL_HEAP_SEALED;

@@ -1,6 +1,7 @@
 #include "heap/cells.h"
 
 #include "heap/charge.h"
+#include "heap/extent.h"
 #include "heap/freed.h"
 #include "heap/handful.h"
 #include "heap/hold.h"
@@ -93,6 +94,7 @@ tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class) {
     return 0;
   }
   tsl_cell_number number = tsl_cell_of(memory, class);
+  tsl_extent_add(heap->epoch, number / TSL_UNIT_PAGES);
   tsl_cell_open(number, heap->number, heap->epoch);
   heap->cell_pages += (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);
   return number;
@@ -205,6 +207,7 @@ static bool cell_valid(const struct tsl_heap *heap, tsl_cell_number number) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   bool is_newest = heap->cell_end != 0 && number == heap->cells;
   if (cell->heap != heap->number || cell->epoch != heap->epoch) return false;
+  if (!tsl_extent_has(heap->epoch, number / TSL_UNIT_PAGES)) return false;  // X1
   if (!tsl_is_cell(tsl_cells_class(number)) || cell->freed > cell->blocks) return false;
   return !is_newest || tsl_cell_address(number) == heap->cell_start;
 }

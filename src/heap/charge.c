@@ -61,10 +61,18 @@ static bool epoch_take(uint32_t slot, size_t bytes) {
   return true;
 }
 
+// Only of charges that no limit refused.
+static void epoch_note_peak(uint32_t slot) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  size_t held = tsl_load_relaxed(&epoch->held_bytes), peak = tsl_load_relaxed(&epoch->peak_bytes);
+  while (held > peak && !tsl_cas_relaxed(&epoch->peak_bytes, &peak, held)) continue;
+}
+
 void tsl_epoch_charge_freely(uint32_t slot, size_t bytes) {
   tsl_assert(tsl_epoch_at(slot)->parent == 0);
   size_t held = tsl_add_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes) + bytes;
   tsl_report_held(slot, held);
+  epoch_note_peak(slot);
 }
 
 void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes) {
@@ -90,6 +98,7 @@ bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
     TSL_PROBE2(limit_hit, tsl_epoch_id(at, tsl_load_relaxed(&tsl_epoch_at(at)->word)), bytes);
     return false;
   }
+  for (uint32_t at = slot; at != 0; at = tsl_epoch_at(at)->parent) epoch_note_peak(at);
   return true;
 }
 

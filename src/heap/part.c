@@ -1,6 +1,7 @@
 #include "heap/part.h"
 
 #include "heap/store.h"
+#include "heap/total.h"
 #include "state/bin.h"
 #include "state/epoch.h"
 #include "state/owner.h"
@@ -125,6 +126,7 @@ void tsl_part_end_tallies(const struct tsl_part *ended) {
   struct tsl_home *to = heir(part);
   to->own->cells.ended_objects += part->cut_objects;
   to->own->cells.ended_granules += part->cut_granules;
+  tsl_total_end_part(part);
   if (!tsl_heap_has_store(part)) return;
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) end_class(to, part, class);
 }

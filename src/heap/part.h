@@ -14,8 +14,8 @@ TSL_HIDDEN void tsl_part_begin(struct tsl_part *part, uint32_t epoch);
 // Begins the counts of a part anew, once they have gone to a home. The thread that resets it.
 TSL_HIDDEN void tsl_part_renew(struct tsl_part *part);
 
-// Adds a part's counts to the home of the thread that ends it, so that no total of the process ever
-// falls. The part's stocks are empty by then. The thread that seals it.
+// Adds a part's counts to its epoch and to the home of the thread that ends it, so that no total of
+// the process ever falls. The part's stocks are empty by then. The thread that seals it.
 TSL_HIDDEN void tsl_part_end_tallies(const struct tsl_part *part);
 
 // Takes back a heap that is empty and belongs to no epoch any more. Any thread.

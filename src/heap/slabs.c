@@ -3,6 +3,7 @@
 #include "base/probe.h"
 #include "heap/charge.h"
 #include "heap/count.h"
+#include "heap/extent.h"
 #include "heap/home_units.h"
 #include "heap/loose.h"
 #include "heap/visit.h"
@@ -23,6 +24,7 @@ static void map_fill(tsl_unit first, unsigned count, uint32_t entry) {
 static void slabs_add(struct tsl_heap *heap, tsl_unit unit) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_span *span = tsl_span_at(unit);
+  tsl_extent_add(heap->epoch, unit);
   tsl_store_relaxed(&span->epoch, heap->epoch);
   span->prev = 0;
   span->next = heap->slabs;
@@ -183,6 +185,7 @@ bool tsl_slabs_valid(const struct tsl_heap *heap) {
   tsl_unit before = 0;
   for (tsl_unit unit = heap->slabs; unit != 0; before = unit, unit = tsl_span_at(unit)->next) {
     if (tsl_span_at(unit)->prev != before || tsl_span_at(unit)->epoch != heap->epoch) return false;
+    if (!tsl_extent_has(heap->epoch, unit)) return false;  // X1
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit)) & ~(uint32_t)TSL_CODE_VISITED;
     if (entry != (heap->tag | tsl_class_code(tsl_slab_at(unit)->class))) return false;
     count++;

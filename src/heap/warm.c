@@ -2,6 +2,7 @@
 
 #include "heap/cells.h"
 #include "heap/charge.h"
+#include "heap/extent.h"
 #include "heap/freed.h"
 #include "heap/mixed.h"
 #include "heap/part.h"
@@ -72,6 +73,7 @@ struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t slot) {
   if (warm == NULL || !is_plain(epoch)) return NULL;
   struct tsl_part *part = warm_remove(home->own, warm);
   tsl_part_begin(part, slot);
+  tsl_extent_add(slot, part->heap.cells / TSL_UNIT_PAGES);
   tsl_store_relaxed(&tsl_cell_at(part->heap.cells)->epoch, slot);
   tsl_epoch_charge_freely(slot, cell_bytes(part));
   tsl_mixed_restart(&part->heap);

@@ -52,6 +52,8 @@ struct tsl_epoch {
   uint32_t label;        // [const] label number
   uint32_t next_free;    // [remote] link on the stack of free slots
   uint32_t children;     // [remote] slots whose parent this is
+  uint32_t unsealed;     // [remote] heaps that its end found in use, minus those of them that their
+                         // threads have sealed since
   uint8_t first_cell;    // [const] class; TSL_BINS: no cells
   uint8_t largest_cell;  // [const] class
   uint8_t purge;         // [const] enum tslab_purge
@@ -71,8 +73,13 @@ struct tsl_epoch {
   void (*on_over)(tslab_epoch, void *);  // [who holds it, then who retires it] NULL: none
   void *over_context;                    // [the same]
   size_t held_bytes;                     // [remote]
+  size_t peak_bytes;                     // [remote] the most that it held
+  uint64_t total_objects;                // [remote] allocated so far (total.h)
+  uint64_t total_bytes;                  // [remote]
   struct tsl_deferred *deferred;         // [remote] the last one first (deferred.h)
   void *user;                            // [remote] the program's
+  tsl_unit extent_first;                 // [remote] where its memory lies (extent.h)
+  tsl_unit extent_end;                   // [remote]
   // List of its large blocks (tsl_span).
   tsl_unit large TSL_GUARDED_BY(tsl_large_list_lock);         // [lock:large, then who retires it]
   uint32_t large_blocks TSL_GUARDED_BY(tsl_large_list_lock);  // [the same, read by any]

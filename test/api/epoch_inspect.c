@@ -233,7 +233,7 @@ static void stats_test(void) {
   CHECK_EQ(stats.late, 5);
   CHECK_EQ(stats.state, TSLAB_CLOSED);
   CHECK(stats.closed_ms >= 19 && stats.closed_ms < stats.age_ms);
-  stats.size--;
+  stats.size++;
   CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), EINVAL);
   CHECK_EQ(epoch_stats(TSLAB_DEFAULT).live_objects, 0);
   CHECK_EQ(tslab_epoch_release(parent), 0);

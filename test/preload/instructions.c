@@ -11,6 +11,9 @@
 #pragma weak tslab_epoch_blocks_each
 #pragma weak tslab_epoch_open
 #pragma weak tslab_epoch_malloc
+#pragma weak tslab_epoch_get_stats
+#pragma weak tslab_epoch_close
+#pragma weak tslab_epoch_release
 #pragma weak tslab_stats_json
 
 typedef void measured_loop(long count);
@@ -39,11 +42,17 @@ static void open_epochs(long count) {
 
 static tslab_epoch walked;
 
-// An epoch of a few blocks, beside so many units of other memory.
+// An epoch of a few blocks, beside so many other epochs, and so many units of other memory.
 static void fill_beside(long count) {
   walked = tslab_epoch_open("walked", NULL);
   for (int i = 0; i < 100; i++) CHECK(tslab_epoch_malloc(walked, 100) != NULL);
+  open_epochs(count);
   for (long i = 0; i < count; i++) CHECK(malloc(64 << 10) != NULL);
+}
+
+static void close_beside(long count) {
+  fill_beside(count);
+  CHECK_EQ(tslab_epoch_close(walked).objects, 100);
 }
 
 static int pass_block(void *block, size_t bytes, void *context) {
@@ -51,19 +60,27 @@ static int pass_block(void *block, size_t bytes, void *context) {
   return 0;
 }
 
-__attribute__((noinline)) static void measured_blocks_of_epoch(long count) {
-  (void)count;
-  tslab_epoch_blocks_each(walked, pass_block, NULL);
-}
-
 static void pass_over(const char *text, size_t length, void *context) {
   (void)text, (void)length, (void)context;
 }
 
-__attribute__((noinline)) static void measured_json_of_epochs(long count) {
-  (void)count;
-  tslab_stats_json(pass_over, NULL);
+static tslab_epoch_stats stats = {.size = sizeof stats};
+
+// What is asked beside what was prepared.
+#define ACCOUNT(name, ask)                                            \
+  __attribute__((noinline)) static void measured_##name(long count) { \
+    (void)count;                                                      \
+    ask;                                                              \
+  }
+
+static void walk(void) {
+  tslab_epoch_get_stats(walked, &stats);
+  tslab_epoch_blocks_each(walked, pass_block, NULL);
 }
+
+ACCOUNT(walks_of_open, walk())
+ACCOUNT(walks_of_closed, walk(); tslab_epoch_release(walked))
+ACCOUNT(json_of_epochs, tslab_stats_json(pass_over, NULL))
 
 static const struct pair {
   const char *name;
@@ -75,7 +92,8 @@ static const struct pair {
     {"malloc_1024", measured_malloc_1024, NULL},
     {"calloc_64", measured_calloc_64, NULL},
     {"new_64", measured_new_64, NULL},
-    {"blocks_of_epoch", measured_blocks_of_epoch, fill_beside},
+    {"walks_of_open", measured_walks_of_open, fill_beside},
+    {"walks_of_closed", measured_walks_of_closed, close_beside},
     {"json_of_epochs", measured_json_of_epochs, open_epochs},
 };
 

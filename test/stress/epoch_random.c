@@ -144,6 +144,7 @@ static void new_check(tslab_epoch id) {
   tslab_epoch_stats stats = {.size = sizeof stats};
   CHECK_EQ(tslab_epoch_get_stats(id, &stats), 0);
   CHECK(stats.held_bytes == 0 && stats.live_objects == 0 && stats.live_bytes == 0);
+  CHECK(stats.peak_bytes == 0 && stats.allocated_objects == 0 && stats.allocated_bytes == 0);
   CHECK(stats.threads == 0 && stats.scopes == 0 && stats.children == 0 && stats.closed_ms == 0);
 }
 
@@ -408,6 +409,9 @@ static void inspect_alone(struct place *place, bool walk) {
   CHECK_EQ(stats.parent, place->parent);
   CHECK_EQ(stats.state, place->state == OPEN ? TSLAB_OPEN : TSLAB_CLOSED);
   CHECK_GE(stats.held_bytes, stats.live_bytes);
+  CHECK_GE(stats.peak_bytes, stats.held_bytes);
+  CHECK_GE(stats.allocated_objects, stats.live_objects);
+  CHECK_GE(stats.allocated_bytes, stats.live_bytes);
   if (!walk) return;
   CHECK_EQ(tslab_epoch_blocks_each(place->id, block_count, &count), 0);
   CHECK_EQ(count, place->live);

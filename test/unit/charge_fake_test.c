@@ -21,6 +21,22 @@ static void charged_along_the_chain(void) {
   CHECK_EQ(at(root)->held_bytes, 43);
 }
 
+// A charge that an ancestor refuses was never held.
+static void the_peak_stays(void) {
+  open_region();
+  tslab_epoch root = open_with(&(tslab_epoch_options){.hard_limit_bytes = 200});
+  tslab_epoch leaf = open_child(root);
+  CHECK(tsl_epoch_charge(tsl_epoch_slot(leaf), 150));
+  CHECK(!tsl_epoch_charge(tsl_epoch_slot(leaf), 100));
+  tsl_epoch_discharge(tsl_epoch_slot(leaf), 120);
+  CHECK(tsl_epoch_charge(tsl_epoch_slot(root), 120));
+  CHECK(tsl_epoch_charge(tsl_epoch_slot(leaf), 50));
+  CHECK_EQ(at(leaf)->peak_bytes, 150);
+  CHECK_EQ(at(root)->peak_bytes, 200);
+  tsl_epoch_discharge(tsl_epoch_slot(root), 120);
+  CHECK_EQ(at(root)->peak_bytes, 200);
+}
+
 // What the callback was told, and what it does when it is told of a hard limit.
 static struct told {
   unsigned soft, hard;
@@ -174,6 +190,7 @@ static void limits_end_with_their_epoch(void) {
 
 int main(void) {
   RUN(charged_along_the_chain);
+  RUN(the_peak_stays);
   RUN(hard_limit_refuses);
   RUN(hard_limit_of_an_ancestor_refuses);
   RUN(hard_limit_callback_makes_room);

@@ -1,3 +1,4 @@
+#include "alloc/fork.h"
 #include "base/options.h"
 #include "epochs.h"
 #include "os_fake.h"
@@ -142,7 +143,7 @@ static void ending_closes_both(void) {
 static void failures_keep_what_there_is(void) {
   tslab_epoch parent = epochs_open();
   tslab_epoch_options options = {.size = sizeof options, .parent = parent};
-  tslab_rotation rotation = TSLAB_ROTATION("fails", .options = &options);
+  tslab_rotation rotation = TSLAB_ROTATION("fails", .options = &options, .every_requests = 1);
   tslab_epoch first = tslab_rotation_advance(&rotation);
   tslab_epoch second = tslab_rotation_advance(&rotation);
   epochs_close(parent, 0);
@@ -150,7 +151,6 @@ static void failures_keep_what_there_is(void) {
   CHECK_EQ(tslab_rotation_current(&rotation), second);
   CHECK_EQ(state(first), TSLAB_OPEN);
   CHECK_EQ(state(second), TSLAB_OPEN);
-  rotation.every_requests = 1;
   CHECK(failed(tslab_rotation_current(&rotation), ECANCELED));
   CHECK_EQ(state(second), TSLAB_OPEN);
   rotation.options = NULL;
@@ -215,6 +215,55 @@ static void threads_share_a_rotation(void) {
   epochs_check_all_free();
 }
 
+// The lock that another thread holds, as far as this one can tell.
+static void hold_lock(void (*waits)(void)) {
+  tsl_lock_waits = waits;
+  tsl_store_relaxed(&tsl_fork_rotation_lock.holder, 1);
+}
+
+static void let_go(void) { tsl_store_relaxed(&tsl_fork_rotation_lock.holder, 0); }
+
+static void must_not_wait(void) {
+  let_go();
+  CHECK(!"nobody waits for the lock");
+}
+
+static void asking_waits_for_nobody(void) {
+  tslab_rotation rotation = TSLAB_ROTATION("waits", .every_requests = EVERY, .every_ms = 1000);
+  tslab_epoch current = tslab_rotation_current(&rotation);
+  hold_lock(must_not_wait);
+  for (int i = 1; i < EVERY; i++) CHECK_EQ(tslab_rotation_current(&rotation), current);
+  let_go();
+  CHECK_NE(tslab_rotation_current(&rotation), current);
+}
+
+static tslab_rotation contended;
+static tslab_epoch turned;
+
+static void another_turns(void) {
+  let_go();
+  turned = tslab_rotation_advance(&contended);
+}
+
+// Two threads see that a turn is due: one of them makes it.
+static void due_turns_are_made_once(void) {
+  os_fake.now_ms = 1;
+  contended = (tslab_rotation){.label = "once", .every_ms = 50, .every_requests = 1};
+  tslab_epoch first = tslab_rotation_current(&contended);
+  hold_lock(another_turns);
+  CHECK_EQ(tslab_rotation_current(&contended), turned);
+  CHECK_EQ(contended.previous, first);
+  contended.every_requests = 0;
+  os_fake.now_ms += 50;
+  hold_lock(another_turns);
+  CHECK_EQ(tslab_rotation_current(&contended), turned);
+  tslab_rotation_end(&contended);
+  contended.every_ms = 0;
+  hold_lock(another_turns);
+  CHECK_EQ(tslab_rotation_current(&contended), turned);
+  CHECK_EQ(contended.previous, TSLAB_DEFAULT);
+}
+
 // As if a fork had taken the thread of a turn when the next epoch was not the current one yet.
 static void a_torn_turn_closes_nothing_early(void) {
   tslab_rotation torn = {.label = "torn", .every_requests = 1};
@@ -242,6 +291,8 @@ int main(void) {
   RUN(failures_say_why);
   RUN(survivors_of_every_turn_go_back);
   RUN(threads_share_a_rotation);
+  RUN(asking_waits_for_nobody);
+  RUN(due_turns_are_made_once);
   RUN(a_torn_turn_closes_nothing_early);
   return test_status();
 }

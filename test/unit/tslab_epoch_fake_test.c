@@ -9,6 +9,9 @@
 
 enum { BYTES = 100, SOME = 10, MIB = 1 << 20 };
 
+// Of tslab_epoch_stats in the first version: up to `place`.
+enum { FIRST_STATS_BYTES = 104 };
+
 // Impossible sizes, of which the compiler must not know.
 static volatile size_t most = SIZE_MAX, half = SIZE_MAX / 2;
 
@@ -519,7 +522,9 @@ static void the_hard_limit_refuses(void) {
 
 static void stats_say_their_size(void) {
   tslab_epoch epoch = epochs_open();
-  tslab_epoch_stats stats = {.size = sizeof stats - 1, .epoch = 77};
+  tslab_epoch_stats stats = {.size = sizeof stats + 8, .epoch = 77};
+  CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), EINVAL);
+  stats.size = FIRST_STATS_BYTES - 1;
   CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), EINVAL);
   stats.size = 0;
   CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), EINVAL);
@@ -528,6 +533,19 @@ static void stats_say_their_size(void) {
   CHECK_EQ(stats.epoch, 77);
   CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), 0);
   CHECK_EQ(stats.epoch, epoch);
+}
+
+// What programs have that were compiled with the first version.
+static void fewer_fields_are_served(void) {
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc(epoch, 100);
+  tslab_epoch_stats stats = {.size = FIRST_STATS_BYTES, .peak_bytes = 77, .allocated_objects = 78};
+  CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), 0);
+  CHECK_EQ(stats.size, FIRST_STATS_BYTES);
+  CHECK_EQ(stats.place, epoch);
+  CHECK_EQ(stats.live_objects, 1);
+  CHECK_EQ(stats.peak_bytes, 77);
+  CHECK_EQ(stats.allocated_objects, 78);
 }
 
 // Ids that the library never gave.
@@ -608,6 +626,7 @@ int main(void) {
   RUN(nesting_has_an_end);
   RUN(the_hard_limit_refuses);
   RUN(stats_say_their_size);
+  RUN(fewer_fields_are_served);
   RUN(made_up_ids_are_refused);
   RUN(ended_threads_keep_no_home);
   return test_status();

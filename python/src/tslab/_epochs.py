@@ -94,7 +94,7 @@ class Epoch:
             yield self
 
     def stats(self) -> EpochStats:
-        """What is known of it. Takes time in proportion to the process's memory."""
+        """What is known of it. Takes time in proportion to its extent (tslab.h)."""
         return epoch_stats(self.id)
 
     def close(self) -> Survivors:

@@ -102,6 +102,9 @@ class RawEpochStats(Structure):
         ("closed_ms", c_uint64),
         ("late", c_uint64),
         ("place", c_uint64),
+        ("peak_bytes", c_size_t),
+        ("allocated_objects", c_uint64),
+        ("allocated_bytes", c_uint64),
     ]
 
 

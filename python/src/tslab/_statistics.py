@@ -72,6 +72,9 @@ class EpochStats:
     closed_ms: int
     late: int
     place: int
+    peak_bytes: int
+    allocated_objects: int
+    allocated_bytes: int
 
 
 def captures_malloc() -> bool:

@@ -118,6 +118,9 @@ pub struct tslab_epoch_stats {
     pub closed_ms: u64,
     pub late: u64,
     pub place: tslab_epoch,
+    pub peak_bytes: usize,
+    pub allocated_objects: u64,
+    pub allocated_bytes: u64,
 }
 
 #[repr(C)]

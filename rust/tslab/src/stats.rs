@@ -124,6 +124,12 @@ pub struct EpochStats {
     /// The id of the epoch where its objects lie: its own, or that of the shared epoch of its
     /// label, whose figures objects, bytes, threads and scopes are then.
     pub place: u64,
+    /// The most that `held_bytes` was.
+    pub peak_bytes: usize,
+    /// Since it was opened; those that do not live were freed, or reset.
+    pub allocated_objects: u64,
+    /// Of them: what they took, and what large ones grew by.
+    pub allocated_bytes: u64,
 }
 
 impl From<sys::tslab_epoch_stats> for EpochStats {
@@ -150,11 +156,14 @@ impl From<sys::tslab_epoch_stats> for EpochStats {
             closed: Duration::from_millis(raw.closed_ms),
             late: raw.late,
             place: raw.place,
+            peak_bytes: raw.peak_bytes,
+            allocated_objects: raw.allocated_objects,
+            allocated_bytes: raw.allocated_bytes,
         }
     }
 }
 
-/// What is known of the epoch of an id. Takes time in proportion to the process's memory.
+/// What is known of the epoch of an id. Takes time in proportion to its extent (`tslab.h`).
 ///
 /// # Errors
 /// `ESTALE` when the epoch is over, `ENOMEM`.
@@ -184,7 +193,7 @@ unsafe extern "C" fn collect(id: u64, context: *mut c_void) -> c_int {
 }
 
 impl Epoch {
-    /// What is known of it. Takes time in proportion to the process's memory.
+    /// What is known of it. Takes time in proportion to its extent (`tslab.h`).
     ///
     /// # Errors
     /// `ESTALE` where code in C ended the epoch, `ENOMEM`.
@@ -194,7 +203,7 @@ impl Epoch {
 }
 
 impl Arena<'_> {
-    /// What is known of it. Takes time in proportion to the process's memory.
+    /// What is known of it. Takes time in proportion to its extent (`tslab.h`).
     ///
     /// # Errors
     /// `ENOMEM`.
