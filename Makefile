@@ -41,7 +41,7 @@ recipes: ## Servers on tslab and on its peers, from the commands of docs/recipes
 	@tools/build release libraries
 	@.venv/bin/python bench/recipes.py
 
-pictures: ## The pictures of README.md: memory with and without epochs, the live page
+pictures: ## The pictures of the documents: memory with and without epochs, the page, tslab top
 	@tools/bootstrap build demo page-test runner
 	@tools/build release libraries lifetime_mix synthetic_bench
 	@tools/tslab/build

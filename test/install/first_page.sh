@@ -11,9 +11,11 @@ most_seconds=180
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 
-# Prints the seconds that all children have had from the processor.
-children_seconds() {
-  times | awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }'
+# Sets `had` to the seconds that all children have had from the processor.
+children_count() {
+  # A shell of its own would count its own children.
+  times >"$copy/times"
+  had=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' "$copy/times")
 }
 
 follow() {
@@ -25,9 +27,11 @@ follow() {
 languages=("$@")
 ((${#languages[@]} > 0)) || languages=(C C++ Rust Python)
 for language in "${languages[@]}"; do
-  since=$SECONDS before=$(children_seconds)
+  children_count
+  since=$SECONDS before=$had
   follow "$language"
-  spent=$(($(children_seconds) - before))
+  children_count
+  spent=$((had - before))
   printf 'first page: %s: %d s, of the processor %d s\n' \
     "$language" "$((SECONDS - since))" "$spent"
   if ((spent > most_seconds)); then
