@@ -41,7 +41,7 @@ recipes: ## Servers on tslab and on its peers, from the commands of docs/recipes
 	@tools/build release libraries
 	@.venv/bin/python bench/recipes.py
 
-pictures: ## The pictures of README.md: memory with and without epochs, the live page
+pictures: ## The pictures of the documents: memory with and without epochs, the page, tslab top
 	@tools/bootstrap build demo page-test runner
 	@tools/build release libraries lifetime_mix synthetic_bench
 	@tools/tslab/build
@@ -61,7 +61,7 @@ packages: ## The Debian packages, into build/packages, and Conan's: built, linte
 	@tools/bootstrap build command packages
 	@tools/packages
 
-soak: ## Fork 100,000 times, and behind each instruction; serve 2,000,000 requests
+soak: ## Fork 100,000 times, serve 2,000,000 requests, follow the first page
 	@tools/bootstrap build
 	@tools/build release libraries stress_fork_anywhere fork_steps_test example_server
 	@tools/soak

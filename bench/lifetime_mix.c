@@ -161,9 +161,14 @@ static void light_request(mix *m) {
 // Resident over live bytes at its end.
 static double trough_run(mix *m) {
   uint64_t start = clock_ns();
-  for (uint64_t ms = 0; ms < m->trough_ms && !m->is_idle; ms++) {
+  bool is_silent = m->is_idle && m->curve.path == NULL;
+  for (uint64_t ms = 0; ms < m->trough_ms && !is_silent; ms++) {
     clock_wait_until(start + ms * 1000000u);
-    light_request(m);
+    if (m->is_idle) {
+      curve_tick(&m->curve, m->live_bytes);
+    } else {
+      light_request(m);
+    }
   }
   clock_wait_until(start + m->trough_ms * 1000000u);
   return (double)own_bytes(m) / (double)m->live_bytes;

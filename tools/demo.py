@@ -32,7 +32,7 @@ BUILD = Path(__file__).resolve().parent.parent / "build"
 LIBRARY = BUILD / "lib/libtslab-preload.so"
 MIX = BUILD / "bin/lifetime_mix"
 MIX_BURSTS = 5
-MIX_TROUGH_MS = 800
+MIX_TROUGH_MS = 1500
 MIX_SECONDS = 60.0
 LEAKER = BUILD / "bin/synthetic_bench"
 LEAK_SECONDS = 5
@@ -199,7 +199,8 @@ def mixes() -> list[Mix]:
 
 
 def start_mix(mix: Mix, curve: Path) -> subprocess.Popen[str]:
-    command = [str(MIX), *mix.flags, "--curve", str(curve), str(MIX_BURSTS), str(MIX_TROUGH_MS)]
+    command = [str(MIX), *mix.flags, "--idle", "--curve", str(curve)]
+    command += [str(MIX_BURSTS), str(MIX_TROUGH_MS)]
     environment = {**os.environ, "LD_PRELOAD": mix.preload}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
@@ -278,7 +279,7 @@ def show_mixes() -> None:
     last_ms = max(run.end.ms for run in runs)
     print(f"""
 Lifetimes mixed: {MIX_BURSTS} bursts of 2000 requests at a time; 2 % of their objects survive in
-a store. After each burst the requests are over, and a light load goes on.
+a store. After each burst the requests are over, and the program does nothing.
 Memory over {last_ms / 1000:.1f} s: live {EIGHTHS[8]}, resident beyond that {SHADE}""")
     for run in runs:
         end = run.end

@@ -1,5 +1,5 @@
-"""Draws the pictures of README.md into docs/pictures: memory with and without epochs, and the live
-page as Chromium shows it.
+"""Draws the pictures of the documents into docs/pictures: memory with and without epochs, the live
+page as Chromium shows it, and `tslab top` on a terminal.
 
 Needs what `make demo` builds, and what `tools/bootstrap demo page-test runner` installs.
 """
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import terminal
 from demo import COMMAND, LEAKER, LIBRARY, MIX, MixRun, mixes, run_mixes
 from matplotlib.figure import Figure
 
@@ -25,8 +26,9 @@ SHARED = Path("/dev/shm")
 COLOURS = ("#b4652a", "#4a6fa5", "#14806f")
 LIVE = "#555555"
 WATCHED_SECONDS = 20
-SERVER_SECONDS = 60
+SERVER_SECONDS = 120
 GROWN_SECONDS = 8
+TOP_SECONDS, TOP_COLUMNS, TOP_LINES = 20, 100, 22
 CHROMIUM = ("chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu")
 SECONDS = 120.0
 
@@ -42,7 +44,11 @@ def draw_memory(runs: list[MixRun]) -> Figure:
     live, live_mib = runs[-1].samples, runs[-1].end.live_mib
     axes.plot([sample.ms / 1000 for sample in live], [sample.live_mib for sample in live],
               color=LIVE, linestyle=":", label=f"live: {live_mib:.0f} MiB")  # fmt: skip
-    axes.set(xlabel="seconds", ylabel="resident, MiB", title="Bursts of requests; 2 % survive")
+    axes.set(
+        xlabel="seconds",
+        ylabel="resident, MiB",
+        title="Bursts of requests, then nothing; 2 % survive",
+    )
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
@@ -72,10 +78,10 @@ def address_of(agent: subprocess.Popen[str]) -> str:
     return f"http://{found[0]}/"
 
 
-def photograph(address: str, path: Path) -> None:
+def photograph(address: str, path: Path, width: int = 1280, height: int = 900) -> None:
     """The page after it has asked for a while; Chromium's clock does not wait between questions."""
     budget = f"--virtual-time-budget={WATCHED_SECONDS * 1000}"
-    window, file = "--window-size=1280,900", f"--screenshot={path}"
+    window, file = f"--window-size={width},{height}", f"--screenshot={path}"
     subprocess.run(
         [*CHROMIUM, window, budget, file, address],
         check=True, timeout=SECONDS, capture_output=True,
@@ -88,17 +94,34 @@ def link_statistics(pid: int, folder: Path) -> None:
         (folder / file.name).hardlink_to(file)
 
 
-def photograph_page(path: Path) -> None:
-    """The live page of a server with an epoch for each request, one in a hundred forgotten."""
+@contextmanager
+def leaking_server() -> Iterator[Path]:
+    """The folder with the statistics of a server with an epoch for each request, one object in a
+    hundred forgotten.
+    """
     server = [str(LEAKER), "--allocator=tslab", "--pattern=leak", f"--duration_s={SERVER_SECONDS}"]
     told = {"LD_PRELOAD": str(LIBRARY), "TSLAB_STATS_DELAY_MS": "0", "TSLAB_SAMPLE_BYTES": "64K"}
     with started(server, told) as leaking, tempfile.TemporaryDirectory(dir=SHARED) as folder:
         time.sleep(GROWN_SECONDS)
         link_statistics(leaking.pid, Path(folder))
-        apart = ["--history", "none", "--directory", folder]
-        agent = [str(COMMAND), "serve", "--listen", "127.0.0.1:0", *apart]
-        with started(agent, {}) as serving:
-            photograph(address_of(serving), path)
+        yield Path(folder)
+
+
+def photograph_page(folder: Path, path: Path) -> None:
+    """The live page."""
+    apart = ["--history", "none", "--directory", str(folder)]
+    agent = [str(COMMAND), "serve", "--listen", "127.0.0.1:0", *apart]
+    with started(agent, {}) as serving:
+        photograph(address_of(serving), path)
+
+
+def photograph_terminal(folder: Path, path: Path) -> None:
+    """`tslab top`."""
+    command = [str(COMMAND), "top", "--directory", str(folder)]
+    screen = terminal.watch(command, TOP_SECONDS, TOP_COLUMNS, TOP_LINES)
+    page = folder / "top.html"
+    terminal.write_page(screen, page)
+    photograph(page.as_uri(), path, *terminal.size_of(screen))
 
 
 def main() -> int:
@@ -111,7 +134,9 @@ def main() -> int:
         return 1
     PICTURES.mkdir(exist_ok=True)
     draw_memory(run_mixes(mixes())).savefig(PICTURES / "memory.png")
-    photograph_page(PICTURES / "page.png")
+    with leaking_server() as folder:
+        photograph_page(folder, PICTURES / "page.png")
+        photograph_terminal(folder, PICTURES / "top.png")
     return 0
 
 

@@ -3,7 +3,8 @@
     snippets.py CC CXX
 
 Each block is a file of its own, behind snippets.h, which declares what a reader has to imagine. A
-block without a function is the inside of one.
+block without a function is the inside of one. Blocks with a title are whole programs, which
+commands.py builds.
 """
 
 import re
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ("README.md", "docs/epochs.md", "docs/index.md")
+DOCUMENTS = ("README.md", "docs/epochs.md")
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unused-function"]
 STANDARDS = {"c": ["-x", "c", "-std=c11"], "cpp": ["-x", "c++", "-std=c++17"]}
 DECLARED = Path(__file__).with_name("snippets.h")

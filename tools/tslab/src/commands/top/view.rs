@@ -35,7 +35,7 @@ const LOUD: Style = Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD);
 
 const KEYS: &str = "q quit  ? help  / filter  s sort  r reverse  space freeze  tab pane  d dismiss";
 
-const HELP: [&str; 20] = [
+const HELP: [&str; 23] = [
     "tslab top: processes on the allocator tslab, and what one of them holds",
     "",
     "  up, down, j, k        the next process; in other panes, scroll",
@@ -54,6 +54,9 @@ const HELP: [&str; 20] = [
     "LIVE   objects that the program has not freed, rounded up to their size classes",
     "HELD   memory of an epoch or a class: live objects, and free ones among them",
     "CLOSED closed epochs that still have objects: `tslab leaks PID` names them",
+    "at hand  free objects that threads keep for what they allocate next",
+    "dirty    free memory that has not gone back to the system yet",
+    "shared   where many short epochs of one label lie side by side",
     "",
     "Any key goes back.",
 ];
