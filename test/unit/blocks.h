@@ -44,7 +44,9 @@ static inline struct tsl_heap *blocks_take_part(struct tsl_heap *home) {
   tslab_epoch id;
   tslab_epoch_options options = {.first_cell_bytes = TSLAB_NO_CELLS};
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  tsl_owner_act_for(home->home);
   struct tsl_heap *part = &tsl_part_take(home->home, tsl_epoch_slot(id))->heap;
+  tsl_owner_act_for(NULL);
   CHECK(part != NULL);
   CHECK(&part->home->heap == home);
   CHECK_EQ(part->epoch, tsl_epoch_slot(id));

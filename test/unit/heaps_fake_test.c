@@ -339,7 +339,9 @@ static void what_is_told_is_true(void) {
     // What others freed waits with them: told from the frees on.
     check_default();
     os_fake.now_ms++;
+    tsl_owner_act_for(mine->home);
     tsl_report_tick(mine->home);
+    tsl_owner_act_for(NULL);
     CHECK_EQ(told_allocations(), allocated);
     state_check();
   }

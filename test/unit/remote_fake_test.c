@@ -68,12 +68,13 @@ static void classes_gather_apart(void) {
 }
 
 static void home_rest(struct tsl_home *home) { tsl_heap_rest(&home->heap); }
+static void send_class(struct tsl_home *home) { tsl_remote_send(home, CLASS); }
 
 // The thread's next look, its trim, and its end.
 static void whatever_ends_the_wait_sends_all(void) {
   open_blocks(3);
   free_from(0, 3);
-  tsl_remote_send(freer->home, CLASS);
+  act_as(freer, send_class);
   CHECK_EQ(*word_of(0), 7);
   free_from(WORD, 3);
   for (unsigned looks = 0; looks < TSL_BINS; looks++) act_as(freer, home_rest);
@@ -94,7 +95,7 @@ static void what_a_lost_thread_gathered_is_forgotten(void) {
   for (unsigned class = 0; class < TSL_GATHERS; class += 1)
     freer->home->own->gathers[class] = (struct tsl_gather){.start = 1, .owner = 1, .round = 1};
   CHECK(!tsl_remote_valid(freer->home));
-  tsl_remote_forget(freer->home);
+  act_as(freer, tsl_remote_forget);
   CHECK(tsl_remote_valid(freer->home));
 }
 
@@ -103,7 +104,7 @@ static void a_word_is_gathered_more_than_once(void) {
   open_blocks(1);
   for (unsigned round = 0; round < 5; round++) {
     free_from(0, WORD);
-    tsl_remote_send_all(freer->home);
+    act_as(freer, tsl_remote_send_all);
     CHECK(*word_of(0) == ~UINT64_C(0));
     tsl_heap_look_at_ready(owner, UINT32_MAX);
     CHECK_EQ(*word_of(0), 0);
@@ -127,7 +128,7 @@ static void a_block_that_waits_is_not_freed_again(void) {
   said(blocks[2], "free already");
   CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 3);
   said(blocks[0], "free already");
-  tsl_remote_send_all(freer->home);
+  act_as(freer, tsl_remote_send_all);
   CHECK_EQ(*word_of(0), 0xf);
 }
 

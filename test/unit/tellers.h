@@ -3,6 +3,7 @@
 
 #include "alloc/malloc.h"
 #include "homes.h"
+#include "state/owner.h"
 #include "tell/heaps.h"
 
 static struct tsl_heap *mine, *other;
@@ -21,7 +22,12 @@ static inline void alloc_many(size_t bytes, unsigned count) {
 
 static inline void be(struct tsl_heap *home) { tsl_heap_current = home; }
 
+// As who has claimed both would.
 static inline void tell(void) {
-  tsl_report_heap(mine);
-  tsl_report_heap(other);
+  struct tsl_heap *both[] = {mine, other};
+  for (int i = 0; i < 2; i++) {
+    tsl_owner_act_for(both[i]->home);
+    tsl_report_heap(both[i]);
+  }
+  tsl_owner_act_for(NULL);
 }

@@ -41,7 +41,7 @@ static void a_block_that_others_freed_is_not_freed_by_its_owner(void) {
   for (unsigned i = 0; i < WORD + 4; i++) CHECK(blocks_is_reported(blocks[i], "is free already"));
   for (unsigned i = WORD + 4; i < 2 * WORD; i++) tsl_fast_free(blocks[i]);
   CHECK(blocks_is_reported((char *)blocks[2 * WORD] + 16, "not the beginning"));
-  tsl_remote_send_all(freer->home);
+  act_as(freer, tsl_remote_send_all);
   CHECK(blocks_is_reported(blocks[WORD + 1], "is free already"));
   tsl_heap_look_at_ready(owner, UINT32_MAX);
   CHECK(!is_visited(blocks[0]));
