@@ -17,5 +17,5 @@ TSL_HIDDEN void tsl_report_process(void);
 // takes memory and then waits.
 TSL_HIDDEN void tsl_report_growth(void);
 
-// Writes the counts of large blocks.
+// Writes the counts of large blocks, and the peak if it is a new one.
 TSL_HIDDEN void tsl_report_all_large(void);
