@@ -56,6 +56,19 @@ static void put_large(struct tsl_process_row *row) {
   } while (memcmp(&now, &told, sizeof now) != 0);
 }
 
+// Several threads may write at once: the largest stays. Compares with the row itself, which begins
+// with 0 in each file; what another process wrote there costs at most the peak (M1).
+static void raise_peak(struct tsl_process_row *row) {
+  size_t idle = tsl_units_free() + tsl_unit_cache_units(), open = tsl_units_open();
+  uint64_t held_bytes = open > idle ? (uint64_t)(open - idle) << TSL_UNIT_LOG2 : 0;
+  uint64_t peak = tsl_load_relaxed(&row->peak_held_bytes);
+  while (held_bytes > peak) {
+    if (!tsl_cas_relaxed(&row->peak_held_bytes, &peak, held_bytes)) continue;
+    TSL_PUT(row, peak_ms, tsl_os_now_ms());
+    return;
+  }
+}
+
 static void put_places(struct tsl_process_row *row) {
   size_t units = tsl_region.limit_units - tsl_region.first_unit;
   TSL_PUT(row, region_at, tsl_region.base);
@@ -72,6 +85,7 @@ void tsl_report_process(void) {
   TSL_PUT(row, dirty_bytes, tsl_units_dirty() << TSL_UNIT_LOG2);
   TSL_PUT(row, cached_bytes, tsl_unit_cache_units() << TSL_UNIT_LOG2);
   put_large(row);
+  raise_peak(row);
   put_places(row);
   TSL_PUT(row, purges, tsl_load_relaxed(&tsl_counts.purges));
   TSL_PUT(row, purged_bytes, tsl_load_relaxed(&tsl_counts.purged_bytes));
@@ -99,5 +113,7 @@ void tsl_report_idle(void) {
 
 void tsl_report_all_large(void) {
   struct tsl_process_row *row = tsl_report_is_on() ? TSL_ROW(process, 0) : NULL;
-  if (row != NULL) put_large(row);
+  if (row == NULL) return;
+  put_large(row);
+  raise_peak(row);
 }

@@ -24,5 +24,5 @@ TSL_HIDDEN void tsl_report_growth(void);
 // program's threads may be silent.
 TSL_HIDDEN void tsl_report_idle(void);
 
-// Writes the counts of large blocks.
+// Writes the counts of large blocks, and the peak if it is a new one.
 TSL_HIDDEN void tsl_report_all_large(void);

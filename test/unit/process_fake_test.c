@@ -63,6 +63,36 @@ static void large_blocks_are_told_at_once(void) {
   CHECK_EQ(row->large_allocations, 1);
 }
 
+// Neither a later report nor what is given back lowers it, and its moment is that of its growth.
+static void the_peak_stays(void) {
+  open_homes();
+  tsl_report_start();
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  uint64_t before = row->peak_held_bytes;
+  os_fake.now_ms = 5000;
+  void *block = tsl_malloc_large(10u << 20, 1, NULL);
+  CHECK_GE(row->peak_held_bytes, before + (10u << 20));
+  CHECK_EQ(row->peak_ms, 5000);
+  uint64_t peak = row->peak_held_bytes;
+  os_fake.now_ms = 6000;
+  tsl_fast_free(block);
+  tsl_fast_free(tsl_malloc_large(5u << 20, 1, NULL));
+  tsl_report_tick(mine->home);
+  CHECK_EQ(row->peak_held_bytes, peak);
+  CHECK_EQ(row->peak_ms, 5000);
+}
+
+static void small_blocks_have_a_peak_too(void) {
+  open_homes();
+  tsl_report_start();
+  alloc_many(1024, 10240);
+  os_fake.now_ms = 7000;
+  tsl_report_tick(mine->home);
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK_GE(row->peak_held_bytes, 10u << 20);
+  CHECK_GE(11u << 20, row->peak_held_bytes);
+}
+
 // The first epoch makes the file before it has memory, and may be the last to pass by.
 static void a_process_that_waits_tells_what_it_has(void) {
   open_homes();
@@ -112,6 +142,8 @@ int main(void) {
   RUN(the_process_is_told);
   RUN(the_name_is_told);
   RUN(large_blocks_are_told_at_once);
+  RUN(the_peak_stays);
+  RUN(small_blocks_have_a_peak_too);
   RUN(a_process_that_waits_tells_what_it_has);
   RUN(what_went_back_in_silence_is_told);
   RUN(refusals_are_counted);

@@ -23,6 +23,7 @@ mod names;
 #[path = "../tests/openmetrics/mod.rs"]
 mod openmetrics;
 mod profile;
+mod recorded;
 mod rows;
 mod sampling;
 mod say;
@@ -42,7 +43,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
     Answer, Setting, completions, core_dump, diff, doctor, epochs, gc, leaks, manual,
-    profile as profiler, ps, purge, run as launch, serve, stats, top, watch, why,
+    profile as profiler, ps, purge, record, run as launch, serve, stats, top, watch, why,
 };
 use say::say;
 
@@ -121,7 +122,11 @@ enum Command {
     #[command(after_help = EXITS)]
     Top(top::Arguments),
 
-    /// Compare two looks at a process, by epoch label and size class
+    /// Keep what a process holds: when it holds most, at intervals, on SIGUSR1, and as it ends
+    #[command(after_help = record::help())]
+    Record(record::Arguments),
+
+    /// Compare two looks at a process, by epoch label, size class and call stack
     #[command(after_help = EXITS)]
     Diff(diff::Arguments),
 
@@ -191,6 +196,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Doctor(arguments) => doctor::run(&setting, &arguments),
         Command::Watch(arguments) => watch::run(&setting, &arguments),
         Command::Top(arguments) => top::run(&setting, &arguments),
+        Command::Record(arguments) => record::run(&setting, &arguments),
         Command::Diff(arguments) => diff::run(&setting, &arguments),
         Command::Run(arguments) => launch::run(&arguments),
         Command::Profile(arguments) => profiler::run(&setting, &arguments),

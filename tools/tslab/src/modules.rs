@@ -1,6 +1,7 @@
 //! What a process has mapped: which file an address lies in, and where in it.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::host;
@@ -74,6 +75,8 @@ pub struct Maps {
     mappings: Vec<Mapping>,
     // The program's path.
     main: Option<String>,
+    // They are of an earlier moment, and the process may have ended.
+    is_copy: bool,
 }
 
 impl Maps {
@@ -85,10 +88,16 @@ impl Maps {
         Some(Self::of_text(pid, text, main))
     }
 
+    /// Those of a process as they were. Of the files it had mapped, those are read that are there
+    /// and are the same.
+    pub fn of_copy(text: String, program: Option<String>) -> Self {
+        Self { is_copy: true, ..Self::of_text(u32::MAX, text, program) }
+    }
+
     fn of_text(pid: u32, text: String, main: Option<String>) -> Self {
         let mut mappings: Vec<_> = text.lines().filter_map(Mapping::of_line).collect();
         mappings.sort_by_key(|mapping| mapping.start);
-        Self { pid, text, mappings, main }
+        Self { pid, text, mappings, main, is_copy: false }
     }
 
     /// The mapping that an address lies in.
@@ -110,6 +119,9 @@ impl Maps {
     /// The file behind a mapping. One that was replaced on the disk can be had of the kernel alone,
     /// which wants rights for it, unless it is the program. None when it cannot be read.
     pub fn open(&self, mapping: &Mapping) -> Option<File> {
+        if self.is_copy {
+            return self.open_same(mapping);
+        }
         let process = Path::new("/proc").join(self.pid.to_string());
         let range = format!("{:x}-{:x}", mapping.start, mapping.end);
         let of_kernel = open(&process.join("map_files").join(range));
@@ -125,6 +137,15 @@ impl Maps {
         let (first, rest) = build_id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty())?;
         let path = format!("/usr/lib/debug/.build-id/{first}/{rest}.debug");
         self.open_path(&path).or_else(|| open(Path::new(&path)))
+    }
+
+    // One that was replaced since has another number.
+    fn open_same(&self, mapping: &Mapping) -> Option<File> {
+        let file = mapping.is_file().then(|| open(Path::new(&mapping.path)))??;
+        let is_its = |line: &&str| line.ends_with(&format!(" {}", mapping.path));
+        let line = self.text.lines().find(is_its)?;
+        let inode: u64 = line.split_ascii_whitespace().nth(4)?.parse().ok()?;
+        (file.metadata().ok()?.ino() == inode).then_some(file)
     }
 
     // A file by its name in the process's own directories.
@@ -188,5 +209,15 @@ nonsense
         assert!(maps.open(main).is_some());
         assert!(maps.find(main.start).is_some_and(Mapping::is_file));
         assert!(Maps::of_process(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn files_are_had_of_a_copy_as_long_as_they_are_the_same() {
+        let own = Maps::of_process(std::process::id()).unwrap();
+        let main = own.main().unwrap();
+        let copy = |text: String| Maps::of_copy(text, own.main.clone());
+        assert!(copy(own.text.clone()).open(main).is_some());
+        let replaced = copy(TEXT.replace("/opt/a server", &main.path));
+        assert!(replaced.open(replaced.main().unwrap()).is_none());
     }
 }

@@ -42,6 +42,7 @@ fn offered(words: &str) -> Vec<String> {
 fn bash_completes_subcommands_and_their_options() {
     assert_eq!(offered("tslab lea"), ["leaks"]);
     assert_eq!(offered("tslab leaks --aft"), ["--after"]);
+    assert_eq!(offered("tslab rec"), ["record"]);
     assert_eq!(offered("tslab completions f"), ["fish"]);
     let all = offered("tslab ''");
     assert!(all.contains(&"doctor".to_owned()) && !all.contains(&"manual".to_owned()), "{all:?}");

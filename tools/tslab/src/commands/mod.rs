@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::absence::Facts;
 use crate::host::{self, Entry, Life};
+use crate::recorded::Recorded;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
@@ -29,6 +30,7 @@ mod outlived;
 pub mod profile;
 pub mod ps;
 pub mod purge;
+pub mod record;
 pub mod run;
 pub mod serve;
 pub mod stats;
@@ -117,6 +119,8 @@ pub struct Subject {
     pub name: Option<String>,
     /// Memory of it that is resident.
     pub rss_bytes: Option<u64>,
+    /// The folder of `record` that it was read from.
+    pub recorded: Option<Recorded>,
 }
 
 /// Which process, in every command's JSON.
@@ -147,9 +151,16 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Reads a file, of whichever process it is if no `pid` is given.
+    /// Reads a file, of whichever process it is if no `pid` is given; of a folder of `record`, that
+    /// in it.
     fn read(path: &Path, follow_links: bool, pid: Option<u32>) -> Result<Self> {
-        Self::of_file(host::open(path, follow_links)?, path, pid)
+        let recorded = if follow_links { Recorded::at(path) } else { None };
+        let Some(recorded) = recorded else {
+            return Self::of_file(host::open(path, follow_links)?, path, pid);
+        };
+        let (path, about) = (recorded.statistics(), recorded.about());
+        let subject = Self::of_file(host::open(&path, true)?, &path, pid)?;
+        Ok(Self { rss_bytes: about.rss_bytes, recorded: Some(recorded), ..subject })
     }
 
     // `path`: where the file lies, or lay when it was opened.
@@ -165,6 +176,7 @@ impl Subject {
             as_of_ms: if is_alive { host::now_ms() } else { snapshot.last_ms() },
             name: if is_alive { host::name(pid) } else { snapshot.name.clone() },
             rss_bytes: if is_alive { host::rss_bytes(pid) } else { None },
+            recorded: None,
             snapshot,
             life,
         })
@@ -210,6 +222,7 @@ impl Subject {
     pub fn notes(&self) -> Vec<String> {
         let pid = self.pid;
         let life = match self.life {
+            _ if self.recorded.is_some() => None,
             Life::Alive => None,
             Life::Stale => Some(format!(
                 "process {pid} does not use this file any more, or never did: \
@@ -274,7 +287,8 @@ impl Subject {
         let as_of_ms = snapshot.last_ms();
         let pid = snapshot.header.pid;
         let path = PathBuf::new();
-        Self { pid, path, snapshot, life: Life::Dead, as_of_ms, name: None, rss_bytes: None }
+        let (name, rss_bytes, recorded) = (None, None, None);
+        Self { pid, path, snapshot, life: Life::Dead, as_of_ms, name, rss_bytes, recorded }
     }
 
     fn of_bytes(bytes: Vec<u8>) -> Self {

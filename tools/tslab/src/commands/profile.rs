@@ -113,14 +113,19 @@ pub struct Arguments {
     stop: bool,
 }
 
-fn parse_bytes(text: &str) -> Result<u32> {
+/// A number of bytes, perhaps with K, M or G behind it.
+pub(super) fn number_of_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 1 << 10),
         Some(b'M' | b'm') => (&text[..text.len() - 1], 1 << 20),
         Some(b'G' | b'g') => (&text[..text.len() - 1], 1 << 30),
         _ => (text, 1),
     };
-    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+fn parse_bytes(text: &str) -> Result<u32> {
+    let bytes = number_of_bytes(text);
     let bytes = bytes.filter(|bytes| (LEAST_BYTES..=MOST_BYTES).contains(bytes));
     let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());
     bytes.ok_or_else(|| anyhow!("a number of bytes from 4K to 2G is needed"))
@@ -236,10 +241,14 @@ fn rows(profile: &Profile) -> Vec<Row> {
     rows
 }
 
-/// Names for calls of a process: only one that runs tells them.
+/// Names for calls of a process: one that runs tells them, or what was recorded of it.
 pub(super) fn names(subject: &Subject, calls: &BTreeSet<u64>) -> Names {
-    let is_needed = subject.life == Life::Alive && !calls.is_empty();
-    let maps = if is_needed { Maps::of_process(subject.pid) } else { None };
+    let maps = match &subject.recorded {
+        _ if calls.is_empty() => None,
+        Some(recorded) => recorded.maps(),
+        None if subject.life == Life::Alive => Maps::of_process(subject.pid),
+        None => None,
+    };
     Names::of(maps.as_ref(), calls)
 }
 
@@ -349,7 +358,8 @@ impl Look {
     fn notes(&self, profile: &Profile) -> Vec<String> {
         let pid = self.subject.pid;
         let mut notes = Vec::new();
-        if self.subject.life != Life::Alive && !profile.samples.is_empty() {
+        let may_be_named = self.subject.life == Life::Alive || self.subject.recorded.is_some();
+        if !may_be_named && !profile.samples.is_empty() {
             notes.push("functions are not named, since no process runs to look them up in".into());
         }
         if self.asked_for.is_some() {

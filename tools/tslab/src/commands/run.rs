@@ -67,20 +67,31 @@ fn option(text: &str) -> Result<(String, String), String> {
 
 /// Becomes the program. Returns only what stands in the way.
 pub fn run(arguments: &Arguments) -> Result<Answer> {
-    let Some((name, rest)) = arguments.program.split_first() else {
-        bail!("which program? name it behind `--`");
-    };
-    let library = find_library(arguments.library.as_deref())?;
-    let program = find_program(name)?;
-    check(&program, &library)?;
-    let mut command = Command::new(&program);
-    command.arg0(name).args(rest).env(PRELOAD, preload(&library, env::var_os(PRELOAD)));
+    let mut command = command(arguments.library.as_deref(), &arguments.program)?;
     // A variable of its own wins over what TSLAB_CONF says.
     for (name, value) in &arguments.options {
         command.env(format!("TSLAB_{}", name.to_ascii_uppercase()), value);
     }
     let error = command.exec();
-    Err(error).with_context(|| format!("cannot start {}", shown(&program)))
+    Err(error).with_context(|| cannot_start(&command))
+}
+
+/// What is to be started: a program and its arguments on the allocator.
+pub fn command(library: Option<&Path>, program: &[OsString]) -> Result<Command> {
+    let Some((name, rest)) = program.split_first() else {
+        bail!("which program? name it behind `--`");
+    };
+    let library = find_library(library)?;
+    let program = find_program(name)?;
+    check(&program, &library)?;
+    let mut command = Command::new(&program);
+    command.arg0(name).args(rest).env(PRELOAD, preload(&library, env::var_os(PRELOAD)));
+    Ok(command)
+}
+
+/// The beginning of an error.
+pub fn cannot_start(command: &Command) -> String {
+    format!("cannot start {}", shown(Path::new(command.get_program())))
 }
 
 fn shown(path: &Path) -> String {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::{Answer, Identity, Setting, Subject};
-use crate::rows::Unit;
+use crate::rows::{Unit, process};
 use crate::snapshot::{Class, Figure, Live, Totals};
 use crate::text::{self, Align, Grid};
 use crate::work::{OfHomes, SlowPaths};
@@ -18,6 +18,8 @@ pub(super) struct Report {
     identity: Identity,
     rss_bytes: Option<u64>,
     totals: Totals,
+    /// How long ago the process held most; None: not told, or nothing yet.
+    peak_ago_ms: Option<u64>,
     classes: Vec<Class>,
     /// Live objects in cells, which are in no class.
     in_cells: Live,
@@ -53,6 +55,7 @@ impl Report {
             identity: subject.identity(),
             rss_bytes: subject.rss_bytes,
             totals: subject.snapshot.totals(),
+            peak_ago_ms: peak_ago_ms(subject),
             classes: subject.snapshot.classes.clone(),
             in_cells: subject.snapshot.in_cells(),
             process: subject.snapshot.process.clone(),
@@ -79,6 +82,7 @@ impl Report {
              live      {} in {}{}\n\
              held      {}, of which {} free in slabs and cells\n\
              at hand   {} in free objects that threads keep\n\
+             peak      {}\n\
              RSS       {}\n\
              allocated {} so far\n\
              epochs    {} open, {} shared, {} closed with survivors\n\
@@ -91,6 +95,7 @@ impl Report {
             text::bytes(totals.held_bytes),
             text::bytes(totals.spare_bytes),
             text::bytes(totals.hot_bytes),
+            self.peak_text(),
             text::bytes(self.rss_bytes),
             text::count(self.allocations, "object"),
             text::number(totals.epochs_open),
@@ -99,6 +104,16 @@ impl Report {
             text::number(totals.threads),
         );
         out
+    }
+
+    fn peak_text(&self) -> String {
+        let name = process::PEAK_HELD_BYTES.name;
+        let figure = self.process.iter().find(|figure| figure.name == name);
+        let bytes = text::bytes(figure.and_then(|figure| figure.value));
+        match self.peak_ago_ms {
+            Some(ago_ms) => format!("{bytes} held {} ago", text::age(Some(ago_ms))),
+            None => bytes,
+        }
     }
 
     fn class_grid(&self) -> String {
@@ -156,6 +171,11 @@ impl Report {
     }
 }
 
+fn peak_ago_ms(subject: &Subject) -> Option<u64> {
+    let at_ms = subject.snapshot.process_figure(process::PEAK_MS).filter(|&at_ms| at_ms != 0)?;
+    Some(subject.as_of_ms.saturating_sub(at_ms))
+}
+
 fn is_used(class: &Class) -> bool {
     let figures = [class.live, class.hot, class.slabs, class.opened, class.allocations];
     figures.iter().any(|figure| figure.is_some_and(|figure| figure > 0))
@@ -187,6 +207,20 @@ fn figure_text(figure: &Figure) -> String {
 mod tests {
     use super::*;
     use crate::fixture::sample;
+
+    #[test]
+    fn the_peak_is_shown_with_its_age() {
+        let mut image = sample(42, 7);
+        let report = |image: &crate::fixture::Image| Report::of(&Subject::of_bytes(image.bytes()));
+        assert!(report(&image).text().contains("\npeak      0 B\n"));
+        let peak = [("peak_held_bytes", 300 << 20), ("peak_ms", crate::fixture::TOLD_MS - 61_000)];
+        image.set_all("process", 0, &peak);
+        assert_eq!(report(&image).peak_ago_ms, Some(61_000));
+        assert!(report(&image).text().contains("\npeak      300.0 MiB held 61 s ago\n"));
+        image.forget("process", "peak_held_bytes");
+        image.forget("process", "peak_ms");
+        assert!(report(&image).text().contains("\npeak      ?\n"));
+    }
 
     #[test]
     fn what_is_in_cells_is_said() {

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::account::{Account, Kind, Part};
 use super::{Answer, Identity, Setting, Subject};
 use crate::host::Life;
+use crate::recorded::Recorded;
 use crate::rows::{Field, process};
 use crate::smaps::{self, Mapping, Place, Region};
 use crate::snapshot::Snapshot;
@@ -91,7 +92,8 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
 }
 
 fn mappings(subject: &Subject, copy: Option<&Path>) -> Result<Vec<Mapping>> {
-    if let Some(copy) = copy {
+    let recorded = subject.recorded.as_ref().and_then(Recorded::smaps);
+    if let Some(copy) = copy.or(recorded.as_deref()) {
         let path = text::printable(&copy.to_string_lossy());
         return smaps::of_file(copy)
             .with_context(|| format!("cannot read {path}: name a copy of /proc/PID/smaps"));

@@ -25,6 +25,14 @@ export const PROCESS = {
     unit: "bytes",
     meaning: "empty units at hand for all threads",
   },
+  peak_held_bytes: {
+    unit: "bytes",
+    meaning: "the most of `open_bytes` that was neither free nor cached",
+  },
+  peak_ms: {
+    unit: "ms",
+    meaning: "when it was `peak_held_bytes`",
+  },
   large_objects: {
     unit: "objects",
     meaning: "live blocks of whole units",

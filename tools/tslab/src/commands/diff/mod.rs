@@ -1,8 +1,7 @@
-//! diff: what grew between two looks at a process, by epoch label and size class.
+//! diff: what grew between two looks at a process, by epoch label, size class and call stack.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -10,20 +9,24 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::{Answer, Setting};
+use crate::sampling::float;
 use crate::text::{self, Align, Grid};
 
 mod side;
 
-use side::{Side, Sum};
+use side::{Side, Sites, Sum};
+
+const SHOWN_CALLS: usize = 3;
 
 /// What `diff` is asked.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// A statistics file, or what `stats --json` or `epochs --json` wrote
-    before: PathBuf,
+    /// A process, a statistics file, a folder of `record`, or what `stats --json`, `epochs --json`
+    /// or `profile --format json` wrote
+    before: String,
 
     /// The same, later
-    after: PathBuf,
+    after: String,
 
     /// End with status 1 when something grew
     #[arg(long, value_name = "WHAT")]
@@ -57,6 +60,8 @@ enum Topic {
     Label(Option<Arc<str>>),
     /// The default epoch's objects of a size class, in bytes, and all slabs of it.
     Class(u64),
+    /// What lives of all that a call stack allocated, estimated; functions, innermost first.
+    Site(Vec<String>),
 }
 
 /// Which of its quantities.
@@ -93,26 +98,56 @@ struct Report {
 
 /// Compares two files.
 pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
-    let (before, after) = (Side::read(&arguments.before)?, Side::read(&arguments.after)?);
+    let read = |target: &str| Side::read(setting, target);
+    let (before, after) = (read(&arguments.before)?, read(&arguments.after)?);
     let report = Report::of(&before, &after, arguments.tolerance);
     if report.compared == 0 {
         bail!(
             "{} is {}, and {} is {}: they tell of nothing that could be compared; take both in \
              the same way",
-            text::printable(&arguments.before.to_string_lossy()),
+            text::printable(&arguments.before),
             before.form,
-            text::printable(&arguments.after.to_string_lossy()),
+            text::printable(&arguments.after),
             after.form
         );
     }
-    let unsettled = [&before, &after].into_iter().filter(|side| side.unsettled).count();
-    let note = "figures were changing while they were read: what came out negative counts as 0";
     Ok(Answer {
         output: setting.output(&report, Report::text)?,
-        notes: if unsettled > 0 { vec![note.to_owned()] } else { Vec::new() },
+        notes: notes(&before, &after),
         found: arguments.fail_on == Some(FailOn::Regression) && report.regressions > 0,
         failed: false,
     })
+}
+
+fn notes(before: &Side, after: &Side) -> Vec<String> {
+    let are_sampled = before.sites.is_some() && after.sites.is_some();
+    let unnamed = are_sampled && sites_of(before, after).is_none();
+    let notes = [
+        (
+            before.unsettled || after.unsettled,
+            "figures were changing while they were read: what came out negative counts as 0",
+        ),
+        (
+            unnamed,
+            "call stacks are not compared, since functions of one side have no names: compare \
+             processes that run, folders of `record`, or JSON of `profile`",
+        ),
+    ];
+    notes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note.to_owned()).collect()
+}
+
+// Those of both, if a stack is the same in both.
+fn sites_of<'a>(before: &'a Side, after: &'a Side) -> Option<(&'a Sites, &'a Sites)> {
+    let (old, new) = before.sites.as_ref().zip(after.sites.as_ref())?;
+    let is_same = old.are_named && new.are_named
+        || !old.are_named && !new.are_named && before.pid == after.pid;
+    is_same.then_some((old, new))
+}
+
+// Whether it is more than what chance makes of as many samples.
+fn is_beyond_chance(before: u64, after: u64, weight_bytes: u64) -> bool {
+    let samples_bytes = float(before) + float(after);
+    float(before.abs_diff(after)) > 3.0 * (float(weight_bytes) * samples_bytes).sqrt()
 }
 
 // Whether more than so many percent were added. What was not there before grew without measure.
@@ -143,6 +178,18 @@ impl Report {
         }
         for (class, before, after) in pairs(before.classes.as_ref(), after.classes.as_ref()) {
             add(Topic::Class(class), before, after);
+        }
+        if let Some((old, new)) = sites_of(before, after) {
+            let weight_bytes = old.weight_bytes.max(new.weight_bytes);
+            for (stack, before, after) in pairs(Some(&old.by_stack), Some(&new.by_stack)) {
+                let Some((before, after)) = before.live_bytes.zip(after.live_bytes) else {
+                    continue;
+                };
+                let is_sure = is_beyond_chance(before, after, weight_bytes);
+                let regression = is_sure && grew(before, after, tolerance);
+                let (topic, quantity) = (Topic::Site(stack), Quantity::LiveBytes);
+                all.push(Difference { topic, quantity, before, after, regression });
+            }
         }
         let compared = all.len();
         all.retain(|difference| difference.before != difference.after);
@@ -197,6 +244,7 @@ impl Difference {
             Topic::Process => "process".to_owned(),
             Topic::Label(label) => text::label(label.as_deref()),
             Topic::Class(bytes) => format!("class {bytes} B"),
+            Topic::Site(stack) => stack_text(stack),
         };
         let quantity = match (self.quantity, &self.topic) {
             (Quantity::LiveBytes, _) => "live",
@@ -229,10 +277,17 @@ impl Difference {
     }
 }
 
+// The innermost calls.
+fn stack_text(stack: &[String]) -> String {
+    let shown: Vec<_> = stack.iter().take(SHOWN_CALLS).map(|call| text::printable(call)).collect();
+    let rest = if stack.len() > SHOWN_CALLS { " <- ..." } else { "" };
+    shown.join(" <- ") + rest
+}
+
 /// The difference between two processes.
 #[cfg(test)]
 pub(super) fn between(before: &super::Subject, after: &super::Subject) -> String {
-    let side = |subject: &super::Subject| Side::of_snapshot(&subject.snapshot);
+    let side = |subject: &super::Subject| Side::of_subject(subject);
     let report = Report::of(&side(before), &side(after), 5.0);
     report.text() + &text::json(&report).expect("JSON")
 }
@@ -278,6 +333,30 @@ mod tests {
 6 figures grew by more than 5 %
 ";
         assert_eq!(format!("\n{}", report.text()), expected);
+    }
+
+    fn sampled(more: u64) -> Side {
+        let mut image = sample(42, 7);
+        crate::fixture::add_samples(&mut image);
+        image.set_all("samples", 6, &[("times", 1 + more)]);
+        side(&image)
+    }
+
+    #[test]
+    fn call_stacks_that_grew_beyond_chance_are_named() {
+        let report = Report::of(&sampled(0), &sampled(9), 5.0);
+        let is_site = |difference: &&Difference| matches!(difference.topic, Topic::Site(_));
+        let sites: Vec<_> = report.differences.iter().filter(is_site).collect();
+        assert_eq!(sites.len(), 1, "{:?}", report.differences);
+        assert!(sites[0].regression && sites[0].after - sites[0].before >= 900_000);
+        let shown = stack_text(&["a\n".into(), "b".into(), "c".into(), "d".into()]);
+        assert_eq!(shown, "a\\n <- b <- c <- ...");
+        // A sample more may be chance.
+        assert!(!is_beyond_chance(4096, 8192, 4096) && is_beyond_chance(4096, 1 << 20, 4096));
+        assert!(notes(&sampled(0), &sampled(9)).is_empty());
+        let other = Side { pid: Some(43), ..sampled(9) };
+        assert!(sites_of(&sampled(0), &other).is_none());
+        assert!(notes(&sampled(0), &other)[0].contains("have no names"));
     }
 
     #[test]

@@ -8,10 +8,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use crate::commands::{Setting, Subject, profile};
 use crate::held::{self, Holder};
 use crate::host;
-use crate::segment::{Segment, Source};
-use crate::snapshot::{Class, Snapshot};
+use crate::recorded::Recorded;
+use crate::sampling::whole;
+use crate::segment::Source;
+use crate::snapshot::Class;
 use crate::text;
 
 const MAGIC: &[u8] = b"tslabst";
@@ -54,13 +57,47 @@ pub struct Side {
     pub labels: Option<BTreeMap<Option<Arc<str>>, Sum>>,
     /// By bytes of size classes; None: not known.
     pub classes: Option<BTreeMap<u64, Sum>>,
+    /// Who allocated what lives; None: nothing was sampled.
+    pub sites: Option<Sites>,
+    /// The process.
+    pub pid: Option<u32>,
     /// Some of it was changing while it was read.
     pub unsettled: bool,
 }
 
-// What `stats --json` and `epochs --json` write, as far as it is compared.
+/// What lives, by who allocated it.
+#[derive(Debug, Default)]
+pub struct Sites {
+    /// By functions, innermost first.
+    pub by_stack: BTreeMap<Vec<String>, Sum>,
+    /// Functions have names; otherwise their addresses stand for them.
+    pub are_named: bool,
+    /// Bytes from sample to sample on average.
+    pub weight_bytes: u64,
+}
+
+impl Sites {
+    fn of<'a>(
+        weight_bytes: u64,
+        samples: impl Iterator<Item = (Vec<String>, u64, u64)> + 'a,
+    ) -> Option<Self> {
+        let mut sites = Self { weight_bytes, ..Self::default() };
+        for (stack, objects, live_bytes) in samples.filter(|(_, objects, _)| *objects > 0) {
+            sites.are_named |= stack.iter().any(|function| !function.starts_with("0x"));
+            let (live_bytes, objects) = (Some(live_bytes), Some(objects));
+            let sum = sites.by_stack.entry(stack).or_insert(Sum::NOTHING);
+            sum.add(Sum { live_bytes, objects, resident_bytes: Some(0) });
+        }
+        (weight_bytes > 0).then_some(sites)
+    }
+}
+
+// What `stats --json`, `epochs --json` and `profile --format json` write, as far as it is compared.
 #[derive(Deserialize)]
 struct Written {
+    pid: Option<u32>,
+    weight_bytes: Option<u64>,
+    samples: Option<Vec<WrittenSample>>,
     rss_bytes: Option<u64>,
     totals: Option<WrittenTotals>,
     classes: Option<Vec<WrittenClass>>,
@@ -93,6 +130,13 @@ struct WrittenEpoch {
 }
 
 #[derive(Deserialize)]
+struct WrittenSample {
+    stack: Vec<String>,
+    objects: u64,
+    bytes: u64,
+}
+
+#[derive(Deserialize)]
 struct WrittenLive {
     objects: Option<u64>,
     bytes: Option<u64>,
@@ -101,10 +145,14 @@ struct WrittenLive {
 }
 
 impl Side {
-    /// Reads a statistics file, or JSON of this command.
-    pub fn read(path: &Path) -> Result<Self> {
-        Self::of_path(path)
-            .with_context(|| format!("cannot read {}", text::printable(&path.to_string_lossy())))
+    /// Reads what a process tells, a copy of it, or JSON of this command.
+    pub fn read(setting: &Setting, target: &str) -> Result<Self> {
+        let path = Path::new(target);
+        let is_number = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number || Recorded::at(path).is_some() {
+            return Ok(Self::of_subject(&Subject::find(setting, target)?));
+        }
+        Self::of_path(path).with_context(|| format!("cannot read {}", text::printable(target)))
     }
 
     fn of_path(path: &Path) -> Result<Self> {
@@ -112,7 +160,8 @@ impl Side {
         let mut magic = [0; MAGIC.len()];
         let is_statistics = Source::read_exact_at(&file, &mut magic, 0).is_ok() && magic == *MAGIC;
         if is_statistics {
-            return Ok(Self::of_snapshot(&Snapshot::read(&Segment::open(file)?)?));
+            let subject = Subject::of_file(file, path, None)?;
+            return Ok(Self::of_subject(&subject));
         }
         let mut json = Vec::new();
         let read = file.take(MOST_JSON_BYTES).read_to_end(&mut json)?;
@@ -129,15 +178,34 @@ impl Side {
                  with `tslab stats --json PID` or `tslab epochs --json PID`"
             )
         })?;
-        match written {
-            Written { epochs: Some(epochs), .. } => Ok(Self::of_epochs(&epochs)),
+        let pid = written.pid;
+        let side = match written {
+            Written { epochs: Some(epochs), .. } => Self::of_epochs(&epochs),
             Written { totals: Some(totals), classes: Some(classes), rss_bytes, .. } => {
-                Ok(Self::of_stats(&totals, &classes, rss_bytes))
+                Self::of_stats(&totals, &classes, rss_bytes)
+            }
+            Written { samples: Some(samples), weight_bytes, .. } => {
+                Self::of_samples(samples, weight_bytes.unwrap_or_default())
             }
             _ => bail!(
-                "it is JSON without epochs or totals: write it with `tslab stats --json PID` or \
-                 `tslab epochs --json PID`"
+                "it is JSON without epochs, totals or samples: write it with `tslab stats --json \
+                 PID` or `tslab epochs --json PID`"
             ),
+        };
+        Ok(Self { pid, ..side })
+    }
+
+    fn of_samples(samples: Vec<WrittenSample>, weight_bytes: u64) -> Self {
+        let samples =
+            samples.into_iter().map(|sample| (sample.stack, sample.objects, sample.bytes));
+        Self {
+            form: "JSON of `profile`",
+            process: Sum::default(),
+            labels: None,
+            classes: None,
+            sites: Sites::of(weight_bytes, samples),
+            pid: None,
+            unsettled: false,
         }
     }
 
@@ -147,6 +215,8 @@ impl Side {
             process: Sum::default(),
             labels: Some(labels(epochs)),
             classes: None,
+            sites: None,
+            pid: None,
             unsettled: epochs.iter().any(|epoch| epoch.live.unsettled),
         }
     }
@@ -161,12 +231,15 @@ impl Side {
             },
             labels: None,
             classes: Some(by_class(classes)),
+            sites: None,
+            pid: None,
             unsettled: totals.unsettled,
         }
     }
 
     /// Of a process whose file was read.
-    pub fn of_snapshot(snapshot: &Snapshot) -> Self {
+    pub fn of_subject(subject: &Subject) -> Self {
+        let snapshot = &subject.snapshot;
         let totals = snapshot.totals();
         let epoch = |epoch: &crate::snapshot::Epoch| WrittenEpoch {
             epoch: epoch.row,
@@ -190,9 +263,11 @@ impl Side {
         let (live_bytes, objects) = (totals.live_bytes, totals.live_objects);
         Self {
             form: "a statistics file",
-            process: Sum { live_bytes, objects, resident_bytes: None },
+            process: Sum { live_bytes, objects, resident_bytes: subject.rss_bytes },
             labels: Some(labels(&epochs)),
             classes: Some(by_class(&classes)),
+            sites: sites(subject),
+            pid: Some(subject.pid),
             unsettled: totals.unsettled,
         }
     }
@@ -202,9 +277,17 @@ impl Side {
 impl Side {
     /// Of a statistics file.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
-        let segment = Segment::open(bytes).expect("a file without damage");
-        Self::of_snapshot(&Snapshot::read(&segment).expect("a file without damage"))
+        Self::of_subject(&Subject::of_bytes(bytes))
     }
+}
+
+fn sites(subject: &Subject) -> Option<Sites> {
+    let profile = subject.snapshot.has_samples().then(|| profile::of_subject(subject))?;
+    let samples = profile.samples.iter().map(|sample| {
+        let (objects, bytes) = (sample.estimate.objects, sample.estimate.bytes);
+        (profile.functions(&sample.key.calls), whole(objects), whole(bytes))
+    });
+    Sites::of(profile.period_bytes, samples)
 }
 
 fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<Arc<str>>, Sum> {
@@ -243,7 +326,23 @@ fn by_class(classes: &[WrittenClass]) -> BTreeMap<u64, Sum> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::sample;
+    use crate::fixture::{add_samples, sample};
+
+    #[test]
+    fn call_stacks_of_a_file_and_of_a_profile_are_the_same() {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        let subject = Subject::of_bytes(image.bytes());
+        let of_file = Side::of_subject(&subject).sites.unwrap();
+        let report = profile::report(&subject, &profile::of_subject(&subject));
+        let written = Side::of_json(text::json(&report).unwrap().as_bytes()).unwrap();
+        let of_json = written.sites.unwrap();
+        assert_eq!(of_file.by_stack, of_json.by_stack);
+        assert_eq!((of_file.weight_bytes, of_json.weight_bytes), (4096, 4096));
+        assert_eq!((written.pid, of_json.are_named), (Some(42), false));
+        let upload = of_file.by_stack[&vec!["0x1000".to_owned(), "0x2000".to_owned()]];
+        assert!(upload.live_bytes.is_some_and(|bytes| bytes >= 12_481), "{upload:?}");
+    }
 
     #[test]
     fn a_file_tells_of_labels_without_their_children() {

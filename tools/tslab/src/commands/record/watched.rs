@@ -1,0 +1,196 @@
+//! The process that is recorded. Its statistics file stays open, and can be read when it has gone.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::asked::Asked;
+use super::folder::Why;
+use crate::commands::{NotFound, Setting, Subject, run as launch};
+use crate::host::{self, Life};
+use crate::recorded::{About, Copies, maps_of, program_of};
+use crate::rows::{Field, process};
+use crate::segment::Segment;
+use crate::text;
+
+// A file is not there before its process has some memory.
+const WAIT: Duration = Duration::from_millis(2);
+
+// A file that is being made cannot be read at once.
+const MOST_LOOKS: u32 = 1000;
+
+/// It samples from its beginning on, if its environment says nothing else.
+const SAMPLE: (&str, &str) = ("TSLAB_SAMPLE_BYTES", "512K");
+
+/// A process, whether it runs or not.
+#[derive(Debug)]
+pub struct Watched {
+    /// Its number here.
+    pub pid: u32,
+    /// As the system names it.
+    pub name: Option<String>,
+    /// Whether its dumps can tell who allocated.
+    pub samples: bool,
+    start_ticks: u64,
+    path: PathBuf,
+    file: File,
+    segment: Segment<File>,
+    program: Option<String>,
+    maps: Option<String>,
+    child: Option<Child>,
+    status: Option<ExitStatus>,
+}
+
+impl Watched {
+    /// A process that runs.
+    pub fn find(setting: &Setting, target: &str) -> Result<Self> {
+        let subject = Subject::find(setting, target)?;
+        if subject.life != Life::Alive {
+            bail!(
+                "process {} has ended, or runs another program now: `tslab stats` shows what its \
+                 file says",
+                subject.pid
+            );
+        }
+        Self::of(&subject, host::open(&subject.path, false)?)
+    }
+
+    /// Starts a program, and waits until it has a file.
+    pub fn start(setting: &Setting, mut command: Command) -> Result<Self> {
+        if std::env::var_os(SAMPLE.0).is_none() {
+            command.env(SAMPLE.0, SAMPLE.1);
+        }
+        let mut child = command.spawn().with_context(|| launch::cannot_start(&command))?;
+        let program = text::printable(&command.get_program().to_string_lossy());
+        // Until it is waited for, nobody else gets its number.
+        let start_ticks = host::start_ticks(child.id());
+        for look in 1.. {
+            let status = child.try_wait()?;
+            match first_look(setting, child.id(), start_ticks) {
+                Ok((subject, file)) => {
+                    return Ok(Self { child: Some(child), status, ..Self::of(&subject, file)? });
+                }
+                Err(error) if status.is_none() && (is_absent(&error) || look < MOST_LOOKS) => {}
+                Err(error) if is_absent(&error) => break,
+                Err(error) => return Err(error.context(format!("{program} is not recorded"))),
+            }
+            std::thread::sleep(WAIT);
+        }
+        bail!(
+            "{program} ended ({}) before it had a statistics file: it allocated next to nothing, \
+             or its files lie elsewhere, which --directory names",
+            child.wait()?
+        );
+    }
+
+    fn of(subject: &Subject, file: File) -> Result<Self> {
+        let sampling = subject.snapshot.sampling.as_ref();
+        let is_set = |sampling: &crate::sampling::Sampling| {
+            sampling.sample_bytes != 0 || sampling.weight_bytes != 0
+        };
+        Ok(Self {
+            pid: subject.pid,
+            name: subject.name.clone(),
+            samples: sampling.is_some_and(is_set),
+            start_ticks: subject.snapshot.header.start_ticks,
+            path: subject.path.clone(),
+            segment: Segment::open(file.try_clone()?)?,
+            file,
+            program: program_of(subject.pid),
+            maps: maps_of(subject.pid),
+            child: None,
+            status: None,
+        })
+    }
+
+    /// Whether it was started here.
+    pub fn is_ours(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// How it ended, if it was started here.
+    pub fn status(&self) -> Option<String> {
+        self.status.map(|status| status.to_string())
+    }
+
+    /// Whether it is gone.
+    pub fn has_ended(&mut self) -> bool {
+        if let Some(child) = &mut self.child {
+            self.status = self.status.or_else(|| child.try_wait().ok().flatten());
+            return self.status.is_some();
+        }
+        !host::runs(self.pid, self.start_ticks)
+    }
+
+    /// Looks at what it has mapped. False when it runs another program now.
+    pub fn look(&mut self) -> bool {
+        let maps = maps_of(self.pid);
+        let is_alive = host::life(self.pid, self.start_ticks, &self.path) != Life::Stale;
+        if is_alive && maps.is_some() {
+            self.maps = maps;
+        }
+        is_alive
+    }
+
+    /// Passes SIGTERM on to a program that was started here. Ctrl-C reaches it anyway.
+    pub fn pass_on(&self, asked: &Asked) -> Result<()> {
+        let pid = self.child.as_ref().and_then(|child| Pid::from_raw(child.id().cast_signed()));
+        match pid {
+            Some(pid) if asked.to_terminate() => Ok(kill_process(pid, Signal::TERM)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// What it holds now: what was opened, and is neither nobody's nor cached.
+    pub fn held_bytes(&self) -> Result<u64> {
+        let [open, free, cached] =
+            self.figures([process::OPEN_BYTES, process::FREE_BYTES, process::CACHED_BYTES])?;
+        let idle = free.unwrap_or_default().saturating_add(cached.unwrap_or_default());
+        Ok(open.unwrap_or_default().saturating_sub(idle))
+    }
+
+    /// What it says that it held at most.
+    pub fn peak_held_bytes(&self) -> Option<u64> {
+        self.figures([process::PEAK_HELD_BYTES]).ok().and_then(|[peak]| peak)
+    }
+
+    fn figures<const N: usize>(&self, fields: [Field; N]) -> Result<[Option<u64>; N]> {
+        let rows = self.segment.rows(process::TABLE)?;
+        Ok(fields.map(|field| rows.as_ref()?.column(field)?.get(0)))
+    }
+
+    /// What a dump is made of.
+    pub fn copies(&mut self, why: Why, at_ms: u64) -> io::Result<Copies<'_>> {
+        let is_there = why != Why::Exit;
+        if is_there && let Some(maps) = maps_of(self.pid) {
+            self.maps = Some(maps);
+        }
+        let about = About {
+            pid: self.pid,
+            program: self.program.clone(),
+            why: why.text().to_owned(),
+            at_ms,
+            rss_bytes: if is_there { host::rss_bytes(self.pid) } else { None },
+        };
+        Copies::take(&self.file, &about, self.maps.as_deref())
+    }
+}
+
+// A file may be left of an earlier process that had the number.
+fn first_look(setting: &Setting, pid: u32, start: Option<u64>) -> Result<(Subject, File)> {
+    let subject = Subject::find(setting, &pid.to_string())?;
+    if start.is_some_and(|start| start != subject.snapshot.header.start_ticks) {
+        return Err(NotFound(format!("process {pid} has no statistics file yet")).into());
+    }
+    let file = host::open(&subject.path, false)?;
+    Ok((subject, file))
+}
+
+fn is_absent(error: &anyhow::Error) -> bool {
+    error.is::<NotFound>()
+}
