@@ -1,5 +1,7 @@
 """The third table: the founding programs, and the patterns of whole programs."""
 
+from dataclasses import replace
+
 from work import EVERY_ROUND, Bar, Metric, Work
 from written import CSV_WRITES, HISTOGRAM_WRITES
 
@@ -106,7 +108,23 @@ def idle(name: str, *flags: str) -> Work:
     )  # fmt: skip
 
 
+def bursts(name: str, *flags: str) -> tuple[Work, Work]:
+    """The same bursts where nothing goes back, and where idle memory does."""
+    kept = Work(
+        f"{name}_kept", ("burst_cost", "--never", *flags), ("burst_cost", "--never", *flags, "3"),
+        shown("ms", "cpu_ms", "burst_ms"), "memory over time", ours_alone=True,
+    )  # fmt: skip
+    given = replace(
+        kept, name=name, command=("burst_cost", *flags), quick=("burst_cost", *flags, "3"),
+        metrics=(Metric("cpu_ms", "ms", Bar.TIMES_PLAIN, 1.03), *shown("ms", "burst_ms")),
+        plain=kept.name,
+    )  # fmt: skip
+    return kept, given
+
+
 MEMORY = (
+    *bursts("bursts"),
+    *bursts("bursts_large", "--large"),
     idle("idle_return"),
     idle("idle_return_pinned", "--pinned"),
     Work(
