@@ -22,6 +22,8 @@ export class Model {
   route: Route = { pid: null, epoch: null };
   showsEnded = false;
   afterSeconds = 60;
+  /** Of the whole process. */
+  showsStacks = false;
   /** Resident and live bytes, by path of the process's file. */
   readonly tracks = new Map<string, Track>();
   #largest: number | null = null;
@@ -55,7 +57,7 @@ export class Model {
       pid: this.pid,
       all: this.showsEnded,
       afterSeconds: isEpoch ? 0 : this.afterSeconds,
-      profile: isEpoch && this.watched?.isProfileDue(at) !== false,
+      profile: (isEpoch || this.showsStacks) && this.watched?.isProfileDue(at) !== false,
       past: this.watched?.past.isDue(at) === true ? { after: this.watched.past.after } : null,
     };
   }

@@ -14,6 +14,7 @@ import { Events } from "./events.js";
 import { Choice, Empty, Name, Panel, Tile } from "./fragments.js";
 import { useKept } from "./kept.js";
 import { PurgePanel, SlowPathPanel } from "./slowpath.js";
+import { ProcessStacks } from "./stacks.js";
 import { SurvivorsPanel } from "./survivors.js";
 
 interface ViewProps {
@@ -36,6 +37,7 @@ export function ProcessView({ model, watched, theme }: ViewProps): JSX.Element {
         </div>
       </div>
       <EpochsPanel model={model} watched={watched} />
+      <ProcessStacks model={model} watched={watched} />
       {stats === null ? null : <ClassesPanel stats={stats} />}
       {stats === null ? null : <FiguresPanel stats={stats} />}
     </>

@@ -3,6 +3,7 @@ import type {
   Epoch,
   Epochs,
   Figure,
+  Growth,
   History,
   Identity,
   Leak,
@@ -11,7 +12,9 @@ import type {
   Profile,
   Sample,
   SizeClass,
+  Stack,
   Stats,
+  Verdict,
 } from "../../src/api/answers.js";
 
 const KIB = 1024;
@@ -46,7 +49,7 @@ export function server(second: number): Told {
     stats: stats(size, second),
     epochs: { ...identity(size), epochs: epochs(second) },
     leaks: { ...identity(size), after_ms: 60_000, leaks: leaks(second) },
-    profile: { samples: samples() },
+    profile: profile(samples()),
     history: history(),
   };
 }
@@ -267,8 +270,32 @@ function family(tenant: number, index: number, second: number): Epoch[] {
   ];
 }
 
+const growth = (verdict: Verdict, came: number, went: number): Growth => ({
+  verdict,
+  flow: { over_ms: 10_000, came, went },
+  oldest_ms: 340_000,
+  newest_ms: 1_000,
+});
+
+/** `calls`: function, file and line of each, the innermost first. */
+function stack(class_bytes: number, samples: number, calls: string): Stack {
+  return {
+    class_bytes,
+    samples,
+    estimated_objects: samples * 200,
+    percent: samples * 5,
+    growth: null,
+    calls: calls.split(";").map((call) => {
+      const [name = "", file = null, line] = call.split(" ");
+      return { function: name, file, line: line === undefined ? null : Number(line) };
+    }),
+  };
+}
+
 function leaks(second: number): Leak[] {
   const leak = (
+    growth: Growth,
+    stacks: Stack[],
     row: number,
     label: string,
     epochs: number,
@@ -297,11 +324,25 @@ function leaks(second: number): Leak[] {
       classes: counts,
       large_objects: 0,
       outlived_objects: objects.reduce((sum, count) => sum + count, 0),
+      growth,
+      stacks,
     };
   };
   return [
-    leak(7, "GET /upload", 2, 340, [3400, 170, 310]),
-    leak(9, "render thumbnails", 1, 70, [12, 40]),
+    leak(
+      growth("grows", 40, 0),
+      [
+        stack(128, 12, "copy_name src/http.c 211;parse_header src/http.c 180;worker"),
+        stack(128, 3, "log_line src/log.c 20;worker"),
+        stack(1024, 5, "thumb_rows src/image.cpp 77;worker"),
+      ],
+      7,
+      "GET /upload",
+      2,
+      340,
+      [3400, 170, 310],
+    ),
+    leak(growth("turns_over", 7, 8), [], 9, "render thumbnails", 1, 70, [12, 40]),
   ];
 }
 
@@ -321,11 +362,20 @@ const STACKS: readonly (readonly [stack: string, epoch: string, size: number, by
   ["session_new;login;dispatch;worker;main", "POST /login", 512, 120_000],
 ];
 
+const profile = (samples: readonly Sample[]): Profile => ({
+  weight_bytes: 32 * KIB,
+  samples_taken: 4_012,
+  samples_lost: 0,
+  samples,
+});
+
 const samples = (): Sample[] =>
-  STACKS.map(([stack, label, class_bytes, bytes]) => ({
+  STACKS.map(([stack, label, class_bytes, bytes], index) => ({
     stack: stack.split(";"),
     epoch: label,
     class_bytes,
+    age: index % 2 === 0 ? "1-10min" : "0-1s",
+    samples: Math.ceil(bytes / (32 * KIB)),
     objects: Math.round(bytes / class_bytes),
     bytes,
   }));
@@ -362,7 +412,17 @@ export function hostile(): Told {
     name: HOSTILE[0] ?? "",
   };
   const leak = told.leaks.leaks[0];
-  const leaks = leak === undefined ? [] : HOSTILE.map((label, id) => ({ ...leak, label, id }));
+  const leaks =
+    leak === undefined
+      ? []
+      : HOSTILE.map((label, id) => ({
+          ...leak,
+          label,
+          id,
+          stacks: [
+            stack(128, 1, `${label.replaceAll(/[ ;]/g, "_")} ${label.replaceAll(/[ ;]/g, "_")} 1`),
+          ],
+        }));
   const frames = HOSTILE.filter((label) => label !== "");
   return {
     process,
@@ -370,14 +430,16 @@ export function hostile(): Told {
     epochs: { ...told.epochs, epochs: rows },
     leaks: { ...told.leaks, leaks },
     history: told.history,
-    profile: {
-      samples: HOSTILE.map((label) => ({
+    profile: profile(
+      HOSTILE.map((label) => ({
         stack: [...frames],
         epoch: label,
         class_bytes: 64,
+        age: "0-1s",
+        samples: 1,
         objects: 10,
         bytes: 640,
       })),
-    },
+    ),
   };
 }

@@ -56,6 +56,27 @@ test("shows survivors with classes, age and what they pin", async ({ page, addre
   await expect(first).toContainText("9 min");
 });
 
+test("says who allocated survivors, and whether they become more", async ({ page, address }) => {
+  await page.goto(address);
+  const rows = page.getByRole("table", { name: "Survivors" }).getByRole("row");
+  await expect(rows.nth(1)).toContainText("copy_name http.c:211 and 2 other stacks");
+  await expect(rows.nth(1)).toContainText("grows: 40 came, 0 went in 10 s");
+  await expect(rows.nth(2)).toContainText("turns over: 7 came, 8 went in 10 s");
+  // What turns over is no cause of alarm.
+  await expect(page.locator(".survivors .verdict")).toContainText("in 2 closed epochs");
+});
+
+test("filters survivors by size class", async ({ page, address }) => {
+  await page.goto(address);
+  const rows = page.getByRole("table", { name: "Survivors" }).getByRole("row");
+  await expect(rows).toHaveCount(3);
+  await page.getByLabel("Size class of survivors").selectOption("1.0 KiB");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(1)).toContainText("310 × 1.0 KiB");
+  await expect(rows.nth(1)).toContainText("thumb_rows image.cpp:77");
+  await expect(rows.nth(1)).not.toContainText("128 B");
+});
+
 test("asks for survivors of the time that is chosen", async ({ page, address, agent }) => {
   await page.goto(address);
   await page.getByRole("group", { name: "Closed for longer than" }).getByText("10 min").click();
@@ -133,6 +154,43 @@ test("widens a frame of the flame graph", async ({ page, address }) => {
   await expect(flame.getByRole("button", { name: /^read_part/ })).toBeVisible();
   await page.getByLabel("Find functions").fill("PARSE");
   await expect(page.locator(".frame.hit")).toHaveCount(2);
+});
+
+test("a flame graph says what it covers, and shows a class or an age", async ({
+  page,
+  address,
+}) => {
+  await page.goto(`${address}#/4242/epoch/16777223`);
+  const stacks = page.locator(".stacks");
+  await expect(stacks).toContainText(
+    "54 live samples, a byte in 32.0 KiB; stands for 1.6 MiB of 3.4 MiB live.",
+  );
+  const flame = page.getByRole("group", { name: /^Flame graph/ });
+  await page.getByLabel("Size class of objects").selectOption("128 B");
+  await expect(flame.getByRole("button", { name: /^copy_name/ })).toBeVisible();
+  await expect(flame.getByRole("button", { name: /^read_part/ })).toHaveCount(0);
+  await expect(stacks).toContainText("stands for 459.0 KiB of");
+  await page.getByLabel("Age of objects").selectOption("10 s and older");
+  await expect(flame.getByRole("button", { name: /^copy_name/ })).toHaveCount(0);
+  await expect(stacks).toContainText("No object of this class and age has been sampled.");
+  await page.getByLabel("Size class of objects").selectOption("all classes");
+  await expect(flame.getByRole("button", { name: /^read_part/ })).toBeVisible();
+});
+
+test("shows stacks of the whole process, or of a label, to those who ask", async ({
+  page,
+  address,
+  agent,
+}) => {
+  await page.goto(address);
+  await expect(page.getByRole("table", { name: "Epochs" })).toBeVisible();
+  expect(agent.asked.filter((question) => question.endsWith("/profile"))).toEqual([]);
+  await page.getByLabel("show stacks").check();
+  const flame = page.getByRole("group", { name: /^Flame graph/ });
+  await expect(flame.getByRole("button", { name: /^session_new/ })).toBeVisible();
+  await page.getByLabel("Label of epochs").selectOption("GET /list");
+  await expect(flame.getByRole("button", { name: /^session_new/ })).toHaveCount(0);
+  await expect(flame.getByRole("button", { name: /^select_files/ })).toBeVisible();
 });
 
 test("says how to switch sampling on", async ({ page, address, agent }) => {

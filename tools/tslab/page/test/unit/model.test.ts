@@ -119,13 +119,19 @@ test("a token is asked for, and said to be wrong only if there was one", () => {
   assert.deepEqual(model.link, { kind: "locked", refused: true });
 });
 
+const NO_PROFILE = { weight_bytes: null, samples_taken: null, samples_lost: null, samples: [] };
+
 test("stacks are asked for in the view of an epoch, and not every second", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10)), false);
   assert.equal(model.wanted(2).profile, false);
+  model.showsStacks = true;
+  assert.equal(model.wanted(2).profile, false);
+  assert.equal(model.wanted(100).profile, true);
+  model.showsStacks = false;
   model.go({ pid: 1, epoch: 7 });
   assert.deepEqual([model.wanted(100).profile, model.wanted(100).afterSeconds], [true, 0]);
-  const withProfile = { ...detail(1, LOST), profile: told({ samples: [] }) };
+  const withProfile = { ...detail(1, LOST), profile: told(NO_PROFILE) };
   model.apply(100, { ...list(process(1, 10)), detail: withProfile }, false);
   assert.deepEqual([model.wanted(101).profile, model.wanted(106).profile], [false, true]);
 });
