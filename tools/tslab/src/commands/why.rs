@@ -90,6 +90,11 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer { output: setting.output(&report, Report::text)?, notes, ..Answer::default() })
 }
 
+/// The same of a process that runs.
+pub fn of_process(setting: &Setting, target: &str) -> Result<Answer> {
+    run(setting, &Arguments { target: target.to_owned(), smaps: None })
+}
+
 fn mappings(subject: &Subject, copy: Option<&Path>) -> Result<Vec<Mapping>> {
     if let Some(copy) = copy {
         let path = text::printable(&copy.to_string_lossy());

@@ -189,6 +189,49 @@ export interface Leaks extends Identity {
   readonly leaks: readonly Leak[];
 }
 
+/** A part of the allocator's memory. */
+export interface WhyPart {
+  readonly part: string;
+  readonly bytes: number;
+  readonly text: string;
+}
+
+/** What is resident, and not the allocator's. */
+export interface WhyOther {
+  readonly what: string;
+  readonly bytes: number;
+}
+
+export interface Why extends Identity {
+  readonly rss_bytes: number;
+  /** Of the allocator. */
+  readonly resident_bytes: number;
+  /** Of the parts. */
+  readonly not_resident_bytes: number;
+  readonly parts: readonly WhyPart[];
+  readonly others: readonly WhyOther[];
+}
+
+export interface Finding {
+  readonly cause: string;
+  /** That it is about, and no other finding is; null: it is not about memory. */
+  readonly bytes: Figure;
+  readonly what: string;
+  readonly advice: string;
+}
+
+export interface NotChecked {
+  readonly cause: string;
+  readonly missing: string;
+}
+
+export interface Doctor extends Identity {
+  /** Between the two looks that are compared; null: there was one. */
+  readonly over_ms: Figure;
+  readonly findings: readonly Finding[];
+  readonly not_checked: readonly NotChecked[];
+}
+
 /** How long ago an object was allocated. */
 export type Age = "0-1s" | "1-10s" | "10-60s" | "1-10min" | "10-60min" | "1-24h" | "1d+";
 
@@ -226,6 +269,19 @@ export interface PastEvent {
   readonly label: string | null;
   readonly count: number;
   readonly bytes: Figure;
+}
+
+/** An event, and whose it is. */
+export interface HostEvent extends PastEvent {
+  readonly pid: number;
+  readonly name: string | null;
+}
+
+/** What the agent has kept of all processes, the oldest first. */
+export interface HostEvents {
+  readonly kept: boolean;
+  readonly now_s: number;
+  readonly events: readonly HostEvent[];
 }
 
 /** What the agent has kept of a process. */
