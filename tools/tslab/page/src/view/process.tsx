@@ -10,8 +10,9 @@ import { LIST } from "../model/route.js";
 import { bytes, count, number, percent, printable, times } from "../model/text.js";
 import { ClassesPanel, FiguresPanel } from "./classes.js";
 import { EpochsPanel } from "./epochs.js";
-import { Events } from "./events.js";
+import { Events, HostEventsPanel } from "./events.js";
 import { Choice, Empty, Name, Panel, Tile } from "./fragments.js";
+import { FindingsPanel, WhyPanel } from "./judgement.js";
 import { useKept } from "./kept.js";
 import { PurgePanel, SlowPathPanel } from "./slowpath.js";
 import { ProcessStacks } from "./stacks.js";
@@ -30,6 +31,10 @@ export function ProcessView({ model, watched, theme }: ViewProps): JSX.Element {
       <ProcessHead watched={watched} />
       <MemoryPanel model={model} watched={watched} theme={theme} />
       <div class="pair">
+        <FindingsPanel watched={watched} />
+        <WhyPanel watched={watched} />
+      </div>
+      <div class="pair">
         <SurvivorsPanel model={model} watched={watched} />
         <div class="stack">
           <SlowPathPanel watched={watched} />
@@ -40,6 +45,7 @@ export function ProcessView({ model, watched, theme }: ViewProps): JSX.Element {
       <ProcessStacks model={model} watched={watched} />
       {stats === null ? null : <ClassesPanel stats={stats} />}
       {stats === null ? null : <FiguresPanel stats={stats} />}
+      <HostEventsPanel model={model} />
     </>
   );
 }

@@ -1,5 +1,6 @@
 // answers: what a made-up process tells: a web server whose uploads leak.
 import type {
+  Doctor,
   Epoch,
   Epochs,
   Figure,
@@ -15,6 +16,7 @@ import type {
   Stack,
   Stats,
   Verdict,
+  Why,
 } from "../../src/api/answers.js";
 
 const KIB = 1024;
@@ -29,6 +31,9 @@ export interface Told {
   /** Null: it keeps no samples. */
   profile: Profile | null;
   history: History;
+  /** Null: the system does not tell. */
+  why: Why | null;
+  doctor: Doctor;
 }
 
 interface Size {
@@ -51,6 +56,46 @@ export function server(second: number): Told {
     leaks: { ...identity(size), after_ms: 60_000, leaks: leaks(second) },
     profile: profile(samples()),
     history: history(),
+    why: why(size),
+    doctor: {
+      ...identity(size),
+      over_ms: 42_000,
+      findings: [
+        {
+          cause: "leak",
+          bytes: 820_000,
+          what: "4,932 objects of 812.0 KiB outlived 3 epochs that ended more than 60 s ago",
+          advice: "tslab leaks 4242 names the call stacks that allocated them",
+        },
+        {
+          cause: "near-limit",
+          bytes: null,
+          what: 'epoch "tenant 17" holds 44.0 MiB, 92 % of its hard limit of 48.0 MiB',
+          advice: "raise the limit, or find what fills the epoch",
+        },
+      ],
+      not_checked: [],
+    },
+  };
+}
+
+function why(size: Size): Why {
+  const [rss, live] = [size.rss ?? 0, size.live ?? 0];
+  const part = (part: string, bytes: number, text: string) => ({ part, bytes, text });
+  return {
+    ...identity(size),
+    rss_bytes: rss,
+    resident_bytes: rss - 6 * MIB,
+    not_resident_bytes: 0,
+    parts: [
+      part("live", live - 14 * MIB, "live objects, and their rounding to size classes"),
+      part("large", 14 * MIB, "live blocks of whole units, and their rounding"),
+      part("hot", 3 * MIB, "free objects that threads keep at hand"),
+      part("free_in_slabs", 20 * MIB, "free in slabs and cells that hold live objects"),
+      part("dirty", 6 * MIB, "free, not given back to the system yet"),
+      part("residual", 0, "residual: resident, and none of the above"),
+    ],
+    others: [{ what: "files: the program and its libraries", bytes: 6 * MIB }],
   };
 }
 
@@ -106,6 +151,13 @@ export function stranger(pid: number, name: string): Told {
     leaks: { ...identity(size), after_ms: 60_000, leaks: [] },
     profile: null,
     history: { kept: false, now_s: 0, moments: [], events: [] },
+    why: null,
+    doctor: {
+      ...identity(size),
+      over_ms: null,
+      findings: [],
+      not_checked: [{ cause: "outside", missing: "RSS of a process that runs" }],
+    },
   };
 }
 
@@ -430,6 +482,11 @@ export function hostile(): Told {
     epochs: { ...told.epochs, epochs: rows },
     leaks: { ...told.leaks, leaks },
     history: told.history,
+    why: told.why,
+    doctor: {
+      ...told.doctor,
+      findings: HOSTILE.map((text) => ({ cause: text, bytes: null, what: text, advice: text })),
+    },
     profile: profile(
       HOSTILE.map((label) => ({
         stack: [...frames],

@@ -77,6 +77,36 @@ test("filters survivors by size class", async ({ page, address }) => {
   await expect(rows.nth(1)).not.toContainText("128 B");
 });
 
+test("says what is wrong, and where memory went", async ({ page, address }) => {
+  await page.goto(address);
+  const findings = page.getByRole("list", { name: "Findings" }).getByRole("listitem");
+  await expect(findings).toHaveCount(2);
+  await expect(findings.first()).toContainText("leak: 4,932 objects of 812.0 KiB outlived");
+  await expect(findings.first()).toContainText("→ tslab leaks 4242 names the call stacks");
+  await expect(page.locator(".findings")).toContainText("of the last 42 s");
+  const why = page.getByRole("table", { name: "Where memory went" });
+  await expect(why.getByRole("row", { name: /^free in slabs and cells/ })).toContainText(
+    "20.0 MiB",
+  );
+  await expect(why.getByRole("row", { name: /^residual/ })).toHaveCount(0);
+  await expect(why).toContainText("files: the program and its libraries");
+});
+
+test("says what could not be looked for", async ({ page, address }) => {
+  await page.goto(`${address}#/77`);
+  await expect(page.locator(".findings")).toContainText("Nothing was found.");
+  await page.getByText("1 check could not be made").click();
+  await expect(page.getByText("outside: needs RSS of a process that runs")).toBeVisible();
+  await expect(page.locator(".why")).toContainText("Not known: the system does not tell.");
+});
+
+test("lists the events of all processes", async ({ page, address }) => {
+  await page.goto(`${address}#/77`);
+  const rows = page.getByRole("table", { name: "Events of all processes" }).getByRole("row");
+  await expect(rows).toHaveCount(7);
+  await expect(rows.nth(1)).toContainText("upload-server 4242Purged1 time, 4.0 MiB");
+});
+
 test("asks for survivors of the time that is chosen", async ({ page, address, agent }) => {
   await page.goto(address);
   await page.getByRole("group", { name: "Closed for longer than" }).getByText("10 min").click();
@@ -250,7 +280,7 @@ test("lists the events of the time that is shown", async ({ page, address }) => 
   await page.getByText("1 d", { exact: true }).click();
   await expect(lanes).toHaveAccessibleName("Events: survivors 2, purge 2, limit 1, no memory 1");
   await page.getByText("6 events in this time").click();
-  const rows = page.getByRole("table", { name: "Events" }).getByRole("row");
+  const rows = page.getByRole("table", { name: "Events", exact: true }).getByRole("row");
   await expect(rows).toHaveCount(7);
   await expect(rows.nth(1)).toContainText("upload-server");
   await expect(rows.nth(1)).toContainText("Purged");
