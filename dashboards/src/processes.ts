@@ -86,6 +86,39 @@ const memory: Row = {
     stacked(
       chart(
         {
+          title: "What the memory is made of",
+          description:
+            "The allocator's memory by part, as `tslab why` says: what is resident, and what of " +
+            "it is not.",
+          unit: "bytes",
+        },
+        { expr: sum(series("tslab_why_bytes"), "part"), legend: "{{part}}" },
+      ),
+    ),
+    chart(
+      {
+        title: "Told, and not resident",
+        description:
+          "Of these parts: never written to, given back in place, or in swap. The ten processes " +
+          "with most.",
+        unit: "bytes",
+      },
+      {
+        expr: top(sum(series("tslab_why_not_resident_bytes"), ...PROCESS)),
+        legend: PROCESS_LEGEND,
+      },
+    ),
+    chart(
+      {
+        title: "Findings",
+        description: "What `tslab doctor` finds, by cause. Run it for figures and advice.",
+        unit: "short",
+      },
+      { expr: `${sum(series("tslab_findings"), "cause")} > 0`, legend: "{{cause}}" },
+    ),
+    stacked(
+      chart(
+        {
           title: "Free memory kept",
           description:
             "Dirty: waits for a purge. Cached: empty units at hand for all threads. Hot: free " +

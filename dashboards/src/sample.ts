@@ -20,6 +20,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   epoch: ["request", "tenant"],
   handler: ["request", "tenant"],
   le: ["1", "60", "+Inf"],
+  part: ["live", "dirty"],
   pid: ["7"],
   process: ["server"],
   source: ["thread", "fresh"],

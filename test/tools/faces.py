@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -79,6 +80,8 @@ class Faces:
             answers = {
                 "stats": json.loads(get(one)),
                 "epochs": json.loads(get(f"{one}/epochs?all=1"))["epochs"],
+                "why": json.loads(get(f"{one}/why")),
+                "doctor": json.loads(get(f"{one}/doctor")),
             }
             samples = []
             for line in get("metrics").splitlines():
@@ -233,6 +236,23 @@ def check_page(faces: Faces) -> None:
     ]
 
 
+def check_why(faces: Faces) -> None:
+    """The server's account of the memory is the command's, on the page and in the metrics."""
+    shown = faces.answers["why"]
+    for figure in ("resident_bytes", "not_resident_bytes", "held_bytes", "parts"):
+        assert shown[figure] == faces.why[figure], (figure, shown, faces.why)
+    for part, bytes_ in faces.parts.items():
+        same(f"part {part}", bytes_, faces.metric("tslab_why_bytes", part=part))
+    missing = faces.metric("tslab_why_not_resident_bytes")
+    same("not resident", faces.why["not_resident_bytes"], missing)
+    doctor = faces.answers["doctor"]
+    not_checked = {one["cause"] for one in doctor["not_checked"]}
+    causes = Counter(finding["cause"] for finding in doctor["findings"])
+    for name, labels, findings in faces.samples:
+        if name == "tslab_findings" and labels["cause"] not in not_checked:
+            same(f"findings of {labels['cause']}", findings, causes[labels["cause"]])
+
+
 @contextmanager
 def stopped(tslab: Command, pid: int) -> Iterator[Faces]:
     os.kill(pid, signal.SIGSTOP)
@@ -244,6 +264,7 @@ def stopped(tslab: Command, pid: int) -> Iterator[Faces]:
         check_epochs(faces)
         check_resident(tslab, faces)
         check_page(faces)
+        check_why(faces)
         yield faces
     finally:
         os.kill(pid, signal.SIGCONT)

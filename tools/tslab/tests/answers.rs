@@ -53,7 +53,7 @@ impl Interfaces {
             ("Figure", ..) => value.is_number() || value.is_null(),
             ("number", ..) => value.is_number(),
             ("boolean", ..) => value.is_boolean(),
-            ("string" | "Life" | "EpochState", ..) => value.is_string(),
+            ("string" | "Life" | "EpochState" | "Verdict" | "Age", ..) => value.is_string(),
             _ => kind.starts_with("Readonly<") && value.is_object(),
         };
         assert!(is_right, "{place} is {value}, the page expects {kind}");
@@ -67,7 +67,18 @@ impl Interfaces {
     }
 }
 
-fn answers() -> [(&'static str, Value); 5] {
+// The mappings of a process of which the allocator and a file have some memory.
+fn smaps(files: &Directory) -> String {
+    let mapping = |start: u64, name: &str| {
+        format!("{start:x}-{:x} rw-p 0 00:00 0 {name}\nRss: 900 kB\n", start + (1 << 20))
+    };
+    let path = files.path("smaps");
+    std::fs::write(&path, mapping((1 << 44) + (16 << 20), "") + &mapping(1 << 45, "/bin/x"))
+        .unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn answers() -> [(&'static str, Value); 7] {
     let files = Directory::new();
     let mut image = sample(NOBODY, 7);
     add_samples(&mut image);
@@ -79,6 +90,8 @@ fn answers() -> [(&'static str, Value); 5] {
         ("Epochs", files.json(&["epochs", &pid])),
         ("Leaks", files.json(&["leaks", &pid])),
         ("Profile", files.json(&["profile", &pid])),
+        ("Why", files.json(&["why", &pid, "--smaps", &smaps(&files)])),
+        ("Doctor", files.json(&["doctor", &pid])),
     ]
 }
 

@@ -37,6 +37,15 @@ fn own_image() -> Image {
     sample(process::id(), own_start())
 }
 
+// The same, as if all memory without a name were the allocator's: `why` knows its parts.
+fn resident_image() -> Image {
+    let mut image = own_image();
+    let (at, bytes) = (4096, 1 << 47);
+    image.set_all("process", 0, &[("region_at", at), ("region_bytes", bytes)]);
+    image.set_all("process", 0, &[("blocks_at", at), ("blocks_bytes", bytes)]);
+    image
+}
+
 // The own process with a file that it uses.
 fn alive(image: &Image) -> Directory {
     let files = Directory::new();
@@ -52,7 +61,7 @@ fn labels(families: &[Family], name: &str, label: &str) -> BTreeSet<String> {
 
 #[test]
 fn a_scrape_keeps_the_contract() {
-    let files = alive(&own_image());
+    let files = alive(&resident_image());
     let server = Server::start(&files, &[]);
     let response = server.scrape();
     let kind = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -89,7 +98,7 @@ fn objections(text: &str) -> Option<String> {
 
 #[test]
 fn a_scrape_is_plain_text_unless_openmetrics_is_asked_for() {
-    let files = alive(&own_image());
+    let files = alive(&resident_image());
     let server = Server::start(&files, &[]);
     let plain = server.get("/metrics");
     let kind = "content-type: text/plain; version=0.0.4; charset=utf-8";
@@ -109,12 +118,17 @@ fn a_scrape_is_plain_text_unless_openmetrics_is_asked_for() {
     assert_eq!(series(&plain.body), series(&server.scrape().body));
 }
 
-// Memory that it has for itself, resident, in bytes.
-fn own_memory(pid: u32) -> u64 {
+// Resident memory of one kind, in bytes.
+fn memory(pid: u32, kind: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(kind)).unwrap();
     let kibibytes: u64 = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
     kibibytes * 1024
+}
+
+// What it has for itself.
+fn own_memory(pid: u32) -> u64 {
+    memory(pid, "RssAnon:")
 }
 
 #[test]
@@ -130,6 +144,13 @@ fn what_a_profile_takes_is_given_back() {
     let more = own_memory(server.pid()).saturating_sub(before);
     // 0.4 MiB; without giving back the tables of symbols, 2.2 MiB.
     assert!(more < 1 << 20, "{more}");
+    // Its program and all else included, after everything that it answers.
+    for path in ["", "/epochs?all=1", "/leaks?after=0", "/profile", "/why", "/doctor", "/history"] {
+        server.get(&format!("/api/v1/processes/{}{path}", process::id()));
+    }
+    assert!(!server.metrics().is_empty());
+    let resident = memory(server.pid(), "VmRSS:");
+    assert!(resident < 32 << 20, "{resident}");
 }
 
 // Without what passes between two readings.
@@ -168,6 +189,7 @@ fn the_api_says_what_the_commands_say() {
             vec!["leaks", pid, "--after", "61", "--open-after", "9"],
         ),
         (format!("{list}/{pid}/profile"), vec!["profile", pid]),
+        (format!("{list}/{pid}/doctor"), vec!["doctor", pid, "--after", "61"]),
     ] {
         assert_eq!(settled(server.json(&path)), settled(files.json(&command)), "{path}");
     }
@@ -175,6 +197,32 @@ fn the_api_says_what_the_commands_say() {
     assert_eq!(leaks("after=60")[0]["label"], "GET /upload");
     assert_eq!(leaks(""), Value::Array(vec![]));
     assert!(server.get(list).head.contains("content-type: application/json"));
+}
+
+#[test]
+fn what_changes_is_judged_by_an_earlier_look() {
+    let mut image = resident_image();
+    let files = Directory::new();
+    let path = files.add(&image);
+    map(&path);
+    let server = Server::start(&files, &[]);
+    server.metrics();
+    let ask = |what: &str| server.json(&format!("/api/v1/processes/{}/{what}", process::id()));
+    let why = ask("why");
+    let parts = why["parts"].as_array().unwrap().iter().map(|part| part["bytes"].as_u64().unwrap());
+    let whole =
+        why["resident_bytes"].as_u64().unwrap() + why["not_resident_bytes"].as_u64().unwrap();
+    assert_eq!(parts.sum::<u64>(), whole);
+    // Refusals since then, in the file that the first look has read.
+    image.set("process", 0, "memory_refused", 3);
+    fs::write(&path, image.bytes()).unwrap();
+    let doctor = ask("doctor");
+    assert!(doctor["over_ms"].is_u64(), "{doctor}");
+    let causes = doctor["findings"].as_array().unwrap().iter().map(|finding| &finding["cause"]);
+    assert!(causes.into_iter().any(|cause| cause == "memory-refused"), "{doctor}");
+    assert_eq!(doctor["not_checked"].as_array().unwrap().len(), 0, "{doctor}");
+    let leaks = ask("leaks?after=0");
+    assert!(leaks["leaks"][0]["growth"]["flow"]["over_ms"].is_u64(), "{leaks}");
 }
 
 #[test]
@@ -491,6 +539,7 @@ fn the_history_outlives_the_server() {
     let server = Server::start(&files, &arguments);
     let first = history(&server, 1);
     assert_eq!((&first["kept"], &first["moments"][0][2]), (&true.into(), &419_520.into()));
+    assert_eq!(server.json("/api/v1/events")["kept"], true);
     assert_eq!(server.end(Signal::TERM), Some(0));
     let server = Server::start(&files, &arguments);
     // The second server may have looked in the same ten seconds: then resident bytes are its own.

@@ -66,11 +66,20 @@ impl Kind {
 
 /// A part and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_field_names, reason = "readers of the JSON know it by this name")]
 pub struct Part {
     /// What it is.
     pub part: Kind,
     /// How large it is.
     pub bytes: u64,
+    /// What people read.
+    pub text: &'static str,
+}
+
+impl Part {
+    fn new((part, bytes): (Kind, u64)) -> Self {
+        Self { part, bytes, text: part.text() }
+    }
 }
 
 /// All parts, which add up to what is resident and what is not.
@@ -141,7 +150,7 @@ impl Account {
             resident_bytes: all.into_iter().fold(0, u64::saturating_add),
             not_resident_bytes: known.saturating_sub(resident.blocks_bytes),
             held_bytes: told.held,
-            parts: parts.into_iter().map(|(part, bytes)| Part { part, bytes }).collect(),
+            parts: parts.into_iter().map(Part::new).collect(),
             not_told: told.missing,
         }
     }
@@ -248,7 +257,7 @@ mod tests {
             (Kind::StatisticsFile, 28_672),
             (Kind::Residual, 0),
         ];
-        assert_eq!(account.parts, parts.map(|(part, bytes)| Part { part, bytes }));
+        assert_eq!(account.parts, parts.map(Part::new));
         assert!(adds_up(&account) && account.not_told.is_empty());
     }
 

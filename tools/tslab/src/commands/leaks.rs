@@ -145,10 +145,15 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     answer(setting, &now, &Report::between(before.as_ref(), &now, &wish)?)
 }
 
-/// The same at one look.
-pub fn run_once(setting: &Setting, target: &str, limits: Limits) -> Result<Answer> {
-    let subject = Subject::find(setting, target)?;
-    answer(setting, &subject, &Report::of(&subject, limits)?)
+/// The same of a look, and of an earlier one if there was any.
+pub fn run_between(
+    setting: &Setting,
+    before: Option<&Subject>,
+    now: &Subject,
+    limits: Limits,
+) -> Result<Answer> {
+    let wish = Wish { limits, addresses: false, ignored: &Ignored::default() };
+    answer(setting, now, &Report::between(before, now, &wish)?)
 }
 
 fn answer(setting: &Setting, subject: &Subject, report: &Report) -> Result<Answer> {
@@ -162,6 +167,7 @@ fn answer(setting: &Setting, subject: &Subject, report: &Report) -> Result<Answe
 }
 
 impl Report {
+    #[cfg(test)]
     pub(super) fn of(subject: &Subject, limits: Limits) -> Result<Self> {
         let wish = Wish { limits, addresses: false, ignored: &Ignored::default() };
         Self::between(None, subject, &wish)

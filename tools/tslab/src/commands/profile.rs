@@ -156,6 +156,8 @@ struct Row {
     /// None: blocks of whole units.
     class_bytes: Option<u64>,
     age: Option<Age>,
+    /// Sampled objects that live; those that stand for several count as several.
+    samples: u64,
     objects: u64,
     bytes: u64,
     alloc_objects: u64,
@@ -219,22 +221,28 @@ fn lifetime_row(profile: &Profile, Lifetime { key, freed }: &Lifetime) -> Lifeti
 
 // Calls at several places of a function look the same here.
 fn rows(profile: &Profile) -> Vec<Row> {
-    let mut amounts = BTreeMap::<_, Amount>::new();
-    for Sample { key, estimate, .. } in &profile.samples {
+    let mut amounts = BTreeMap::<_, (Amount, Amount)>::new();
+    for Sample { key, sampled, estimate } in &profile.samples {
         let stack = profile.functions(&key.calls);
         let of = (stack, &key.label, key.epoch, key.class_bytes, key.age);
-        amounts.entry(of).or_default().add(*estimate);
+        let (samples, amount) = amounts.entry(of).or_default();
+        samples.add(*sampled);
+        amount.add(*estimate);
     }
-    let row = |((stack, label, epoch_id, class_bytes, age), amount): (_, Amount)| Row {
-        stack,
-        epoch: Option::clone(label),
-        epoch_id,
-        class_bytes,
-        age,
-        objects: whole(amount.objects),
-        bytes: whole(amount.bytes),
-        alloc_objects: whole(amount.alloc_objects),
-        alloc_bytes: whole(amount.alloc_bytes),
+    let row = |(of, (sampled, amount)): (_, (Amount, Amount))| {
+        let (stack, label, epoch_id, class_bytes, age) = of;
+        Row {
+            stack,
+            epoch: Option::clone(label),
+            epoch_id,
+            class_bytes,
+            age,
+            samples: whole(sampled.objects),
+            objects: whole(amount.objects),
+            bytes: whole(amount.bytes),
+            alloc_objects: whole(amount.alloc_objects),
+            alloc_bytes: whole(amount.alloc_bytes),
+        }
     };
     let mut rows: Vec<_> = amounts.into_iter().map(row).collect();
     rows.sort_by_key(|row| Reverse((row.bytes, row.alloc_bytes)));

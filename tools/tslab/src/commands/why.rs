@@ -91,6 +91,11 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     Ok(Answer { output: setting.output(&report, Report::text)?, notes, ..Answer::default() })
 }
 
+/// The same of a process that runs.
+pub fn of_process(setting: &Setting, target: &str) -> Result<Answer> {
+    run(setting, &Arguments { target: target.to_owned(), smaps: None })
+}
+
 fn mappings(subject: &Subject, copy: Option<&Path>) -> Result<Vec<Mapping>> {
     let recorded = subject.recorded.as_ref().and_then(Recorded::smaps);
     if let Some(copy) = copy.or(recorded.as_deref()) {

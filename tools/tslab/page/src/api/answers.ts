@@ -119,6 +119,44 @@ export interface ClassCount {
   readonly objects: number;
 }
 
+/** Whether survivors become more. Of those that turn over as many go as come. */
+export type Verdict = "grows" | "stands" | "turns_over" | "not_known";
+
+/** What came and went between two looks. */
+export interface Flow {
+  readonly over_ms: number;
+  readonly came: number;
+  readonly went: number;
+}
+
+export interface Growth {
+  readonly verdict: Verdict;
+  /** Null: there was one look. */
+  readonly flow: Flow | null;
+  readonly oldest_ms: number;
+  readonly newest_ms: number;
+}
+
+export interface StackCall {
+  readonly function: string;
+  readonly file: string | null;
+  readonly line: Figure;
+}
+
+/** Sampled survivors of one class that were allocated by the same calls. */
+export interface Stack {
+  /** Null: large objects. */
+  readonly class_bytes: Figure;
+  readonly samples: number;
+  /** For how many they stand. */
+  readonly estimated_objects: number;
+  /** Of the sampled survivors of the class. */
+  readonly percent: number;
+  readonly growth: Growth | null;
+  /** The innermost first. */
+  readonly calls: readonly StackCall[];
+}
+
 /** All epochs of a label that leak in the same way. */
 export interface Leak {
   /** The first of them. */
@@ -140,6 +178,10 @@ export interface Leak {
   /** Of the objects, those of which the class is known. */
   readonly classes: readonly ClassCount[];
   readonly large_objects: Figure;
+  /** Null: they are open, or nothing is known. */
+  readonly growth: Growth | null;
+  /** Who allocated them, as far as they were sampled. */
+  readonly stacks: readonly Stack[];
 }
 
 export interface Leaks extends Identity {
@@ -147,17 +189,75 @@ export interface Leaks extends Identity {
   readonly leaks: readonly Leak[];
 }
 
+/** A part of the allocator's memory. */
+export interface WhyPart {
+  readonly part: string;
+  readonly bytes: number;
+  readonly text: string;
+}
+
+/** What is resident, and not the allocator's. */
+export interface WhyOther {
+  readonly what: string;
+  readonly bytes: number;
+}
+
+export interface Why extends Identity {
+  readonly rss_bytes: number;
+  /** Of the allocator. */
+  readonly resident_bytes: number;
+  /** Of the parts. */
+  readonly not_resident_bytes: number;
+  readonly parts: readonly WhyPart[];
+  readonly others: readonly WhyOther[];
+}
+
+export interface Finding {
+  readonly cause: string;
+  /** That it is about, and no other finding is; null: it is not about memory. */
+  readonly bytes: Figure;
+  readonly what: string;
+  readonly advice: string;
+}
+
+export interface NotChecked {
+  readonly cause: string;
+  readonly missing: string;
+}
+
+export interface Doctor extends Identity {
+  /** Between the two looks that are compared; null: there was one. */
+  readonly over_ms: Figure;
+  readonly findings: readonly Finding[];
+  readonly not_checked: readonly NotChecked[];
+}
+
+/** How long ago an object was allocated. */
+export type Age = "0-1s" | "1-10s" | "10-60s" | "1-10min" | "10-60min" | "1-24h" | "1d+";
+
 export interface Sample {
   /** The function that allocated, its caller, and so on. */
   readonly stack: readonly string[];
   /** The label of its epoch. */
   readonly epoch: string | null;
+  /** Null: large objects. */
   readonly class_bytes: Figure;
+  /** Null: of none that lives. */
+  readonly age: Age | null;
+  /** Objects that were sampled and live; those that stand for several count as several. */
+  readonly samples: number;
+  /** For so many objects and bytes they stand. */
   readonly objects: number;
   readonly bytes: number;
 }
 
 export interface Profile {
+  /** From sample to sample on average. */
+  readonly weight_bytes: Figure;
+  /** So far. */
+  readonly samples_taken: Figure;
+  /** Of which nothing is known. */
+  readonly samples_lost: Figure;
   readonly samples: readonly Sample[];
 }
 
@@ -169,6 +269,19 @@ export interface PastEvent {
   readonly label: string | null;
   readonly count: number;
   readonly bytes: Figure;
+}
+
+/** An event, and whose it is. */
+export interface HostEvent extends PastEvent {
+  readonly pid: number;
+  readonly name: string | null;
+}
+
+/** What the agent has kept of all processes, the oldest first. */
+export interface HostEvents {
+  readonly kept: boolean;
+  readonly now_s: number;
+  readonly events: readonly HostEvent[];
 }
 
 /** What the agent has kept of a process. */

@@ -1,5 +1,6 @@
 // model: all that the page knows. Rounds change it; views read it.
 import type { Process } from "../api/answers.js";
+import { HostPast } from "../model/past.js";
 import { Track } from "../model/track.js";
 import type { Route } from "../model/route.js";
 import type { Round, Wanted } from "./round.js";
@@ -19,9 +20,13 @@ export class Model {
   told: number | null = null;
   processes: readonly Process[] = [];
   watched: Watched | null = null;
+  /** What happened to all processes. */
+  readonly host = new HostPast();
   route: Route = { pid: null, epoch: null };
   showsEnded = false;
   afterSeconds = 60;
+  /** Of the whole process. */
+  showsStacks = false;
   /** Resident and live bytes, by path of the process's file. */
   readonly tracks = new Map<string, Track>();
   #largest: number | null = null;
@@ -55,7 +60,9 @@ export class Model {
       pid: this.pid,
       all: this.showsEnded,
       afterSeconds: isEpoch ? 0 : this.afterSeconds,
-      profile: isEpoch && this.watched?.isProfileDue(at) !== false,
+      profile: (isEpoch || this.showsStacks) && this.watched?.isProfileDue(at) !== false,
+      judgement: !isEpoch && this.watched?.isJudgementDue(at) === true,
+      events: this.host.isDue(at) ? { after: this.host.after } : null,
       past: this.watched?.past.isDue(at) === true ? { after: this.watched.past.after } : null,
     };
   }
@@ -67,6 +74,10 @@ export class Model {
       this.link = { kind: "live" };
       this.told = at;
       this.#list(at, processes.answer.processes);
+      if (round.events !== null) {
+        this.host.asked(at);
+        if (round.events.kind === "told") this.host.apply(at, round.events.answer);
+      }
     } else if (processes.kind === "locked") {
       this.link = { kind: "locked", refused: hadToken };
     } else {

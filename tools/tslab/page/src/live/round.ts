@@ -1,5 +1,15 @@
 // round: one round of questions to the agent, and its answers.
-import type { Epochs, History, Leaks, Processes, Profile, Stats } from "../api/answers.js";
+import type {
+  Doctor,
+  Epochs,
+  History,
+  HostEvents,
+  Leaks,
+  Processes,
+  Profile,
+  Stats,
+  Why,
+} from "../api/answers.js";
 import type { Client, Outcome } from "../api/client.js";
 
 /** What is looked at. */
@@ -13,6 +23,10 @@ export interface Wanted {
   readonly profile: boolean;
   /** The past, too: after this moment by the agent's clock, or all of it; null: not now. */
   readonly past: { readonly after: number | null } | null;
+  /** Where its memory went and what is wrong, too. */
+  readonly judgement: boolean;
+  /** Events of all processes, too: after this moment, or all of them; null: not now. */
+  readonly events: { readonly after: number | null } | null;
 }
 
 export interface Detail {
@@ -24,33 +38,56 @@ export interface Detail {
   readonly profile: Outcome<Profile> | null;
   /** Null: not asked for. */
   readonly history: Outcome<History> | null;
+  /** Null: not asked for. */
+  readonly judgement: Judgement | null;
+}
+
+export interface Judgement {
+  readonly why: Outcome<Why>;
+  readonly doctor: Outcome<Doctor>;
 }
 
 export interface Round {
   readonly processes: Outcome<Processes>;
+  /** Null: not asked for. */
+  readonly events: Outcome<HostEvents> | null;
   readonly detail: Detail | null;
 }
 
 const API = "api/v1/processes";
+const EVENTS = "api/v1/events";
 
 export async function askRound(client: Client, wanted: Wanted): Promise<Round> {
-  const [processes, detail] = await Promise.all([
+  const [processes, events, detail] = await Promise.all([
     client.ask<Processes>(API),
+    wanted.events === null
+      ? null
+      : client.ask<HostEvents>(`${EVENTS}${afterText(wanted.events.after)}`),
     wanted.pid === null ? null : askDetail(client, wanted.pid, wanted),
   ]);
-  return { processes, detail };
+  return { processes, events, detail };
 }
 
 async function askDetail(client: Client, pid: number, wanted: Wanted): Promise<Detail> {
-  const [stats, epochs, leaks, profile, history] = await Promise.all([
+  const [stats, epochs, leaks, profile, history, judgement] = await Promise.all([
     client.ask<Stats>(`${API}/${pid}`),
     client.ask<Epochs>(`${API}/${pid}/epochs?all=${wanted.all}`),
     client.ask<Leaks>(`${API}/${pid}/leaks?after=${wanted.afterSeconds}`),
     wanted.profile ? client.ask<Profile>(`${API}/${pid}/profile`) : null,
-    wanted.past === null ? null : client.ask<History>(pathOfPast(pid, wanted.past.after)),
+    wanted.past === null
+      ? null
+      : client.ask<History>(`${API}/${pid}/history${afterText(wanted.past.after)}`),
+    wanted.judgement ? askJudgement(client, pid) : null,
   ]);
-  return { pid, stats, epochs, leaks, profile, history };
+  return { pid, stats, epochs, leaks, profile, history, judgement };
 }
 
-const pathOfPast = (pid: number, after: number | null): string =>
-  `${API}/${pid}/history${after === null ? "" : `?after=${after}`}`;
+async function askJudgement(client: Client, pid: number): Promise<Judgement> {
+  const [why, doctor] = await Promise.all([
+    client.ask<Why>(`${API}/${pid}/why`),
+    client.ask<Doctor>(`${API}/${pid}/doctor`),
+  ]);
+  return { why, doctor };
+}
+
+const afterText = (after: number | null): string => (after === null ? "" : `?after=${after}`);

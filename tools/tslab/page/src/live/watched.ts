@@ -1,5 +1,5 @@
 // watched: the process that is looked at: the last that was said of it, and its recent past.
-import type { Epoch, Epochs, Leaks, Process, Profile, Stats } from "../api/answers.js";
+import type { Doctor, Epoch, Epochs, Leaks, Process, Profile, Stats, Why } from "../api/answers.js";
 import type { Outcome } from "../api/client.js";
 import { COUNTED } from "../model/figures.js";
 import { Past } from "../model/past.js";
@@ -10,6 +10,14 @@ import type { Detail } from "./round.js";
 export const MOST_MOMENTS = 3_600;
 
 const PROFILE_SECONDS = 5;
+/** The system takes its time to say what is resident. */
+const JUDGEMENT_SECONDS = 10;
+
+/** An answer; null: not known, and perhaps why. */
+export interface Judged<T> {
+  readonly answer: T | null;
+  readonly why: string | null;
+}
 
 /** An epoch that is looked at. */
 export class WatchedEpoch {
@@ -46,6 +54,9 @@ export class Watched {
   /** The process keeps no samples. */
   isUnsampled = false;
   #profiled = 0;
+  why: Judged<Why> = { answer: null, why: null };
+  doctor: Judged<Doctor> = { answer: null, why: null };
+  #judged = -Infinity;
   epoch: WatchedEpoch | null = null;
   /** It was there, and is no more. */
   gone = false;
@@ -72,6 +83,11 @@ export class Watched {
       this.#profiled = at;
       this.#takeProfile(detail.profile);
     }
+    if (detail.judgement !== null) {
+      this.#judged = at;
+      this.why = judged(detail.judgement.why, this.why);
+      this.doctor = judged(detail.judgement.doctor, this.doctor);
+    }
     if (detail.history !== null) {
       this.past.asked(at);
       if (detail.history.kind === "told") this.past.apply(at, detail.history.answer);
@@ -89,6 +105,11 @@ export class Watched {
   /** Profiles are large and change slowly. `at`: now. */
   isProfileDue(at: number): boolean {
     return at - this.#profiled >= PROFILE_SECONDS;
+  }
+
+  /** `at`: now. */
+  isJudgementDue(at: number): boolean {
+    return at - this.#judged >= JUDGEMENT_SECONDS;
   }
 
   watchEpoch(id: number | null): void {
@@ -114,4 +135,10 @@ export class Watched {
       this.profile = null;
     }
   }
+}
+
+function judged<T>(outcome: Outcome<T>, before: Judged<T>): Judged<T> {
+  if (outcome.kind === "told") return { answer: outcome.answer, why: null };
+  const why = "why" in outcome ? outcome.why : null;
+  return { answer: outcome.kind === "lost" ? before.answer : null, why };
 }

@@ -1,5 +1,6 @@
 // flame: sampled stacks as the frames of a flame graph, the roots on top.
-import type { Sample } from "../api/answers.js";
+import type { Age, Figure, Profile, Sample } from "../api/answers.js";
+import { bytes, count } from "./text.js";
 
 export type Weight = "bytes" | "objects";
 
@@ -108,6 +109,57 @@ function framesBelow(frame: Frame, least: number): Frame[] {
 /** Stacks of all epochs with this label. */
 export const samplesOf = (samples: readonly Sample[], label: string | null): Sample[] =>
   samples.filter((sample) => sample.epoch === label);
+
+/** What is shown of the samples. */
+export interface Filter {
+  /** Undefined: any. Null: large objects. */
+  readonly class_bytes: number | null | undefined;
+  /** At least so old; null: any. */
+  readonly age: Age | null;
+}
+
+export const ANY: Filter = { class_bytes: undefined, age: null };
+
+const AGES: readonly Age[] = ["0-1s", "1-10s", "10-60s", "1-10min", "10-60min", "1-24h", "1d+"];
+
+export const filteredSamples = (samples: readonly Sample[], filter: Filter): Sample[] =>
+  samples.filter(
+    ({ class_bytes, age }) =>
+      (filter.class_bytes === undefined || class_bytes === filter.class_bytes) &&
+      (filter.age === null || (age !== null && AGES.indexOf(age) >= AGES.indexOf(filter.age))),
+  );
+
+/** Of samples of objects that live: the classes, from small to large ones. */
+export function classesIn(samples: readonly Sample[]): (number | null)[] {
+  const living = samples.filter((sample) => sample.bytes > 0);
+  const classes = [...new Set(living.map(({ class_bytes }) => class_bytes))];
+  return classes.sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
+}
+
+/**
+ * What a flame graph covers. `live`: bytes of the objects that it could show, so that the reader
+ * sees how much was never sampled.
+ */
+export function coverage(profile: Profile, samples: readonly Sample[], live: Figure): string {
+  const total = (of: (sample: Sample) => number): number =>
+    samples.reduce((sum, sample) => sum + of(sample), 0);
+  const sampled = count(
+    total((sample) => sample.samples),
+    "live sample",
+  );
+  const weight = profile.weight_bytes;
+  const apart = weight === null || weight === 0 ? "" : `, a byte in ${bytes(weight)}`;
+  const whole = live === null ? "" : ` of ${bytes(live)}`;
+  const lost = profile.samples_lost ?? 0;
+  const rest = lost === 0 ? "" : ` ${count(lost, "further sample")} found no room.`;
+  return `${sampled}${apart}; stands for ${bytes(total((sample) => sample.bytes))}${whole} live.${rest}`;
+}
+
+/** Of samples of objects that live: the labels in order. */
+export function labelsIn(samples: readonly Sample[]): (string | null)[] {
+  const labels = samples.filter(({ bytes: size }) => size > 0).map(({ epoch }) => epoch);
+  return [...new Set(labels)].sort((a, b) => (a ?? "").localeCompare(b ?? ""));
+}
 
 export interface ClassSum {
   readonly class_bytes: number | null;

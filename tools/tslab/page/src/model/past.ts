@@ -1,5 +1,5 @@
 // past: what the agent remembers of a process, before and beside what the page has seen itself.
-import type { Figure, History, PastEvent } from "../api/answers.js";
+import type { Figure, History, HostEvent, HostEvents, PastEvent } from "../api/answers.js";
 import type { Series } from "./track.js";
 
 /** What is older is let go. */
@@ -81,9 +81,46 @@ export class Past {
   }
 }
 
-function newestOfEachKind(events: readonly PastEvent[]): PastEvent[] {
+/** What the agent remembers of all processes. */
+export class HostPast {
+  /** The agent keeps a history; null: it has not said. */
+  isKept: boolean | null = null;
+  events: readonly HostEvent[] = [];
+  #asked = -Infinity;
+  #shift = 0;
+
+  isDue(at: number): boolean {
+    return at - this.#asked >= EVERY_SECONDS;
+  }
+
+  /** From when on it is to be told, by the agent's clock; null: all. */
+  get after(): number | null {
+    return this.events.at(-1)?.at_s ?? null;
+  }
+
+  asked(at: number): void {
+    this.#asked = at;
+  }
+
+  /** `at`: now, by the browser's clock. */
+  apply(at: number, told: HostEvents): void {
+    this.isKept = told.kept;
+    this.#shift = at - told.now_s;
+    const last = this.after ?? -Infinity;
+    const events = told.events.filter(({ at_s }) => at_s > last);
+    const from = told.now_s - PAST_SECONDS;
+    this.events = newestOfEachKind([...this.events, ...events]).filter(({ at_s }) => at_s > from);
+  }
+
+  /** When it was, by the browser's clock. */
+  seconds({ at_s }: PastEvent): number {
+    return at_s + this.#shift;
+  }
+}
+
+function newestOfEachKind<Event extends PastEvent>(events: readonly Event[]): Event[] {
   const counts = new Map<string, number>();
-  const isNew = ({ kind }: PastEvent): boolean => {
+  const isNew = ({ kind }: Event): boolean => {
     const count = (counts.get(kind) ?? 0) + 1;
     counts.set(kind, count);
     return count <= MOST_EVENTS;

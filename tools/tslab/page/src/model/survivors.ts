@@ -1,7 +1,7 @@
 // survivors: objects that outlived their epochs, and what they cost.
-import type { Epoch, Figure, Leak } from "../api/answers.js";
+import type { Epoch, Figure, Growth, Leak, Stack, StackCall } from "../api/answers.js";
 import { sorted, sum, type Order } from "./epochs.js";
-import { bytes, label, number } from "./text.js";
+import { age, bytes, label, number, printable } from "./text.js";
 
 export type LeakColumn = "label" | "closed" | "objects" | "bytes" | "pages";
 
@@ -26,9 +26,13 @@ export interface LeakSum {
 /** Whether its objects may be those of requests in flight. */
 export const isShared = ({ state }: Pick<Leak, "state">): boolean => state === "shared";
 
-/** All of closed epochs together. */
+/** Whether its objects outlived their epochs, and do not go as others come. */
+export const isAlarming = (leak: Leak): boolean =>
+  !isShared(leak) && leak.growth?.verdict !== "turns_over";
+
+/** All that is alarming together. */
 export function leakSum(all: readonly Leak[]): LeakSum {
-  const leaks = all.filter((leak) => !isShared(leak));
+  const leaks = all.filter(isAlarming);
   const total = (figure: (leak: Leak) => Figure): Figure =>
     leaks.length === 0 ? 0 : sum(leaks.map(figure));
   return {
@@ -71,6 +75,74 @@ export function partsText(leak: Leak, most: number): string {
   const texts = parts.slice(0, most).map((part) => `${number(part.objects)} × ${part.name}`);
   const more = parts.slice(most).reduce((objects, part) => objects + part.objects, 0);
   return [...texts, ...(more > 0 ? [`${number(more)} more`] : [])].join(", ");
+}
+
+/** Undefined: any class. Null: large objects. */
+export type ClassChoice = number | null | undefined;
+
+/** The classes of survivors, from small to large ones. */
+export function classesOfLeaks(leaks: readonly Leak[]): (number | null)[] {
+  const classes = leaks.flatMap((leak) => [
+    ...leak.classes.map(({ class_bytes }) => class_bytes).filter((size) => size !== null),
+    ...leak.stacks.map(({ class_bytes }) => class_bytes),
+    ...((leak.large_objects ?? 0) > 0 ? [null] : []),
+  ]);
+  return [...new Set(classes)].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
+}
+
+/** What survives of one class. What each class holds and pins is not known. */
+export function leaksOfClass(leaks: readonly Leak[], size: ClassChoice): Leak[] {
+  if (size === undefined) return [...leaks];
+  const part = (leak: Leak): Leak => {
+    const classes = leak.classes.filter(({ class_bytes }) => size !== null && class_bytes === size);
+    const counted = sum(classes.map(({ objects }) => objects));
+    const objects = size === null ? leak.large_objects : counted;
+    return {
+      ...leak,
+      classes,
+      objects,
+      bytes: size === null || objects === null ? null : objects * size,
+      held_bytes: null,
+      pinned_pages: null,
+      large_objects: size === null ? leak.large_objects : 0,
+      stacks: leak.stacks.filter(({ class_bytes }) => class_bytes === size),
+    };
+  };
+  return leaks.map(part).filter((leak) => (leak.objects ?? 0) > 0 || leak.stacks.length > 0);
+}
+
+/** Of the call stacks the one with most samples: objects are sampled by their bytes. */
+export const topStack = ({ stacks }: Leak): Stack | undefined =>
+  stacks.reduce<Stack | undefined>(
+    (top, stack) => (top === undefined || stack.samples > top.samples ? stack : top),
+    undefined,
+  );
+
+/** "http.c:211", or "" when it is not known. */
+export function placeOf({ file, line }: StackCall): string {
+  if (file === null) return "";
+  const name = printable(file.slice(file.lastIndexOf("/") + 1));
+  return line === null ? name : `${name}:${line}`;
+}
+
+/** What becomes of survivors, and how that is known; "" while it is not. */
+export function growthText(growth: Growth | null): string {
+  if (growth === null) return "";
+  const { verdict, flow, oldest_ms, newest_ms } = growth;
+  const moved =
+    flow === null
+      ? ""
+      : `${number(flow.came)} came, ${number(flow.went)} went in ${age(flow.over_ms)}`;
+  switch (verdict) {
+    case "grows":
+      return `grows: ${flow !== null && flow.came > flow.went ? moved : `of all ages up to ${age(oldest_ms)}`}`;
+    case "turns_over":
+      return `turns over: ${moved}`;
+    case "stands":
+      return `stands: none came for ${age(newest_ms)}`;
+    case "not_known":
+      return "";
+  }
 }
 
 /** What is known of the objects of a shared epoch. */

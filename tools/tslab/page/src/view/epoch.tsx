@@ -11,8 +11,8 @@ import { hashOfEpoch, hashOfProcess } from "../model/route.js";
 import { leakOf, partsOf, type Part } from "../model/survivors.js";
 import { age, bytes, count, number, percent, printable } from "../model/text.js";
 import { State } from "./epochs.js";
-import { Flame } from "./flame.js";
 import { Bar, Empty, Name, Panel, Tile } from "./fragments.js";
+import { EpochStacks } from "./stacks.js";
 
 interface ViewProps {
   readonly model: Model;
@@ -32,7 +32,7 @@ export function EpochView({ model, watched, epoch, theme }: ViewProps): JSX.Elem
         <Classes watched={watched} epoch={last} />
         <Family watched={watched} epoch={last} />
       </div>
-      <Stacks watched={watched} epoch={last} />
+      <EpochStacks watched={watched} epoch={last} />
     </>
   );
 }
@@ -260,30 +260,3 @@ const Relative = ({ epoch, pid, as }: RelativeProps): JSX.Element => (
     <b>{bytes(epoch.held_bytes)}</b>
   </li>
 );
-
-function Stacks({ watched, epoch }: PartProps): JSX.Element {
-  const samples = samplesOf(watched.profile?.samples ?? [], epoch.label);
-  const same = (watched.epochs?.epochs ?? []).filter(({ label }) => label === epoch.label).length;
-  const about = same > 1 ? `Of all ${number(same)} epochs with this label.` : undefined;
-  return (
-    <Panel title="Stacks" about={about} class="stacks">
-      {samples.length > 0 ? <Flame samples={samples} /> : <NoStacks watched={watched} />}
-    </Panel>
-  );
-}
-
-/** What switches sampling on. */
-const SAMPLING = "TSLAB_CONF=sample_bytes:512K";
-
-function NoStacks({ watched }: { readonly watched: Watched }): JSX.Element {
-  if (watched.isUnsampled) {
-    return (
-      <Empty>
-        This process keeps no samples of its stacks. Start it with <code>{SAMPLING}</code> in its
-        environment to see here which code its memory belongs to.
-      </Empty>
-    );
-  }
-  if (watched.profile === null) return <Empty>Nothing is known yet.</Empty>;
-  return <Empty>No object of this epoch has been sampled.</Empty>;
-}

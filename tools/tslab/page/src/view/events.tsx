@@ -2,9 +2,11 @@
 import type { JSX } from "preact";
 
 import type { PastEvent } from "../api/answers.js";
+import type { Model } from "../live/model.js";
 import type { Watched } from "../live/watched.js";
-import { bytes, clock, count, printable } from "../model/text.js";
-import { Name } from "./fragments.js";
+import { hashOfProcess } from "../model/route.js";
+import { bytes, clock, count, number, printable } from "../model/text.js";
+import { Empty, Name, Panel } from "./fragments.js";
 
 const KINDS: Readonly<Record<string, string>> = {
   survivors: "survivors",
@@ -50,36 +52,89 @@ export function Events({ watched, span: [from, to] }: EventsProps): JSX.Element 
       {shown.length === 0 ? null : (
         <details>
           <summary>{count(shown.length, "event")} in this time</summary>
-          <div class="scroll" tabIndex={0} role="region" aria-label="Events in this time">
-            <table aria-label="Events">
-              <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Process</th>
-                  <th scope="col">What</th>
-                  <th scope="col">How much</th>
-                </tr>
-              </thead>
-              <tbody>
-                {shown
-                  .slice(-MOST_LISTED)
-                  .reverse()
-                  .map((event, index) => (
-                    <tr key={index}>
-                      <td class="time">{clock(past.seconds(event))}</td>
-                      <td>
-                        <Name>{printable(name)}</Name>
-                      </td>
-                      <td>{what(event)}</td>
-                      <td>{howMuch(event)}</td>
-                    </tr>
-                  ))}
-              </tbody>
-            </table>
-          </div>
+          <EventTable
+            name="Events"
+            events={shown.map((event) => ({
+              event,
+              at: past.seconds(event),
+              who: <Name>{printable(name)}</Name>,
+            }))}
+          />
         </details>
       )}
     </div>
+  );
+}
+
+interface Row {
+  readonly event: PastEvent;
+  /** In seconds since 1970. */
+  readonly at: number;
+  readonly who: JSX.Element;
+}
+
+interface EventTableProps {
+  readonly name: string;
+  readonly events: readonly Row[];
+}
+
+/** The newest first. */
+const EventTable = ({ name, events }: EventTableProps): JSX.Element => (
+  <div class="scroll" tabIndex={0} role="region" aria-label={`${name} in this time`}>
+    <table aria-label={name}>
+      <thead>
+        <tr>
+          <th scope="col">Time</th>
+          <th scope="col">Process</th>
+          <th scope="col">What</th>
+          <th scope="col">How much</th>
+        </tr>
+      </thead>
+      <tbody>
+        {events
+          .slice(-MOST_LISTED)
+          .reverse()
+          .map(({ event, at, who }, index) => (
+            <tr key={index}>
+              <td class="time">{clock(at)}</td>
+              <td>{who}</td>
+              <td>{what(event)}</td>
+              <td>{howMuch(event)}</td>
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+/** What happened to all processes in the last day. */
+export function HostEventsPanel({ model }: { readonly model: Model }): JSX.Element | null {
+  const { host } = model;
+  if (host.isKept !== true) return null;
+  const { events } = host;
+  const about =
+    events.length > MOST_LISTED
+      ? `The newest ${MOST_LISTED} of ${number(events.length)} in a day.`
+      : `${count(events.length, "event")} in a day.`;
+  return (
+    <Panel title="Events of all processes" about={about} class="host">
+      {events.length === 0 ? (
+        <Empty>Nothing happened.</Empty>
+      ) : (
+        <EventTable
+          name="Events of all processes"
+          events={events.map((event) => ({
+            event,
+            at: host.seconds(event),
+            who: (
+              <a href={hashOfProcess(event.pid)}>
+                <Name>{printable(event.name ?? "unnamed")}</Name> {event.pid}
+              </a>
+            ),
+          }))}
+        />
+      )}
+    </Panel>
   );
 }
 

@@ -3,19 +3,24 @@
 import type { JSX, TargetedKeyboardEvent } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { Sample } from "../api/answers.js";
+import type { Age, Figure, Profile, Sample } from "../api/answers.js";
 import { useWidth } from "../chart/width.js";
 import {
+  ANY,
   callAt,
   callTree,
+  classesIn,
+  coverage,
+  filteredSamples,
   flameRows,
   pathOf,
   type Call,
+  type Filter,
   type Frame,
   type Weight,
 } from "../model/flame.js";
 import { bytes, count, percent, printable } from "../model/text.js";
-import { Choice } from "./fragments.js";
+import { Choice, ClassPick, Empty, Pick } from "./fragments.js";
 
 const WEIGHTS = [
   ["bytes", "bytes"],
@@ -30,13 +35,33 @@ const LEAST_TEXT = 28;
 const COLOURS = 6;
 const ROW_REM = 1.6;
 
-export function Flame({ samples }: { readonly samples: readonly Sample[] }): JSX.Element {
+const AGES: readonly (readonly [Age | "", string])[] = [
+  ["", "all ages"],
+  ["1-10s", "1 s and older"],
+  ["10-60s", "10 s and older"],
+  ["1-10min", "1 min and older"],
+  ["10-60min", "10 min and older"],
+  ["1-24h", "1 h and older"],
+  ["1d+", "1 d and older"],
+];
+
+interface FlameProps {
+  readonly profile: Profile;
+  /** Those that may be shown. */
+  readonly samples: readonly Sample[];
+  /** Bytes of the objects that could have been sampled. */
+  readonly live: Figure;
+}
+
+export function Flame({ profile, samples: all, live }: FlameProps): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place, 800);
   const [weight, choose] = useState<Weight>("bytes");
   const [top, zoom] = useState<readonly string[]>([]);
   const [pointed, point] = useState<readonly string[]>([]);
   const [search, setSearch] = useState("");
+  const [filter, setFilter] = useState<Filter>(ANY);
+  const samples = filteredSamples(all, filter);
   const root = callTree(samples, weight);
   const rows = flameRows(callAt(root, top), LEAST_WIDTH / width);
   const at = drawn(rows, callAt(root, pointed)) ?? callAt(root, top);
@@ -47,6 +72,20 @@ export function Flame({ samples }: { readonly samples: readonly Sample[] }): JSX
     <div class="flame">
       <div class="tools">
         <Choice name="Width of a frame" values={WEIGHTS} chosen={weight} choose={choose} />
+        <ClassPick
+          name="Size class of objects"
+          classes={classesIn(all)}
+          chosen={filter.class_bytes}
+          choose={(class_bytes) => setFilter({ ...filter, class_bytes })}
+        />
+        <Pick
+          name="Age of objects"
+          values={AGES}
+          chosen={filter.age ?? ""}
+          choose={(age) =>
+            setFilter({ ...filter, age: AGES.find(([key]) => key === age)?.[0] || null })
+          }
+        />
         <input
           type="search"
           class="filter"
@@ -60,6 +99,8 @@ export function Flame({ samples }: { readonly samples: readonly Sample[] }): JSX
           Whole graph
         </button>
       </div>
+      <p class="about">{coverage(profile, samples, live)}</p>
+      {root.weight === 0 ? <Empty>No object of this class and age has been sampled.</Empty> : null}
       <div
         class="frames"
         ref={place}

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 
 import type { Figure } from "../api/answers.js";
-import { NOT_KNOWN } from "../model/text.js";
+import { bytes, NOT_KNOWN } from "../model/text.js";
 
 /** Longer names are cut off where there are many of them. */
 const LONG_NAME = 60;
@@ -84,6 +84,53 @@ export function Choice<Value extends string | number>(props: ChoiceProps<Value>)
         </label>
       ))}
     </fieldset>
+  );
+}
+
+interface PickProps {
+  readonly name: string;
+  /** Of each its key and its text. */
+  readonly values: readonly (readonly [string, string])[];
+  readonly chosen: string;
+  readonly choose: (value: string) => void;
+}
+
+/** One of many. */
+export const Pick = ({ name, values, chosen, choose }: PickProps): JSX.Element => (
+  <select aria-label={name} value={chosen} onChange={(event) => choose(event.currentTarget.value)}>
+    {values.map(([value, text]) => (
+      <option key={value} value={value} selected={value === chosen}>
+        {text}
+      </option>
+    ))}
+  </select>
+);
+
+interface ClassPickProps {
+  readonly name: string;
+  /** Null: large objects. */
+  readonly classes: readonly (number | null)[];
+  /** Undefined: any. */
+  readonly chosen: number | null | undefined;
+  readonly choose: (size: number | null | undefined) => void;
+}
+
+const keyOfClass = (size: number | null | undefined): string =>
+  size === undefined ? "" : String(size);
+
+/** A size class. One that is chosen stays, whether there is something of it or not. */
+export function ClassPick({ name, classes, chosen, choose }: ClassPickProps): JSX.Element {
+  const all = [undefined, ...classes];
+  const sizes = all.includes(chosen) ? all : [...all, chosen];
+  const text = (size: number | null | undefined): string =>
+    size === undefined ? "all classes" : size === null ? "large" : bytes(size);
+  return (
+    <Pick
+      name={name}
+      values={sizes.map((size) => [keyOfClass(size), text(size)])}
+      chosen={keyOfClass(chosen)}
+      choose={(key) => choose(sizes.find((size) => keyOfClass(size) === key))}
+    />
   );
 }
 

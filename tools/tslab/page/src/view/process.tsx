@@ -10,10 +10,12 @@ import { LIST } from "../model/route.js";
 import { bytes, count, number, percent, printable, times } from "../model/text.js";
 import { ClassesPanel, FiguresPanel } from "./classes.js";
 import { EpochsPanel } from "./epochs.js";
-import { Events } from "./events.js";
+import { Events, HostEventsPanel } from "./events.js";
 import { Choice, Empty, Name, Panel, Tile } from "./fragments.js";
+import { FindingsPanel, WhyPanel } from "./judgement.js";
 import { useKept } from "./kept.js";
 import { PurgePanel, SlowPathPanel } from "./slowpath.js";
+import { ProcessStacks } from "./stacks.js";
 import { SurvivorsPanel } from "./survivors.js";
 
 interface ViewProps {
@@ -29,6 +31,10 @@ export function ProcessView({ model, watched, theme }: ViewProps): JSX.Element {
       <ProcessHead watched={watched} />
       <MemoryPanel model={model} watched={watched} theme={theme} />
       <div class="pair">
+        <FindingsPanel watched={watched} />
+        <WhyPanel watched={watched} />
+      </div>
+      <div class="pair">
         <SurvivorsPanel model={model} watched={watched} />
         <div class="stack">
           <SlowPathPanel watched={watched} />
@@ -36,8 +42,10 @@ export function ProcessView({ model, watched, theme }: ViewProps): JSX.Element {
         </div>
       </div>
       <EpochsPanel model={model} watched={watched} />
+      <ProcessStacks model={model} watched={watched} />
       {stats === null ? null : <ClassesPanel stats={stats} />}
       {stats === null ? null : <FiguresPanel stats={stats} />}
+      <HostEventsPanel model={model} />
     </>
   );
 }

@@ -8,15 +8,22 @@ import type { Watched } from "../live/watched.js";
 import type { Order } from "../model/epochs.js";
 import { hashOfEpoch } from "../model/route.js";
 import {
+  classesOfLeaks,
+  growthText,
+  isAlarming,
   isShared,
+  leaksOfClass,
   leakSum,
   orderedLeaks,
   partsText,
+  placeOf,
   sharedText,
+  topStack,
+  type ClassChoice,
   type LeakColumn,
 } from "../model/survivors.js";
-import { age, bytes, count, label, number } from "../model/text.js";
-import { Bar, Choice, Empty, Name, Panel } from "./fragments.js";
+import { age, bytes, count, label, number, printable } from "../model/text.js";
+import { Bar, Choice, ClassPick, Empty, Name, Panel } from "./fragments.js";
 import { useKept } from "./kept.js";
 import { classesOf, Table, type Column } from "./table.js";
 
@@ -46,6 +53,7 @@ interface PanelProps {
 }
 
 export function SurvivorsPanel({ model, watched }: PanelProps): JSX.Element {
+  const [size, chooseSize] = useKept<ClassChoice>("survivors.class", undefined);
   const choose = (seconds: number): void => {
     model.afterSeconds = seconds;
     model.changed();
@@ -55,33 +63,52 @@ export function SurvivorsPanel({ model, watched }: PanelProps): JSX.Element {
       title="Survivors"
       about="Objects that live on in epochs closed for longer than"
       tools={
-        <Choice
-          name="Closed for longer than"
-          values={AFTER}
-          chosen={model.afterSeconds}
-          choose={choose}
-        />
+        <>
+          <Choice
+            name="Closed for longer than"
+            values={AFTER}
+            chosen={model.afterSeconds}
+            choose={choose}
+          />
+          <ClassPick
+            name="Size class of survivors"
+            classes={classesOfLeaks(watched.leaks?.leaks ?? [])}
+            chosen={size}
+            choose={chooseSize}
+          />
+        </>
       }
       class="survivors"
     >
-      <Survivors watched={watched} />
+      <Survivors watched={watched} size={size} />
     </Panel>
   );
 }
 
-function Survivors({ watched }: { readonly watched: Watched }): JSX.Element {
+interface SurvivorsProps {
+  readonly watched: Watched;
+  readonly size: ClassChoice;
+}
+
+function Survivors({ watched, size }: SurvivorsProps): JSX.Element {
   const [order, sort] = useKept<Order<LeakColumn>>("survivors.order", BY_BYTES);
   const [isWhole, showWhole] = useState(false);
   if (watched.leaks === null) return <Empty>Not known.</Empty>;
-  const { leaks, after_ms } = watched.leaks;
+  const { after_ms } = watched.leaks;
+  const leaks = leaksOfClass(watched.leaks.leaks, size);
   if (leaks.length === 0) {
-    return <Empty>No epoch closed for longer than {age(after_ms)} has survivors.</Empty>;
+    const which = size === undefined ? "" : " of this size class";
+    return (
+      <Empty>
+        No epoch closed for longer than {age(after_ms)} has survivors{which}.
+      </Empty>
+    );
   }
   const shown = orderedLeaks(leaks, order).slice(0, isWhole ? MOST_ROWS : FEW_ROWS);
   const most = leaks.reduce((most, leak) => Math.max(most, leak.bytes ?? 0), 0);
   return (
     <>
-      {leaks.every(isShared) ? null : <p class="verdict alarm">{sumText(leaks)}</p>}
+      {!leaks.some(isAlarming) ? null : <p class="verdict alarm">{sumText(leaks)}</p>}
       <Table name="Survivors" columns={COLUMNS} order={order} sort={sort}>
         {shown.map((leak, index) => (
           <Row key={leak.id} leak={leak} pid={watched.pid} most={most} isFirst={index === 0} />
@@ -102,7 +129,8 @@ const moreText = (leaks: number): string =>
 function sumText(leaks: readonly Leak[]): string {
   const sum = leakSum(leaks);
   const what = `${count(sum.objects, "object")} of ${bytes(sum.bytes)}`;
-  return `${what} in ${count(sum.epochs, "closed epoch")} hold ${bytes(sum.held)}.`;
+  const where = `${what} in ${count(sum.epochs, "closed epoch")}`;
+  return sum.held === null ? `${where}.` : `${where} hold ${bytes(sum.held)}.`;
 }
 
 interface RowProps {
@@ -129,6 +157,8 @@ function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
           {leak.epochs > 1 ? `${count(leak.epochs, "epoch")}: ` : null}
           {isShared(leak) ? sharedText(leak) : partsText(leak, 3)}
         </span>
+        <Site leak={leak} />
+        <Growth leak={leak} />
       </th>
       {COLUMNS.slice(1).map((column, index) => (
         <td key={column.name} class={`${classesOf(column)} ${index === 0 ? "barred" : ""}`}>
@@ -138,4 +168,30 @@ function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
       ))}
     </tr>
   );
+}
+
+/** Who allocated most of them. */
+function Site({ leak }: { readonly leak: Leak }): JSX.Element | null {
+  const top = topStack(leak);
+  const call = top?.calls[0];
+  if (top === undefined || call === undefined) return null;
+  const callers = top.calls.map((one) => `${printable(one.function)} ${placeOf(one)}`.trim());
+  const others = leak.stacks.length - 1;
+  return (
+    <span class="site" title={callers.join("\n← ")}>
+      <code>
+        <Name>{printable(call.function)}</Name>
+      </code>{" "}
+      <span class="about">
+        {placeOf(call)}
+        {others > 0 ? ` and ${count(others, "other stack")}` : null}
+      </span>
+    </span>
+  );
+}
+
+function Growth({ leak }: { readonly leak: Leak }): JSX.Element | null {
+  const text = growthText(leak.growth);
+  if (text === "") return null;
+  return <span class={`growth ${leak.growth?.verdict ?? ""}`}>{text}</span>;
 }

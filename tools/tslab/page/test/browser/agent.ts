@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { extname } from "node:path";
 
+import type { HostEvents } from "../../src/api/answers.js";
 import type { Told } from "./answers.js";
 
 const DIST = new URL("../../../dist/", import.meta.url);
@@ -21,7 +22,7 @@ const POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'";
 
-const API = /^\/api\/v1\/processes(?:\/(\d+)(?:\/(epochs|leaks|profile|history))?)?$/;
+const API = /^\/api\/v1\/processes(?:\/(\d+)(?:\/(epochs|leaks|profile|history|why|doctor))?)?$/;
 
 type Answer = readonly [status: number, body: unknown];
 
@@ -66,6 +67,7 @@ export class Agent {
   }
 
   #answer(url: URL): Answer {
+    if (url.pathname === "/api/v1/events") return [200, hostEvents(this.told)];
     const [match, digits, part] = API.exec(url.pathname) ?? [];
     if (match === undefined) return [404, { error: "no such address" }];
     if (digits === undefined) {
@@ -91,11 +93,28 @@ function answerOf(told: Told, part: string | undefined, parameters: URLSearchPar
     }
     case "history":
       return [200, told.history];
+    case "why":
+      return told.why === null ? [500, { error: "the system does not tell" }] : [200, told.why];
+    case "doctor":
+      return [200, told.doctor];
     case "profile":
       return told.profile === null ? [404, { error: "Sampling is off." }] : [200, told.profile];
     default:
       return [200, told.stats];
   }
+}
+
+/** Of all processes together. */
+function hostEvents(told: readonly Told[]): HostEvents {
+  const events = told.flatMap(({ process: { pid, name }, history }) =>
+    history.events.map((event) => ({ ...event, pid, name })),
+  );
+  const kept = told.filter(({ history }) => history.kept);
+  return {
+    kept: kept.length > 0,
+    now_s: kept[0]?.history.now_s ?? 0,
+    events: events.sort((a, b) => a.at_s - b.at_s),
+  };
 }
 
 async function serveFile(path: string, response: ServerResponse): Promise<void> {

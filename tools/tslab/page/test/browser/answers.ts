@@ -1,8 +1,10 @@
 // answers: what a made-up process tells: a web server whose uploads leak.
 import type {
+  Doctor,
   Epoch,
   Epochs,
   Figure,
+  Growth,
   History,
   Identity,
   Leak,
@@ -11,7 +13,10 @@ import type {
   Profile,
   Sample,
   SizeClass,
+  Stack,
   Stats,
+  Verdict,
+  Why,
 } from "../../src/api/answers.js";
 
 const KIB = 1024;
@@ -26,6 +31,9 @@ export interface Told {
   /** Null: it keeps no samples. */
   profile: Profile | null;
   history: History;
+  /** Null: the system does not tell. */
+  why: Why | null;
+  doctor: Doctor;
 }
 
 interface Size {
@@ -46,8 +54,48 @@ export function server(second: number): Told {
     stats: stats(size, second),
     epochs: { ...identity(size), epochs: epochs(second) },
     leaks: { ...identity(size), after_ms: 60_000, leaks: leaks(second) },
-    profile: { samples: samples() },
+    profile: profile(samples()),
     history: history(),
+    why: why(size),
+    doctor: {
+      ...identity(size),
+      over_ms: 42_000,
+      findings: [
+        {
+          cause: "leak",
+          bytes: 820_000,
+          what: "4,932 objects of 812.0 KiB outlived 3 epochs that ended more than 60 s ago",
+          advice: "tslab leaks 4242 names the call stacks that allocated them",
+        },
+        {
+          cause: "near-limit",
+          bytes: null,
+          what: 'epoch "tenant 17" holds 44.0 MiB, 92 % of its hard limit of 48.0 MiB',
+          advice: "raise the limit, or find what fills the epoch",
+        },
+      ],
+      not_checked: [],
+    },
+  };
+}
+
+function why(size: Size): Why {
+  const [rss, live] = [size.rss ?? 0, size.live ?? 0];
+  const part = (part: string, bytes: number, text: string) => ({ part, bytes, text });
+  return {
+    ...identity(size),
+    rss_bytes: rss,
+    resident_bytes: rss - 6 * MIB,
+    not_resident_bytes: 0,
+    parts: [
+      part("live", live - 14 * MIB, "live objects, and their rounding to size classes"),
+      part("large", 14 * MIB, "live blocks of whole units, and their rounding"),
+      part("hot", 3 * MIB, "free objects that threads keep at hand"),
+      part("free_in_slabs", 20 * MIB, "free in slabs and cells that hold live objects"),
+      part("dirty", 6 * MIB, "free, not given back to the system yet"),
+      part("residual", 0, "residual: resident, and none of the above"),
+    ],
+    others: [{ what: "files: the program and its libraries", bytes: 6 * MIB }],
   };
 }
 
@@ -103,6 +151,13 @@ export function stranger(pid: number, name: string): Told {
     leaks: { ...identity(size), after_ms: 60_000, leaks: [] },
     profile: null,
     history: { kept: false, now_s: 0, moments: [], events: [] },
+    why: null,
+    doctor: {
+      ...identity(size),
+      over_ms: null,
+      findings: [],
+      not_checked: [{ cause: "outside", missing: "RSS of a process that runs" }],
+    },
   };
 }
 
@@ -267,8 +322,32 @@ function family(tenant: number, index: number, second: number): Epoch[] {
   ];
 }
 
+const growth = (verdict: Verdict, came: number, went: number): Growth => ({
+  verdict,
+  flow: { over_ms: 10_000, came, went },
+  oldest_ms: 340_000,
+  newest_ms: 1_000,
+});
+
+/** `calls`: function, file and line of each, the innermost first. */
+function stack(class_bytes: number, samples: number, calls: string): Stack {
+  return {
+    class_bytes,
+    samples,
+    estimated_objects: samples * 200,
+    percent: samples * 5,
+    growth: null,
+    calls: calls.split(";").map((call) => {
+      const [name = "", file = null, line] = call.split(" ");
+      return { function: name, file, line: line === undefined ? null : Number(line) };
+    }),
+  };
+}
+
 function leaks(second: number): Leak[] {
   const leak = (
+    growth: Growth,
+    stacks: Stack[],
     row: number,
     label: string,
     epochs: number,
@@ -297,11 +376,25 @@ function leaks(second: number): Leak[] {
       classes: counts,
       large_objects: 0,
       outlived_objects: objects.reduce((sum, count) => sum + count, 0),
+      growth,
+      stacks,
     };
   };
   return [
-    leak(7, "GET /upload", 2, 340, [3400, 170, 310]),
-    leak(9, "render thumbnails", 1, 70, [12, 40]),
+    leak(
+      growth("grows", 40, 0),
+      [
+        stack(128, 12, "copy_name src/http.c 211;parse_header src/http.c 180;worker"),
+        stack(128, 3, "log_line src/log.c 20;worker"),
+        stack(1024, 5, "thumb_rows src/image.cpp 77;worker"),
+      ],
+      7,
+      "GET /upload",
+      2,
+      340,
+      [3400, 170, 310],
+    ),
+    leak(growth("turns_over", 7, 8), [], 9, "render thumbnails", 1, 70, [12, 40]),
   ];
 }
 
@@ -321,11 +414,20 @@ const STACKS: readonly (readonly [stack: string, epoch: string, size: number, by
   ["session_new;login;dispatch;worker;main", "POST /login", 512, 120_000],
 ];
 
+const profile = (samples: readonly Sample[]): Profile => ({
+  weight_bytes: 32 * KIB,
+  samples_taken: 4_012,
+  samples_lost: 0,
+  samples,
+});
+
 const samples = (): Sample[] =>
-  STACKS.map(([stack, label, class_bytes, bytes]) => ({
+  STACKS.map(([stack, label, class_bytes, bytes], index) => ({
     stack: stack.split(";"),
     epoch: label,
     class_bytes,
+    age: index % 2 === 0 ? "1-10min" : "0-1s",
+    samples: Math.ceil(bytes / (32 * KIB)),
     objects: Math.round(bytes / class_bytes),
     bytes,
   }));
@@ -362,7 +464,17 @@ export function hostile(): Told {
     name: HOSTILE[0] ?? "",
   };
   const leak = told.leaks.leaks[0];
-  const leaks = leak === undefined ? [] : HOSTILE.map((label, id) => ({ ...leak, label, id }));
+  const leaks =
+    leak === undefined
+      ? []
+      : HOSTILE.map((label, id) => ({
+          ...leak,
+          label,
+          id,
+          stacks: [
+            stack(128, 1, `${label.replaceAll(/[ ;]/g, "_")} ${label.replaceAll(/[ ;]/g, "_")} 1`),
+          ],
+        }));
   const frames = HOSTILE.filter((label) => label !== "");
   return {
     process,
@@ -370,14 +482,21 @@ export function hostile(): Told {
     epochs: { ...told.epochs, epochs: rows },
     leaks: { ...told.leaks, leaks },
     history: told.history,
-    profile: {
-      samples: HOSTILE.map((label) => ({
+    why: told.why,
+    doctor: {
+      ...told.doctor,
+      findings: HOSTILE.map((text) => ({ cause: text, bytes: null, what: text, advice: text })),
+    },
+    profile: profile(
+      HOSTILE.map((label) => ({
         stack: [...frames],
         epoch: label,
         class_bytes: 64,
+        age: "0-1s",
+        samples: 1,
         objects: 10,
         bytes: 640,
       })),
-    },
+    ),
   };
 }

@@ -56,6 +56,57 @@ test("shows survivors with classes, age and what they pin", async ({ page, addre
   await expect(first).toContainText("9 min");
 });
 
+test("says who allocated survivors, and whether they become more", async ({ page, address }) => {
+  await page.goto(address);
+  const rows = page.getByRole("table", { name: "Survivors" }).getByRole("row");
+  await expect(rows.nth(1)).toContainText("copy_name http.c:211 and 2 other stacks");
+  await expect(rows.nth(1)).toContainText("grows: 40 came, 0 went in 10 s");
+  await expect(rows.nth(2)).toContainText("turns over: 7 came, 8 went in 10 s");
+  // What turns over is no cause of alarm.
+  await expect(page.locator(".survivors .verdict")).toContainText("in 2 closed epochs");
+});
+
+test("filters survivors by size class", async ({ page, address }) => {
+  await page.goto(address);
+  const rows = page.getByRole("table", { name: "Survivors" }).getByRole("row");
+  await expect(rows).toHaveCount(3);
+  await page.getByLabel("Size class of survivors").selectOption("1.0 KiB");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(1)).toContainText("310 × 1.0 KiB");
+  await expect(rows.nth(1)).toContainText("thumb_rows image.cpp:77");
+  await expect(rows.nth(1)).not.toContainText("128 B");
+});
+
+test("says what is wrong, and where memory went", async ({ page, address }) => {
+  await page.goto(address);
+  const findings = page.getByRole("list", { name: "Findings" }).getByRole("listitem");
+  await expect(findings).toHaveCount(2);
+  await expect(findings.first()).toContainText("leak: 4,932 objects of 812.0 KiB outlived");
+  await expect(findings.first()).toContainText("→ tslab leaks 4242 names the call stacks");
+  await expect(page.locator(".findings")).toContainText("of the last 42 s");
+  const why = page.getByRole("table", { name: "Where memory went" });
+  await expect(why.getByRole("row", { name: /^free in slabs and cells/ })).toContainText(
+    "20.0 MiB",
+  );
+  await expect(why.getByRole("row", { name: /^residual/ })).toHaveCount(0);
+  await expect(why).toContainText("files: the program and its libraries");
+});
+
+test("says what could not be looked for", async ({ page, address }) => {
+  await page.goto(`${address}#/77`);
+  await expect(page.locator(".findings")).toContainText("Nothing was found.");
+  await page.getByText("1 check could not be made").click();
+  await expect(page.getByText("outside: needs RSS of a process that runs")).toBeVisible();
+  await expect(page.locator(".why")).toContainText("Not known: the system does not tell.");
+});
+
+test("lists the events of all processes", async ({ page, address }) => {
+  await page.goto(`${address}#/77`);
+  const rows = page.getByRole("table", { name: "Events of all processes" }).getByRole("row");
+  await expect(rows).toHaveCount(7);
+  await expect(rows.nth(1)).toContainText("upload-server 4242Purged1 time, 4.0 MiB");
+});
+
 test("asks for survivors of the time that is chosen", async ({ page, address, agent }) => {
   await page.goto(address);
   await page.getByRole("group", { name: "Closed for longer than" }).getByText("10 min").click();
@@ -135,6 +186,43 @@ test("widens a frame of the flame graph", async ({ page, address }) => {
   await expect(page.locator(".frame.hit")).toHaveCount(2);
 });
 
+test("a flame graph says what it covers, and shows a class or an age", async ({
+  page,
+  address,
+}) => {
+  await page.goto(`${address}#/4242/epoch/16777223`);
+  const stacks = page.locator(".stacks");
+  await expect(stacks).toContainText(
+    "54 live samples, a byte in 32.0 KiB; stands for 1.6 MiB of 3.4 MiB live.",
+  );
+  const flame = page.getByRole("group", { name: /^Flame graph/ });
+  await page.getByLabel("Size class of objects").selectOption("128 B");
+  await expect(flame.getByRole("button", { name: /^copy_name/ })).toBeVisible();
+  await expect(flame.getByRole("button", { name: /^read_part/ })).toHaveCount(0);
+  await expect(stacks).toContainText("stands for 459.0 KiB of");
+  await page.getByLabel("Age of objects").selectOption("10 s and older");
+  await expect(flame.getByRole("button", { name: /^copy_name/ })).toHaveCount(0);
+  await expect(stacks).toContainText("No object of this class and age has been sampled.");
+  await page.getByLabel("Size class of objects").selectOption("all classes");
+  await expect(flame.getByRole("button", { name: /^read_part/ })).toBeVisible();
+});
+
+test("shows stacks of the whole process, or of a label, to those who ask", async ({
+  page,
+  address,
+  agent,
+}) => {
+  await page.goto(address);
+  await expect(page.getByRole("table", { name: "Epochs" })).toBeVisible();
+  expect(agent.asked.filter((question) => question.endsWith("/profile"))).toEqual([]);
+  await page.getByLabel("show stacks").check();
+  const flame = page.getByRole("group", { name: /^Flame graph/ });
+  await expect(flame.getByRole("button", { name: /^session_new/ })).toBeVisible();
+  await page.getByLabel("Label of epochs").selectOption("GET /list");
+  await expect(flame.getByRole("button", { name: /^session_new/ })).toHaveCount(0);
+  await expect(flame.getByRole("button", { name: /^select_files/ })).toBeVisible();
+});
+
 test("says how to switch sampling on", async ({ page, address, agent }) => {
   agent.told = [{ ...server(200), profile: null }];
   await page.goto(`${address}#/4242/epoch/16777223`);
@@ -192,7 +280,7 @@ test("lists the events of the time that is shown", async ({ page, address }) => 
   await page.getByText("1 d", { exact: true }).click();
   await expect(lanes).toHaveAccessibleName("Events: survivors 2, purge 2, limit 1, no memory 1");
   await page.getByText("6 events in this time").click();
-  const rows = page.getByRole("table", { name: "Events" }).getByRole("row");
+  const rows = page.getByRole("table", { name: "Events", exact: true }).getByRole("row");
   await expect(rows).toHaveCount(7);
   await expect(rows.nth(1)).toContainText("upload-server");
   await expect(rows.nth(1)).toContainText("Purged");

@@ -82,7 +82,7 @@ for (const width of [360, 768]) {
     await page.getByRole("navigation").getByRole("link").first().click();
     await expect(page.getByRole("table", { name: "Epochs" })).toBeVisible();
     agent.told = [server(260)];
-    await expect(page.getByRole("row", { name: /given back/ })).toContainText("MiB/s");
+    await expect(page.getByRole("row", { name: /^given back/ })).toContainText("MiB/s");
     await expectFit(page, width);
     await page.goto(address + EPOCH);
     await expect(page.getByRole("button", { name: /^handle_upload:/ })).toBeVisible();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Leak, SizeClass, Stats } from "../../src/api/answers.js";
+import type { Growth, Leak, SizeClass, Stack, Stats } from "../../src/api/answers.js";
 import {
   ALLOCATIONS,
   COUNTED,
@@ -16,11 +16,16 @@ import {
   usedClasses,
 } from "../../src/model/figures.js";
 import {
+  classesOfLeaks,
+  growthText,
+  leaksOfClass,
   leakSum,
   orderedLeaks,
   partsOf,
   partsText,
+  placeOf,
   sharedText,
+  topStack,
 } from "../../src/model/survivors.js";
 
 const NO_TOTALS = {
@@ -149,6 +154,8 @@ function leak(more: Partial<Leak> = {}): Leak {
     state: "closed",
     unsettled: false,
     classes: [],
+    growth: null,
+    stacks: [],
     ...figures,
     ...more,
   };
@@ -192,5 +199,72 @@ test("survivors in sum and in order", () => {
   assert.deepEqual(leakSum(leaks), { epochs: 4, objects: 60, bytes: null, held: 12_288 });
   const shared = leak({ state: "shared", bytes: 7 });
   assert.equal(leakSum([shared, leak({ bytes: 5 })]).bytes, 5);
+  const cache = leak({ growth: growth("turns_over"), bytes: 7 });
+  assert.equal(leakSum([cache, leak({ bytes: 5 })]).bytes, 5);
   assert.deepEqual(leakSum([]), { epochs: 0, objects: 0, bytes: 0, held: 0 });
+});
+
+const growth = (verdict: Growth["verdict"], more: Partial<Growth> = {}): Growth => ({
+  verdict,
+  flow: null,
+  oldest_ms: 300_000,
+  newest_ms: 20_000,
+  ...more,
+});
+
+test("whether survivors become more, and how that is known", () => {
+  const flow = (came: number, went: number) => ({ flow: { over_ms: 10_000, came, went } });
+  assert.equal(growthText(growth("grows", flow(40, 1))), "grows: 40 came, 1 went in 10 s");
+  assert.equal(growthText(growth("grows")), "grows: of all ages up to 5 min");
+  assert.equal(growthText(growth("grows", flow(0, 0))), "grows: of all ages up to 5 min");
+  assert.equal(growthText(growth("stands")), "stands: none came for 20 s");
+  assert.equal(growthText(growth("turns_over", flow(7, 8))), "turns over: 7 came, 8 went in 10 s");
+  assert.equal(growthText(growth("not_known")) + growthText(null), "");
+});
+
+const stack = (class_bytes: number | null, samples: number): Stack => ({
+  class_bytes,
+  samples,
+  estimated_objects: 1,
+  percent: 100,
+  growth: null,
+  calls: [],
+});
+
+test("the stack with most samples, and places without folders", () => {
+  const stacks = [stack(64, 1), stack(128, 9), stack(null, 9)];
+  assert.equal(topStack(leak({ stacks })), stacks[1]);
+  assert.equal(topStack(leak()), undefined);
+  const place = (file: string | null, line: number | null): string =>
+    placeOf({ function: "f", file, line });
+  assert.deepEqual(
+    [place("/src/a.c", 7), place("a.c", null), place(null, 7)],
+    ["a.c:7", "a.c", ""],
+  );
+});
+
+test("survivors of one class", () => {
+  const classes = [
+    { class_bytes: 64, objects: 3 },
+    { class_bytes: 1024, objects: 2 },
+    { class_bytes: null, objects: 1 },
+  ];
+  const leaks = [
+    leak({ classes, large_objects: 4, stacks: [stack(64, 1), stack(1024, 1)] }),
+    leak({ stacks: [stack(256, 1)] }),
+  ];
+  assert.deepEqual(classesOfLeaks(leaks), [64, 256, 1024, null]);
+  assert.equal(leaksOfClass(leaks, undefined).length, 2);
+  const [only, ...others] = leaksOfClass(leaks, 64);
+  assert.equal(others.length, 0);
+  assert.deepEqual([only?.objects, only?.bytes, only?.held_bytes], [3, 192, null]);
+  assert.deepEqual([only?.classes.length, only?.stacks.length, only?.large_objects], [1, 1, 0]);
+  assert.deepEqual(
+    leaksOfClass(leaks, null).map(({ objects, bytes }) => [objects, bytes]),
+    [[4, null]],
+  );
+  assert.deepEqual(
+    leaksOfClass(leaks, 256).map(({ objects }) => objects),
+    [null],
+  );
 });

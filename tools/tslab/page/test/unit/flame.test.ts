@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Sample } from "../../src/api/answers.js";
+import type { Profile, Sample } from "../../src/api/answers.js";
 import {
+  ANY,
   callAt,
   callTree,
+  classesIn,
   classSums,
+  coverage,
+  filteredSamples,
   flameRows,
+  labelsIn,
   pathOf,
   samplesOf,
 } from "../../src/model/flame.js";
@@ -15,6 +20,8 @@ const sample = (stack: string, bytes: number, epoch: string | null = "e"): Sampl
   stack: stack === "" ? [] : stack.split(";"),
   epoch,
   class_bytes: 64,
+  age: "0-1s",
+  samples: 1,
   objects: 1,
   bytes,
 });
@@ -83,4 +90,50 @@ test("samples of a label, and their classes", () => {
     { class_bytes: 128, objects: 1, bytes: 9 },
     { class_bytes: 64, objects: 1, bytes: 1 },
   ]);
+});
+
+test("filters keep a class, and what is at least so old", () => {
+  const samples: Sample[] = [
+    sample("a", 1),
+    { ...sample("b", 2), age: "1-10min" },
+    { ...sample("c", 3), age: "1d+", class_bytes: null },
+    { ...sample("d", 0), age: null, class_bytes: 8 },
+  ];
+  const names = (filter: Parameters<typeof filteredSamples>[1]): string =>
+    filteredSamples(samples, filter)
+      .map(({ stack }) => stack[0])
+      .join("");
+  assert.equal(names(ANY), "abcd");
+  assert.equal(names({ ...ANY, class_bytes: 64 }), "ab");
+  assert.equal(names({ ...ANY, class_bytes: null }), "c");
+  assert.equal(names({ ...ANY, age: "0-1s" }), "abc");
+  assert.equal(names({ ...ANY, age: "1-10min" }), "bc");
+  assert.equal(names({ class_bytes: 64, age: "10-60min" }), "");
+  assert.deepEqual(classesIn(samples), [64, null]);
+  assert.deepEqual(labelsIn([...samples, sample("x", 1, "b")]), ["b", "e"]);
+});
+
+test("a flame graph says how much of what lives it covers", () => {
+  const none: Profile = {
+    weight_bytes: null,
+    samples_taken: null,
+    samples_lost: null,
+    samples: [],
+  };
+  const profile: Profile = {
+    ...none,
+    weight_bytes: 512 * 1024,
+    samples_taken: 90,
+    samples_lost: 0,
+  };
+  const samples = [{ ...sample("a", 40 * 1024 ** 2), samples: 812 }];
+  assert.equal(
+    coverage(profile, samples, 42 * 1024 ** 2),
+    "812 live samples, a byte in 512.0 KiB; stands for 40.0 MiB of 42.0 MiB live.",
+  );
+  assert.equal(
+    coverage({ ...profile, samples_lost: 3 }, [], null),
+    "0 live samples, a byte in 512.0 KiB; stands for 0 B live. 3 further samples found no room.",
+  );
+  assert.equal(coverage(none, [], null), "0 live samples; stands for 0 B live.");
 });

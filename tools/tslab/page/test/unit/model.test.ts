@@ -26,7 +26,11 @@ const process = (pid: number, rss: number, more: Partial<Process> = {}): Process
 const told = <T>(answer: T): Outcome<T> => ({ kind: "told", answer });
 const LOST = { kind: "lost", why: "no connection" } as const;
 
-const list = (...processes: Process[]): Round => ({ processes: told({ processes }), detail: null });
+const list = (...processes: Process[]): Round => ({
+  processes: told({ processes }),
+  events: null,
+  detail: null,
+});
 
 function detail(pid: number, stats: Outcome<Stats>): Detail {
   return {
@@ -36,6 +40,7 @@ function detail(pid: number, stats: Outcome<Stats>): Detail {
     leaks: { kind: "refused", why: "it lacks bins.taken" },
     profile: null,
     history: null,
+    judgement: null,
   };
 }
 
@@ -52,8 +57,8 @@ test("the process that was largest at first stays chosen", () => {
 test("what the agent said last stays while it is lost", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10)), false);
-  model.apply(2, { processes: LOST, detail: null }, false);
-  model.apply(3, { processes: LOST, detail: null }, false);
+  model.apply(2, { processes: LOST, events: null, detail: null }, false);
+  model.apply(3, { processes: LOST, events: null, detail: null }, false);
   assert.deepEqual(model.link, { kind: "lost", since: 2, why: "no connection" });
   assert.equal(model.told, 1);
   assert.equal(model.watched?.gone, false);
@@ -98,7 +103,11 @@ test("what the agent cannot tell is said, until it can", () => {
       ["leaks", "it lacks bins.taken"],
     ],
   );
-  model.apply(3, { processes: LOST, detail: detail(1, { kind: "missing", why: "" }) }, false);
+  model.apply(
+    3,
+    { processes: LOST, events: null, detail: detail(1, { kind: "missing", why: "" }) },
+    false,
+  );
   assert.equal(model.watched?.notes.size, 3);
 });
 
@@ -112,20 +121,26 @@ test("answers about a process that is not looked at any more are passed over", (
 
 test("a token is asked for, and said to be wrong only if there was one", () => {
   const model = new Model();
-  const locked: Round = { processes: { kind: "locked" }, detail: null };
+  const locked: Round = { processes: { kind: "locked" }, events: null, detail: null };
   model.apply(1, locked, false);
   assert.deepEqual(model.link, { kind: "locked", refused: false });
   model.apply(2, locked, true);
   assert.deepEqual(model.link, { kind: "locked", refused: true });
 });
 
+const NO_PROFILE = { weight_bytes: null, samples_taken: null, samples_lost: null, samples: [] };
+
 test("stacks are asked for in the view of an epoch, and not every second", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10)), false);
   assert.equal(model.wanted(2).profile, false);
+  model.showsStacks = true;
+  assert.equal(model.wanted(2).profile, false);
+  assert.equal(model.wanted(100).profile, true);
+  model.showsStacks = false;
   model.go({ pid: 1, epoch: 7 });
   assert.deepEqual([model.wanted(100).profile, model.wanted(100).afterSeconds], [true, 0]);
-  const withProfile = { ...detail(1, LOST), profile: told({ samples: [] }) };
+  const withProfile = { ...detail(1, LOST), profile: told(NO_PROFILE) };
   model.apply(100, { ...list(process(1, 10)), detail: withProfile }, false);
   assert.deepEqual([model.wanted(101).profile, model.wanted(106).profile], [false, true]);
 });
@@ -143,4 +158,25 @@ test("logarithmic axes hold every value and round marks", () => {
   assert.deepEqual([scale.least, scale.most], [50, 2_000_000]);
   assert.deepEqual([placeOn(scale, 50), placeOn(scale, 2_000_000), placeOn(scale, 0)], [0, 1, 0]);
   assert.deepEqual(marksOn(scale, AGE_MARKS, 3), [100, 10_000, 600_000]);
+});
+
+test("judgements and events of all processes are asked for now and then", () => {
+  const model = new Model();
+  assert.deepEqual(model.wanted(1).events, { after: null });
+  model.apply(1, list(process(1, 10)), false);
+  assert.equal(model.wanted(1).judgement, true);
+  const event = { at_s: 90, kind: "purge", label: null, count: 1, bytes: 5, pid: 1, name: "x" };
+  const events = told({ kept: true, now_s: 100, events: [event] });
+  const judgement = { why: LOST, doctor: { kind: "refused", why: "it lacks epochs" } as const };
+  const round = { ...list(process(1, 10)), events, detail: { ...detail(1, LOST), judgement } };
+  model.apply(200, round, false);
+  assert.deepEqual([model.wanted(209).judgement, model.wanted(210).judgement], [false, true]);
+  assert.deepEqual(model.watched?.doctor, { answer: null, why: "it lacks epochs" });
+  assert.deepEqual(model.wanted(209).events, null);
+  assert.deepEqual(model.wanted(210).events, { after: 90 });
+  assert.equal(model.host.seconds(event), 190);
+  model.apply(210, round, false);
+  assert.equal(model.host.events.length, 1);
+  model.go({ pid: 1, epoch: 7 });
+  assert.equal(model.wanted(300).judgement, false);
 });

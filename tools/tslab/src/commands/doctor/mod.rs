@@ -8,16 +8,18 @@ mod memory;
 #[cfg(test)]
 mod situations;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
+use super::account::Account;
 use super::growth::Growths;
 use super::ignored::{self, Ignored};
 use super::looks::{self, Looks};
-use super::{Answer, Identity, Setting, leaks, why};
+use super::{Answer, Identity, Setting, Subject, leaks, why};
 use crate::host::Life;
 use crate::text;
 use finding::{Finding, Found, Patient};
@@ -180,6 +182,8 @@ pub fn thresholds() -> String {
 pub(super) struct Report {
     #[serde(flatten)]
     identity: Identity,
+    /// Between the two looks. None: there was one.
+    over_ms: Option<u64>,
     findings: Vec<Finding>,
     not_checked: Vec<NotChecked>,
 }
@@ -198,12 +202,60 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     })
 }
 
+/// The same of a look, and of an earlier one if there was any.
+pub fn run_between(
+    setting: &Setting,
+    before: Option<&Subject>,
+    now: &Subject,
+    limits: leaks::Limits,
+) -> Result<Answer> {
+    let report = Report::of(&Patient::of(before, now, limits, &Ignored::default()));
+    Ok(Answer { output: setting.output(&report, Report::text)?, ..Answer::default() })
+}
+
+/// What is found, without its words.
+#[derive(Debug)]
+pub struct Brief {
+    /// None: the file or the system does not tell.
+    pub account: Option<Account>,
+    /// Findings of each cause that was looked for.
+    pub causes: BTreeMap<&'static str, u64>,
+}
+
+/// Looks for everything. `before`: an earlier look.
+pub fn brief(before: Option<&Subject>, now: &Subject, limits: leaks::Limits) -> Brief {
+    let ignored = Ignored::default();
+    let patient = Patient::of(before, now, limits, &ignored);
+    let report = Report::of(&patient);
+    let is_checked = |name: &str| report.not_checked.iter().all(|check| check.cause != name);
+    let checked = CHECKS.iter().map(|check| check.name).filter(|name| is_checked(name));
+    let mut causes: BTreeMap<_, _> = checked.map(|name| (name, 0)).collect();
+    for finding in &report.findings {
+        *causes.entry(finding.cause).or_default() += 1;
+    }
+    Brief { account: patient.account, causes }
+}
+
 impl Looks {
     fn patient<'a>(&'a self, arguments: &Arguments, ignored: &'a Ignored) -> Patient<'a> {
-        let (subject, before) = (&self.now, self.before.as_ref());
+        let limits = leaks::Limits {
+            after_ms: leaks::after_ms(arguments.after, &self.now),
+            open_after_ms: Some(arguments.open_after.saturating_mul(1000)),
+        };
+        Patient::of(self.before.as_ref(), &self.now, limits, ignored)
+    }
+}
+
+impl<'a> Patient<'a> {
+    fn of(
+        before: Option<&'a Subject>,
+        subject: &'a Subject,
+        limits: leaks::Limits,
+        ignored: &'a Ignored,
+    ) -> Self {
         let is_alive = subject.life == Life::Alive;
-        let after_ms = leaks::after_ms(arguments.after, subject);
-        Patient {
+        let after_ms = limits.after_ms;
+        Self {
             subject,
             before,
             account: if is_alive { why::account(subject).ok() } else { None },
@@ -211,7 +263,7 @@ impl Looks {
             growths: Growths::read(before, subject, after_ms),
             ignored,
             after_ms,
-            open_after_ms: arguments.open_after.saturating_mul(1000),
+            open_after_ms: limits.open_after_ms.unwrap_or(u64::MAX),
         }
     }
 }
@@ -228,7 +280,8 @@ impl Report {
             }
         }
         findings.sort_by_key(|finding| finding.rank);
-        Self { identity: patient.subject.identity(), findings, not_checked }
+        let (identity, over_ms) = (patient.subject.identity(), patient.over_ms());
+        Self { identity, over_ms, findings, not_checked }
     }
 
     fn text(&self) -> String {
@@ -259,7 +312,7 @@ impl Report {
 
 /// The report of a process that runs, between two looks at it, whatever its files say.
 #[cfg(test)]
-pub(super) fn between(before: &super::Subject, now: &super::Subject) -> String {
+pub(super) fn between(before: &Subject, now: &Subject) -> String {
     let ignored = Ignored::default();
     let report = Report::of(&Patient {
         subject: now,

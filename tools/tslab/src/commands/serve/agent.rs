@@ -11,9 +11,12 @@ use super::find::Finder;
 use super::ledger::Ledger;
 use super::limits::Limits;
 use super::question::{Question, Whose};
-use super::recorder::{self, Recorder};
 use super::samples::{Samples, Value};
-use crate::commands::{NotFound, Setting, epochs, leaks, profile, ps, stats};
+use super::watch::Found;
+use crate::commands::{
+    Answer, NotFound, Setting, Subject, doctor, epochs, leaks, profile, ps, stats, why,
+};
+use crate::host::Life;
 use crate::text;
 
 /// Of the processes that a question may mean, so many are named.
@@ -25,32 +28,22 @@ pub struct Agent {
     setting: Setting,
     metrics: Arc<[Metric]>,
     finder: Finder,
+    limits: Limits,
     ledger: Ledger,
-    recorder: Option<Recorder>,
+    found: Arc<Found>,
 }
 
 impl Agent {
-    /// Of the processes that have files in this directory.
-    pub fn new(directory: &Path, limits: Limits) -> Result<Self> {
+    /// Of the processes that have files in this directory. `found`: what the watch knows of them.
+    pub fn new(directory: &Path, limits: Limits, found: Arc<Found>) -> Result<Self> {
         Ok(Self {
             setting: Setting { directory: directory.to_owned(), json: true },
             metrics: encode::metrics()?,
             finder: Finder::default(),
+            limits,
             ledger: Ledger::new(limits),
-            recorder: None,
+            found,
         })
-    }
-
-    /// Looks at all processes for the history in this file. False: none can be kept.
-    pub fn record(&mut self, history: &Path) -> bool {
-        let Self { setting, finder, recorder, .. } = self;
-        let recorder = recorder.get_or_insert_with(|| Recorder::new(history));
-        if recorder.is_keeping() {
-            recorder.begin();
-            finder.find(&setting.directory, &mut |subject| recorder.take(subject));
-            recorder.end();
-        }
-        recorder.is_keeping()
     }
 
     /// What a command says in JSON, all figures for Prometheus, or a file for `pprof`.
@@ -65,17 +58,32 @@ impl Agent {
                 let pid = self.find_sampled(whose)?;
                 return profile::pprof_so_far(&self.setting, &pid.to_string());
             }
-            Question::History { pid, after_s } => {
-                let told = recorder::told(self.recorder.as_ref(), *pid, *after_s)?;
-                return Ok(told.into_bytes());
-            }
             Question::Processes => ps::run(setting, true),
             Question::Stats(pid) => stats::run(setting, &pid.to_string()),
             Question::Epochs { pid, all } => epochs::run(setting, &pid.to_string(), *all),
             Question::Profile(pid) => profile::so_far(setting, &pid.to_string()),
-            Question::Leaks { pid, limits } => leaks::run_once(setting, &pid.to_string(), *limits),
+            Question::Why(pid) => why::of_process(setting, &pid.to_string()),
+            Question::Leaks { pid, limits } => {
+                self.compare(*pid, |before, now| leaks::run_between(setting, before, now, *limits))
+            }
+            Question::Doctor(pid) => self.compare(*pid, |before, now| {
+                doctor::run_between(setting, before, now, self.limits.of_findings())
+            }),
+            Question::Past(_) => unreachable!("the historian is asked"),
         };
         Ok(answer?.output.into_bytes())
+    }
+
+    // An earlier look and one of now. What does not run does not change.
+    fn compare(
+        &self,
+        pid: u32,
+        judge: impl FnOnce(Option<&Subject>, &Subject) -> Result<Answer>,
+    ) -> Result<Answer> {
+        let now = Subject::find(&self.setting, &pid.to_string())?;
+        let before = Some(&now).filter(|now| now.life == Life::Alive);
+        let before = before.and_then(|now| self.found.before(now));
+        judge(before.as_deref(), &now)
     }
 
     fn find_sampled(&mut self, whose: &Whose) -> Result<u32> {
@@ -101,9 +109,14 @@ impl Agent {
     fn scrape(&mut self) -> Result<String> {
         let start = Instant::now();
         let mut samples = Samples::default();
-        let Self { setting, finder, ledger, .. } = self;
-        let files =
-            finder.find(&setting.directory, &mut |subject| ledger.add(&mut samples, subject));
+        let Self { setting, finder, ledger, found, .. } = self;
+        found.wait();
+        let files = finder.find(&setting.directory, &mut |subject| {
+            ledger.add(&mut samples, &subject);
+            if let Some(verdict) = found.verdict(&subject) {
+                verdict.add(&mut samples, &subject);
+            }
+        });
         ledger.close(&mut samples, files);
         let seconds = Value::Seconds(start.elapsed().as_secs_f64());
         samples.add("tslab_scrape_duration_seconds", Vec::new(), seconds);

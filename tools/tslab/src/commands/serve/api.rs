@@ -12,8 +12,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
 use super::desk::Desk;
+use super::historian::{self, Wanted};
 use super::question::{Question, Whose};
-use super::recorder;
 use super::refusal::{JSON, Refusal};
 use crate::commands::leaks;
 
@@ -34,7 +34,10 @@ pub fn routes() -> Router<Arc<Desk>> {
         .route("/api/v1/processes/{pid}/epochs", get(epochs))
         .route("/api/v1/processes/{pid}/leaks", get(leaks))
         .route("/api/v1/processes/{pid}/profile", get(profile))
+        .route("/api/v1/processes/{pid}/why", get(why))
+        .route("/api/v1/processes/{pid}/doctor", get(doctor))
         .route("/api/v1/processes/{pid}/history", get(history))
+        .route("/api/v1/events", get(events))
         .route("/debug/pprof/heap", get(heap))
 }
 
@@ -48,6 +51,14 @@ async fn stats(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
 
 async fn profile(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
     reply(&desk, Question::Profile(pid(process)?)).await
+}
+
+async fn why(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
+    reply(&desk, Question::Why(pid(process)?)).await
+}
+
+async fn doctor(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
+    reply(&desk, Question::Doctor(pid(process)?)).await
 }
 
 async fn heap(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Reply {
@@ -80,9 +91,13 @@ async fn history(
     process: Process,
     RawQuery(query): RawQuery,
 ) -> Reply {
-    let after_s = seconds(query.as_deref(), "after")?;
-    let after_s = after_s.unwrap_or_else(|| recorder::now_s().saturating_sub(DAY_S));
-    reply(&desk, Question::History { pid: pid(process)?, after_s }).await
+    let after_s = moment(query.as_deref())?;
+    reply(&desk, Question::Past(Wanted { pid: Some(pid(process)?), after_s })).await
+}
+
+async fn events(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Reply {
+    let after_s = moment(query.as_deref())?;
+    reply(&desk, Question::Past(Wanted { pid: None, after_s })).await
 }
 
 async fn reply(desk: &Arc<Desk>, question: Question) -> Reply {
@@ -125,6 +140,12 @@ fn whose(query: Option<&str>) -> Result<Whose, Refusal> {
             ))
         }),
     }
+}
+
+// From when on the past is wanted, in seconds since 1970.
+fn moment(query: Option<&str>) -> Result<u64, Refusal> {
+    let after_s = seconds(query, "after")?;
+    Ok(after_s.unwrap_or_else(|| historian::now_s().saturating_sub(DAY_S)))
 }
 
 fn seconds_as_ms(query: Option<&str>, name: &str) -> Result<Option<u64>, Refusal> {

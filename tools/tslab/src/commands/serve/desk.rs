@@ -1,26 +1,27 @@
 //! The desk: answers questions, and gives an answer that is fresh to all who ask the same.
 //!
-//!  D1  one question is worked on at a time: however many ask, one core is busy
+//!  D1  one question is worked on at a time, beside the watch and the disk: however many ask, one
+//!      core is busy
 //!  D2  an answer is kept for `FRESH` at least, and nine times as long as it took, up to `STALE`:
 //!      reading takes a tenth of that core's time at most, unless it takes very long
 //!  D3  what is kept is bounded in number and in bytes; the newest answer stays
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use axum::body::Bytes;
 use tokio::sync::Mutex as Turn;
-use tokio::time::MissedTickBehavior;
 
 use super::agent::Agent;
+use super::historian::{self, Historian, Wanted};
 use super::limits::Limits;
 use super::question::Question;
 use super::refusal::Refusal;
 use super::spare;
-use super::store::STEP_S;
+use super::watch::{Found, Watch};
 
 const FRESH: Duration = Duration::from_millis(200);
 const STALE: Duration = Duration::from_secs(5);
@@ -37,7 +38,10 @@ struct Kept {
 
 /// Where everyone asks.
 pub struct Desk {
+    directory: PathBuf,
     limits: Limits,
+    found: Arc<Found>,
+    historian: OnceLock<Weak<Historian>>,
     agent: Arc<Turn<Agent>>,
     kept: Mutex<HashMap<Question, Kept>>,
 }
@@ -45,8 +49,32 @@ pub struct Desk {
 impl Desk {
     /// For the processes that have files in this directory.
     pub fn new(directory: &Path, limits: Limits) -> Result<Self> {
-        let agent = Agent::new(directory, limits)?;
-        Ok(Self { limits, agent: Arc::new(Turn::new(agent)), kept: Mutex::default() })
+        let found = Arc::default();
+        let agent = Agent::new(directory, limits, Arc::clone(&found))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            limits,
+            found,
+            historian: OnceLock::new(),
+            agent: Arc::new(Turn::new(agent)),
+            kept: Mutex::default(),
+        })
+    }
+
+    /// Begins to look at all processes, now and then. `history`: where to keep what is found.
+    pub fn watch(&self, history: Option<&Path>) {
+        let begin = || {
+            let limits = self.limits.of_findings();
+            Watch::begin(self.directory.clone(), limits, &self.found, history)
+        };
+        self.historian.get_or_init(begin);
+    }
+
+    /// Ends the history, if one is kept.
+    pub async fn end(&self) {
+        if let Some(historian) = self.historian.get().and_then(Weak::upgrade) {
+            historian.end().await;
+        }
     }
 
     /// Ms since an epoch was closed after which its objects are leak candidates.
@@ -58,6 +86,9 @@ impl Desk {
     pub async fn answer(self: &Arc<Self>, question: Question) -> Reply {
         if let Some(reply) = self.fresh(&question) {
             return reply;
+        }
+        if let Question::Past(wanted) = question {
+            return self.remember(wanted).await;
         }
         let mut agent = Arc::clone(&self.agent).lock_owned().await;
         // Who was before may have asked the same.
@@ -72,19 +103,14 @@ impl Desk {
         })
     }
 
-    /// Writes the history as long as there is one; its first rows at once.
-    pub async fn record(self: Arc<Self>, history: PathBuf) {
-        let mut turns = tokio::time::interval(Duration::from_secs(STEP_S));
-        turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            turns.tick().await;
-            let mut agent = Arc::clone(&self.agent).lock_owned().await;
-            let history = history.clone();
-            let work = tokio::task::spawn_blocking(move || agent.record(&history));
-            if !work.await.unwrap_or(false) {
-                return;
-            }
-        }
+    // The disk is not waited for with the agent in hand.
+    async fn remember(&self, wanted: Wanted) -> Reply {
+        let historian = self.historian.get().cloned().unwrap_or_default();
+        let told = historian::told(&historian, wanted).await;
+        let reply = told.map(Bytes::from).map_err(Refusal::from);
+        let kept = Kept { reply: reply.clone(), until: Instant::now() + FRESH };
+        self.keep(Question::Past(wanted), kept);
+        reply
     }
 
     fn work(&self, agent: &mut Agent, question: Question) -> Reply {

@@ -21,12 +21,18 @@ pub struct Files {
 #[derive(Debug, Default)]
 pub struct Finder {
     complaints: HashMap<PathBuf, String>,
+    is_silent: bool,
 }
 
 impl Finder {
+    /// One whose complaints another one makes.
+    pub fn silent() -> Self {
+        Self { is_silent: true, ..Self::default() }
+    }
+
     /// Gives each process that runs and whose file can be read to `take`, once. Looks through the
     /// directory, and through containers if it is the usual one.
-    pub fn find(&mut self, directory: &Path, take: &mut dyn FnMut(&Subject)) -> Files {
+    pub fn find(&mut self, directory: &Path, take: &mut dyn FnMut(Subject)) -> Files {
         let mut round = Round {
             take,
             taken: HashSet::new(),
@@ -48,7 +54,7 @@ impl Finder {
     }
 
     fn tell(&self, complaints: &HashMap<PathBuf, String>) {
-        for (path, complaint) in complaints {
+        for (path, complaint) in complaints.iter().filter(|_| !self.is_silent) {
             if self.complaints.get(path) != Some(complaint) {
                 let path = text::printable(&path.to_string_lossy());
                 say(&format!("passed over {path}: {}", text::printable(complaint)));
@@ -58,7 +64,7 @@ impl Finder {
 }
 
 struct Round<'a> {
-    take: &'a mut dyn FnMut(&Subject),
+    take: &'a mut dyn FnMut(Subject),
     taken: HashSet<u32>,
     /// The processes of which a file was looked at.
     judged: HashSet<u32>,
@@ -83,7 +89,7 @@ impl Round<'_> {
                     && subject.name.is_some()
                     && self.taken.insert(pid) =>
             {
-                (self.take)(&subject);
+                (self.take)(subject);
             }
             Err(error) if runs() => self.complain(&entry.path, &error),
             Ok(_) | Err(_) => self.abandoned += 1,

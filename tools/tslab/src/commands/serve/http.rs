@@ -1,7 +1,7 @@
 //! The server: addresses, signals, and who may ask for what.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,26 +32,27 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn serve(
     listen: SocketAddr,
     token: Option<Token>,
-    desk: Arc<Desk>,
-    history: Option<PathBuf>,
+    desk: &Arc<Desk>,
+    history: Option<&Path>,
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let recording = history.map(|history| Arc::clone(&desk).record(history));
-    let result = runtime.block_on(run(listen, router(token, desk), recording));
+    let result = runtime.block_on(run(listen, token, desk, history));
+    runtime.block_on(desk.end());
     runtime.shutdown_background();
     result
 }
 
 async fn run(
     listen: SocketAddr,
-    router: Router,
-    recording: Option<impl Future<Output = ()> + Send + 'static>,
+    token: Option<Token>,
+    desk: &Arc<Desk>,
+    history: Option<&Path>,
 ) -> Result<()> {
     let end = End::new()?;
     let cannot = || format!("cannot listen on {listen}: choose another address with --listen");
     let listener = TcpListener::bind(listen).await.with_context(cannot)?;
     say(&format!("serving http://{}/", listener.local_addr()?));
-    recording.map(tokio::spawn);
+    desk.watch(history);
     let (tell, told) = oneshot::channel();
     let ended = async move {
         end.wait().await;
@@ -61,7 +62,9 @@ async fn run(
         let _ = told.await;
         tokio::time::sleep(PATIENCE).await;
     };
-    let serving = axum::serve(listener, router).with_graceful_shutdown(ended).into_future();
+    let serving = axum::serve(listener, router(token, Arc::clone(desk)))
+        .with_graceful_shutdown(ended)
+        .into_future();
     tokio::select! {
         served = serving => Ok(served?),
         () = too_late => Ok(()),

@@ -1,5 +1,7 @@
 //! What the command line says of the figures.
 
+use crate::commands::leaks;
+
 /// What figures to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -7,4 +9,14 @@ pub struct Limits {
     pub most_labels: usize,
     /// Ms since an epoch was closed after which its objects are leak candidates.
     pub leak_after_ms: u64,
+}
+
+/// How long an epoch may be open, as `doctor` has it.
+const OPEN_AFTER_MS: u64 = 600_000;
+
+impl Limits {
+    /// From when on `doctor` finds something in an epoch.
+    pub fn of_findings(self) -> leaks::Limits {
+        leaks::Limits { after_ms: self.leak_after_ms, open_after_ms: Some(OPEN_AFTER_MS) }
+    }
 }

@@ -15,11 +15,13 @@ mod agent;
 mod api;
 mod counters;
 mod desk;
+mod earlier;
 mod encode;
 mod events;
 mod figures;
 mod find;
 mod form;
+mod historian;
 mod http;
 mod labels;
 mod ledger;
@@ -27,11 +29,12 @@ mod limits;
 mod page;
 mod place;
 mod question;
-mod recorder;
 mod refusal;
 mod samples;
 mod spare;
 mod store;
+mod verdicts;
+mod watch;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -82,6 +85,6 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     host::entries(&setting.directory)?;
     let desk = desk::Desk::new(&setting.directory, arguments.limits())?;
     let history = place::find(arguments.history.as_deref());
-    http::serve(arguments.listen, token, Arc::new(desk), history)?;
+    http::serve(arguments.listen, token, &Arc::new(desk), history.as_deref())?;
     Ok(Answer::default())
 }

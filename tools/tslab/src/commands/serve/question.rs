@@ -1,6 +1,7 @@
 //! What those who come over HTTP want to know.
 
 use super::form::Form;
+use super::historian::Wanted;
 use crate::commands::leaks;
 
 /// Which process, among those that have sampled.
@@ -30,13 +31,12 @@ pub enum Question {
         /// Released epochs too, and closed ones without survivors.
         all: bool,
     },
-    /// What the history has of a process.
-    History {
-        /// The process.
-        pid: u32,
-        /// After this moment, in seconds since 1970.
-        after_s: u64,
-    },
+    /// What the history has: the historian is asked for it, all else the agent.
+    Past(Wanted),
+    /// Where the resident memory of a process went.
+    Why(u32),
+    /// What is wrong with the memory of a process.
+    Doctor(u32),
     /// What a process has sampled.
     Profile(u32),
     /// The same as a file for `pprof`.

@@ -96,6 +96,18 @@ pub struct Past {
     pub events: Vec<Event>,
 }
 
+/// An event, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostEvent {
+    /// The process's number.
+    pub pid: u32,
+    /// Its program.
+    pub name: Option<String>,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
 /// The file.
 #[derive(Debug)]
 pub struct Store {
@@ -172,7 +184,7 @@ impl Store {
 
     fn trim(&self, now_s: u64) -> Result<()> {
         self.drop_until(now_s.saturating_sub(self.bounds.seconds))?;
-        // An eighth is for the log.
+        // An eighth is for the log, and for what one look adds.
         while self.used_bytes()? > self.bounds.bytes / 8 * 7 {
             let oldest_s = "SELECT min(a) FROM (SELECT min(at_s) AS a FROM moment UNION
                             SELECT min(at_s) FROM event)";
@@ -235,18 +247,36 @@ impl Store {
                   FROM event WHERE at_s > ? AND process = ?)
              WHERE turn <= ? ORDER BY at_s, number",
         )?;
-        let event = |row: &rusqlite::Row| {
-            Ok(Event {
-                at_s: row.get(0)?,
-                kind: row.get(1)?,
-                label: row.get(2)?,
-                count: row.get(3)?,
-                bytes: row.get(4)?,
-            })
-        };
         let rows = query.query_map(params![after_s, process, MOST_EVENTS], event)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
+
+    /// What happened to all processes after a moment: the newest of each kind, the oldest of them
+    /// first.
+    pub fn host_events(&self, after_s: u64) -> Result<Vec<HostEvent>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT at_s, kind, label, count, bytes, pid, name FROM
+                 (SELECT event.*, pid, name, event.rowid AS number, row_number() OVER
+                     (PARTITION BY kind ORDER BY at_s DESC, event.rowid DESC) AS turn
+                  FROM event JOIN process ON process.id = event.process WHERE at_s > ?)
+             WHERE turn <= ? ORDER BY at_s, number",
+        )?;
+        let host_event = |row: &rusqlite::Row| {
+            Ok(HostEvent { pid: row.get(5)?, name: row.get(6)?, event: event(row)? })
+        };
+        let rows = query.query_map(params![after_s, MOST_EVENTS], host_event)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn event(row: &rusqlite::Row) -> rusqlite::Result<Event> {
+    Ok(Event {
+        at_s: row.get(0)?,
+        kind: row.get(1)?,
+        label: row.get(2)?,
+        count: row.get(3)?,
+        bytes: row.get(4)?,
+    })
 }
 
 // SQLite has no larger numbers.
@@ -288,9 +318,17 @@ fn is_new(db: &Connection) -> Result<bool> {
     }
 }
 
+/// Whether the disk has no room: it may have some later.
+pub fn is_disk_full(error: &anyhow::Error) -> bool {
+    code(error) == Some(ErrorCode::DiskFull)
+}
+
+fn code(error: &anyhow::Error) -> Option<ErrorCode> {
+    error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code)
+}
+
 fn explained(error: anyhow::Error) -> anyhow::Error {
-    let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
-    match code {
+    match code(&error) {
         Some(ErrorCode::DatabaseBusy) => error.context("another server has it"),
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             error.context("it is damaged")
@@ -410,6 +448,64 @@ mod tests {
         let newest = store.past(499, None, 0).unwrap().moments;
         assert_eq!(newest.last().unwrap().0, NOW_S + 399 * STEP_S);
         assert!(newest.len() > 20 && newest.len() < 399, "{}", newest.len());
+    }
+
+    #[test]
+    fn events_of_all_processes_are_told_together() {
+        let folder = Folder::new("host");
+        let mut store = folder.open(ROOMY).unwrap();
+        let purge = |at_s| Event { kind: "purge".into(), ..event(at_s) };
+        store.add(NOW_S, &[Row { events: vec![event(NOW_S)], ..row(1, 5) }]).unwrap();
+        store.add(NOW_S + 10, &[Row { events: vec![purge(NOW_S + 10)], ..row(2, 5) }]).unwrap();
+        let told = store.host_events(0).unwrap();
+        assert_eq!(told.iter().map(|told| told.pid).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((told[0].name.as_deref(), &told[1].event), (Some("server"), &purge(NOW_S + 10)));
+        assert_eq!(store.host_events(NOW_S).unwrap().len(), 1);
+    }
+
+    // A disk that has no page more than there are now.
+    fn fill_disk(store: &Store, is_full: bool) {
+        let pages: u32 = store.db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let most = if is_full { pages } else { u32::MAX - 1 };
+        store.db.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn a_disk_that_is_full_costs_the_rows_of_that_time_alone() {
+        let folder = Folder::new("full");
+        let mut store = folder.open(ROOMY).unwrap();
+        store.add(NOW_S, &[row(1, 5)]).unwrap();
+        fill_disk(&store, true);
+        let many: Vec<_> = (0..5_000).map(|pid| row(pid, 6)).collect();
+        let error = store.add(NOW_S + 10, &many).unwrap_err();
+        assert!(is_disk_full(&error), "{error:#}");
+        assert!(!is_disk_full(&anyhow::anyhow!("another")));
+        assert_eq!(store.past(1, None, 0).unwrap().moments.len(), 1, "nothing of it is left");
+        fill_disk(&store, false);
+        store.add(NOW_S + 20, &many).unwrap();
+        assert_eq!(store.past(1, None, 0).unwrap().moments.len(), 2);
+    }
+
+    #[test]
+    fn the_largest_file_has_room_for_what_is_new() {
+        let folder = Folder::new("largest");
+        let bounds = Bounds::default();
+        let mut store = folder.open(bounds).unwrap();
+        let long = |at_s| Event { label: Some("x".repeat(1000)), ..event(at_s) };
+        let events = |at_s| Row { events: vec![long(at_s); 5_000], ..row(1, 5) };
+        for step in 0..20 {
+            let at_s = NOW_S + step * STEP_S;
+            store.add(at_s, &[events(at_s)]).unwrap();
+        }
+        let kept = |store: &Store| -> u64 {
+            store.db.query_row("SELECT count(*) FROM event", [], |row| row.get(0)).unwrap()
+        };
+        assert!((5_000..60_000).contains(&kept(&store)), "{}", kept(&store));
+        let told = store.past(1, None, 0).unwrap().events;
+        assert_eq!(told.last().unwrap().at_s, NOW_S + 19 * STEP_S);
+        drop(store);
+        let length = fs::metadata(folder.file()).unwrap().len();
+        assert!(length <= bounds.bytes && length > bounds.bytes / 2, "{length}");
     }
 
     #[test]

@@ -300,7 +300,9 @@ fn labels_cannot_break_the_text() {
 #[test]
 fn the_metrics_are_those_of_the_contract() {
     let mut ledger = Ledger::new(LIMITS);
-    let samples = samples(&mut ledger, &sample(42, 7));
+    let mut samples = samples(&mut ledger, &sample(42, 7));
+    let subject = Subject::of_bytes(sample(42, 7).bytes());
+    verdicts::of_resident(&subject).add(&mut samples, &subject);
     // Only who reads knows how long it took.
     let measured = "tslab_scrape_duration_seconds";
     let given: BTreeSet<_> = samples.names().chain([measured]).collect();
