@@ -9,8 +9,8 @@
 // Fills all but `size`. False when the epoch is over.
 TSL_HIDDEN bool tsl_inspect_epoch(tslab_epoch id, tslab_epoch_stats *stats);
 
-// The same from the epoch's record alone: what takes a walk (live objects and bytes, threads and
-// scopes) is 0.
+// The same from the epoch's record alone: what takes a walk is 0 (what lives, what was allocated so
+// far, threads and scopes).
 TSL_HIDDEN bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats);
 
 // The slot of the epoch of a live block of any kind. 0: the default one, or not ours.

@@ -54,6 +54,8 @@ static int tell_alone(tslab_epoch id, void *context) {
   if (!tsl_inspect_epoch(id, &stats)) return 0;
   stats.threads = 0;
   stats.scopes = 0;
+  stats.allocated_objects = 0;
+  stats.allocated_bytes = 0;
   telling->visit(&stats, telling->context);
   return 0;
 }

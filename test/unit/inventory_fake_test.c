@@ -27,6 +27,8 @@ static int check_told(tslab_epoch epoch, void *context) {
   tslab_epoch_stats alone = epochs_stats(epoch);
   alone.threads = 0;
   alone.scopes = 0;
+  alone.allocated_objects = 0;
+  alone.allocated_bytes = 0;
   CHECK(*number < told_count);
   CHECK(memcmp(&told[*number], &alone, sizeof alone) == 0);
   ++*number;
