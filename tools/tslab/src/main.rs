@@ -22,7 +22,9 @@ mod names;
 #[cfg(test)]
 #[path = "../tests/openmetrics/mod.rs"]
 mod openmetrics;
+mod perf_map;
 mod profile;
+mod python;
 mod rows;
 mod sampling;
 mod say;

@@ -22,6 +22,7 @@ use crate::host::{self, Life};
 use crate::modules::Maps;
 use crate::names::Names;
 use crate::profile::{Age, Amount, Profile, Sample, View, calls_of, folded, heap_v2, pprof};
+use crate::python;
 use crate::rows::NO_SAMPLES;
 use crate::sampling::{Sampling, whole};
 use crate::text;
@@ -310,6 +311,9 @@ impl Look {
         let mut notes = Vec::new();
         if self.subject.life != Life::Alive && !profile.samples.is_empty() {
             notes.push("functions are not named, since no process runs to look them up in".into());
+        }
+        if self.subject.life == Life::Alive {
+            notes.extend(python::note_of_process(pid));
         }
         if self.asked_for.is_some() {
             notes.push(format!(
