@@ -87,6 +87,7 @@
 #include "os/frames.c"
 #include "os/loader.c"
 #include "os/os_linux.c"
+#include "os/resume.c"
 #include "slab/canary.c"
 #include "slab/cell.c"
 #include "slab/secure.c"

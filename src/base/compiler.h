@@ -1,6 +1,11 @@
 // compiler: the GNU attributes and the few code-generation hints the allocator needs, by name.
 #pragma once
 
+// The build may say that there is no unwinder.
+#ifndef TSL_HAS_UNWINDER
+#define TSL_HAS_UNWINDER 1
+#endif
+
 #define tsl_likely(condition) __builtin_expect(!!(condition), 1)
 #define tsl_unlikely(condition) __builtin_expect(!!(condition), 0)
 

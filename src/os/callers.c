@@ -8,6 +8,7 @@
 
 #include "os/frames.h"
 #include "os/os.h"
+#include "os/resume.h"
 
 enum {
   MOST_STACK_BYTES = 1 << 26,  // of a thread's stack; a frame further off is on another one
@@ -124,6 +125,17 @@ __attribute__((no_sanitize("address"))) unsigned tsl_callers_recall(const void *
 #if TSL_HAS_UNWINDER
 #include <unwind.h>
 
+// Only what is resumed asks for it.
+static uintptr_t frame_pointer(struct _Unwind_Context *context) {
+#if defined(__x86_64__)
+  enum { RBP = 6 };
+  return _Unwind_GetGR(context, RBP);
+#else
+  (void)context;
+  return 0;
+#endif
+}
+
 struct unwinding {
   uintptr_t *calls;
   unsigned depth;
@@ -131,7 +143,10 @@ struct unwinding {
   unsigned skipped;
   uintptr_t low, end;  // of the stack, as far as it is known to be readable
   uintptr_t place;     // of the last call there; 0: elsewhere
+  uintptr_t frame;     // the frame pointer at the last call
   bool is_cut;
+  bool is_resumed;
+  bool is_lost;  // what it was resumed at is not on the stack
 };
 
 // The address of the return address on the stack. On x86-64 that is the word below the caller's
@@ -162,12 +177,51 @@ static _Unwind_Reason_Code unwind_call(struct _Unwind_Context *context, void *ar
     return _URC_NO_REASON;
   }
   uintptr_t place = place_of(unwinding, context, call);
+  unwinding->is_lost = unwinding->is_resumed && place == 0;
+  if (unwinding->is_lost) return _URC_END_OF_STACK;
   learn_distance(unwinding, place);
   unwinding->is_cut = unwinding->depth == unwinding->most;
   if (unwinding->is_cut) return _URC_END_OF_STACK;
   unwinding->calls[unwinding->depth++] = call;
   unwinding->place = place;
+  unwinding->frame = frame_pointer(context);
   return _URC_NO_REASON;
+}
+
+// Where the caller of the last call has its return address on the stack: where that code returns at
+// once by the code itself, else by the frame pointer. 0: not known.
+static uintptr_t return_place(const struct unwinding *unwinding) {
+  uintptr_t place = unwinding->place, bytes;
+  if (place == 0) return 0;
+  if (tsl_resume_is_return(unwinding->calls[unwinding->depth - 1], &bytes))
+    return place + sizeof place + bytes;
+  return is_frame(unwinding->frame, place, unwinding->end) ? unwinding->frame + sizeof place : 0;
+}
+
+// Where the caller's frame pointer is no place on the stack, the nearest place stands for it, so
+// that nothing is read far away.
+__attribute__((no_sanitize("address"))) static bool find_caller(const struct unwinding *unwinding,
+                                                                struct tsl_resume *caller) {
+  uintptr_t place = return_place(unwinding), frame = unwinding->frame, end = unwinding->end;
+  if (place == 0 || place >= end - sizeof place) return false;
+  if (place == frame + sizeof frame) frame = *(const uintptr_t *)frame;
+  if (!is_frame(frame, place, end)) frame = place;
+  *caller = (struct tsl_resume){*(const uintptr_t *)place, place + sizeof place, frame};
+  return tsl_resume_is_behind_call(caller->call);
+}
+
+// Goes on behind code without tables. The frame pointers there may be anything, so what is found
+// counts only where it leads to the end of the stack or is cut.
+static void resume(struct unwinding *unwinding) {
+  unsigned known = unwinding->depth;
+  struct tsl_resume caller;
+  int reason = _URC_END_OF_STACK;
+  unwinding->is_resumed = true;
+  while (reason == _URC_END_OF_STACK && find_caller(unwinding, &caller)) {
+    unwinding->skipped = 1;
+    reason = tsl_resume_backtrace(&caller, (void *)unwind_call, unwinding);
+  }
+  if (reason == _URC_END_OF_STACK || unwinding->is_lost) unwinding->depth = known;
 }
 
 static bool unwinder_is_lost;
@@ -179,7 +233,7 @@ TSL_NOINLINE unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, uns
   unwinding.calls = calls;
   unwinding.low = (uintptr_t)__builtin_frame_address(0);
   unwinding.end = stack_end(unwinding.low);
-  _Unwind_Backtrace(unwind_call, &unwinding);
+  if (_Unwind_Backtrace(unwind_call, &unwinding) == _URC_END_OF_STACK) resume(&unwinding);
   if (unwinding.depth != 0 && !unwinding.is_cut)
     tsl_frames_learn(calls[unwinding.depth - 1], TSL_FRAMES_LAST);
   return unwinding.depth;

@@ -6,11 +6,6 @@
 
 #include "base/compiler.h"
 
-// The build may say that there is no unwinder.
-#ifndef TSL_HAS_UNWINDER
-#define TSL_HAS_UNWINDER 1
-#endif
-
 // Follows the frame pointers from `frame` (of __builtin_frame_address). The result is wrong where a
 // caller was compiled without them, but no read goes beyond the thread's stack. Costs a few loads a
 // call. Returns the number of calls, at most `most`; 0 on a stack whose end is not known.
@@ -23,8 +18,9 @@ TSL_HIDDEN unsigned tsl_callers_walk(const void *frame, uintptr_t *calls, unsign
 TSL_HIDDEN unsigned tsl_callers_recall(const void *frame, uintptr_t *calls, unsigned most);
 
 // Follows the unwind tables that C++ exceptions use, from the function `skipped` calls above this
-// one. The result is right, but costs a hundred times as much. 0 where there are no tables. May
-// allocate.
+// one. The result is right, but costs a hundred times as much. It goes on behind code without
+// tables by that code's frame pointers, where these lead to the end of the stack (x86-64 only). 0
+// where there are no tables. May allocate.
 TSL_HIDDEN unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, unsigned most);
 
 // In the child of a fork: a program that is linked statically does not call its unwinder any more,

@@ -63,11 +63,16 @@ pub fn interpreter_of(script: &Path, most: usize) -> Option<PathBuf> {
     if is_last { Some(first) } else { interpreter_of(&first, most - 1).or(Some(first)) }
 }
 
-// The program that the first line names.
-fn interpreter(script: &Path) -> Option<PathBuf> {
+/// What the first line of a script says of how it is run. None when it is no script.
+pub fn first_line(script: &Path) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     File::open(script).ok()?.take(MOST_LINE_BYTES).read_to_end(&mut line).ok()?;
-    let line = line.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    Some(line.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?.to_owned())
+}
+
+// The program that the first line names.
+fn interpreter(script: &Path) -> Option<PathBuf> {
+    let line = first_line(script)?;
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(words.next()?)))
 }

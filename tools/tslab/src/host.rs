@@ -81,13 +81,18 @@ fn entry_of(path: &Path) -> Option<Entry> {
 
 /// The file of a process in a container, which has a directory and a number of its own there.
 pub fn entry_in_container(pid: u32) -> Option<Entry> {
-    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
-    let numbers = status_value(&String::from_utf8_lossy(&status), "NSpid:")?;
-    let pid_there = numbers.split_ascii_whitespace().last()?.parse().ok()?;
+    let pid_there = pid_there(pid)?;
     let start_ticks = stat(pid)?.start_ticks;
     let name = format!("tslab.{pid_there}.{start_ticks}");
     let path = Path::new("/proc").join(pid.to_string()).join("root/dev/shm").join(name);
     path.exists().then_some(Entry { path, pid: pid_there, start_ticks })
+}
+
+/// The number that a process has itself.
+pub fn pid_there(pid: u32) -> Option<u32> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let numbers = status_value(&String::from_utf8_lossy(&status), "NSpid:")?;
+    numbers.split_ascii_whitespace().last()?.parse().ok()
 }
 
 /// All processes that this one sees, by their numbers here.

@@ -22,8 +22,10 @@ mod names;
 #[cfg(test)]
 #[path = "../tests/openmetrics/mod.rs"]
 mod openmetrics;
+mod perf_map;
 mod profile;
 mod recorded;
+mod python;
 mod rows;
 mod sampling;
 mod say;

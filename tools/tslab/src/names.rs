@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::modules::{Mapping, Maps};
+use crate::perf_map;
 use crate::sampling::Site;
 use crate::symbols::{self, Line};
 
@@ -86,7 +87,30 @@ impl Names {
         for (path, calls) in by_file {
             names.resolve(maps, path, &calls);
         }
+        names.resolve_generated(maps.pid);
         names
+    }
+
+    // Code of no file, and of a file that only the process has: what it compiled itself.
+    fn resolve_generated(&mut self, pid: u32) {
+        let is_generated = |call: &Call| {
+            let module = call.module.and_then(|module| self.modules.get(module));
+            call.lines.is_empty() && module.is_some_and(|module| module.mapping.is_executable)
+        };
+        let unknown = self.calls.iter().filter(|(_, call)| is_generated(call));
+        let mut addresses: Vec<_> = unknown.map(|(&address, _)| address).collect();
+        if addresses.is_empty() {
+            return;
+        }
+        addresses.sort_unstable();
+        let lines = perf_map::lines(pid, &addresses).unwrap_or_default();
+        for (address, line) in addresses.into_iter().zip(lines) {
+            let Some((call, line)) = self.calls.get_mut(&address).zip(line) else { continue };
+            call.lines.push(line);
+            if let Some(module) = call.module.and_then(|module| self.modules.get_mut(module)) {
+                module.has_functions = true;
+            }
+        }
     }
 
     // The place of a mapping in `modules`.

@@ -136,7 +136,8 @@ fn lines_at(context: &Context<Reader>, address: u64) -> Vec<Line> {
     lines
 }
 
-fn shortened(name: &str) -> String {
+/// A name of bounded length.
+pub fn shortened(name: &str) -> String {
     match name.char_indices().nth(MOST_NAME_BYTES) {
         Some((end, _)) => format!("{}...", &name[..end]),
         None => name.to_owned(),

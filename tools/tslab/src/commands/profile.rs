@@ -23,6 +23,7 @@ use crate::modules::Maps;
 use crate::names::Names;
 use crate::profile::lifetimes::{self, Lifetime};
 use crate::profile::{Age, Amount, Profile, Sample, View, calls_of, folded, heap_v2, pprof};
+use crate::python;
 use crate::rows::NO_SAMPLES;
 use crate::sampling::{Sampling, whole};
 use crate::text;
@@ -369,6 +370,9 @@ impl Look {
         let may_be_named = self.subject.life == Life::Alive || self.subject.recorded.is_some();
         if !may_be_named && !profile.samples.is_empty() {
             notes.push("functions are not named, since no process runs to look them up in".into());
+        }
+        if self.subject.life == Life::Alive {
+            notes.extend(python::note_of_process(pid));
         }
         if self.asked_for.is_some() {
             notes.push(format!(

@@ -14,6 +14,8 @@ use rustix::process::{getegid, geteuid};
 
 use super::Answer;
 use crate::elf;
+use crate::python;
+use crate::say::say;
 use crate::text;
 
 // The name without a number comes with the headers only.
@@ -71,6 +73,9 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     // A variable of its own wins over what TSLAB_CONF says.
     for (name, value) in &arguments.options {
         command.env(format!("TSLAB_{}", name.to_ascii_uppercase()), value);
+    }
+    if let Some(note) = python::note(&program, env::var_os(python::VARIABLE).as_deref()) {
+        say(&note);
     }
     let error = command.exec();
     Err(error).with_context(|| cannot_start(&command))
