@@ -10,7 +10,7 @@
 
 enum { BLOCKS = 6000, LARGE_BYTES = 3 << 20 };
 
-static void *others[BLOCKS];
+static void *others[BLOCKS], *large;
 
 static char *keep(tslab_epoch epoch, size_t bytes) {
   char *block = tslab_epoch_malloc(epoch, bytes);
@@ -27,7 +27,7 @@ static void *free_some(void *unused) {
 
 static void fill(tslab_epoch epoch) {
   for (int i = 0; i < BLOCKS; i++) others[i] = keep(epoch, (size_t)(i % 90) * 40 + 1);
-  keep(epoch, LARGE_BYTES);
+  large = keep(epoch, LARGE_BYTES);
   pthread_t thread;
   if (pthread_create(&thread, NULL, free_some, NULL) != 0) exit(2);
   pthread_join(thread, NULL);
@@ -60,8 +60,8 @@ int main(int count, char **arguments) {
   if (tslab_stats_get(&stats) != 0) return 2;
   printf(
       "{\"live_objects\": %zu, \"live_bytes\": %zu, \"before\": \"%p\", \"live\": \"%p\", "
-      "\"freed\": \"%p\", \"epochs\": {",
-      stats.live_objects, stats.live_bytes, (void *)before, (void *)live, (void *)after);
+      "\"freed\": \"%p\", \"large\": \"%p\", \"epochs\": {",
+      stats.live_objects, stats.live_bytes, (void *)before, (void *)live, (void *)after, large);
   tslab_epochs_each(tell_epoch, comma);
   printf("}}\n");
   fflush(stdout);

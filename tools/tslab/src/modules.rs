@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::host;
 
@@ -77,6 +78,10 @@ pub struct Maps {
     main: Option<String>,
     // They are of an earlier moment, and the process may have ended.
     is_copy: bool,
+    // The process's own directories.
+    root: PathBuf,
+    // Files that were changed later are others than those that were mapped. None: not known.
+    until: Option<SystemTime>,
 }
 
 impl Maps {
@@ -97,7 +102,14 @@ impl Maps {
     fn of_text(pid: u32, text: String, main: Option<String>) -> Self {
         let mut mappings: Vec<_> = text.lines().filter_map(Mapping::of_line).collect();
         mappings.sort_by_key(|mapping| mapping.start);
-        Self { pid, text, mappings, main, is_copy: false }
+        let root = Path::new("/proc").join(pid.to_string()).join("root");
+        Self { pid, text, mappings, main, is_copy: false, root, until: None }
+    }
+
+    /// Those of a process that ran here and was dumped at a moment.
+    pub fn of_dump(mut mappings: Vec<Mapping>, until: Option<SystemTime>) -> Self {
+        mappings.sort_by_key(|mapping| mapping.start);
+        Self { mappings, root: PathBuf::from("/"), until, ..Self::default() }
     }
 
     /// The mapping that an address lies in.
@@ -128,7 +140,11 @@ impl Maps {
         let of_program = || if self.is_main(mapping) { open(&process.join("exe")) } else { None };
         let is_there = mapping.is_file() && !mapping.path.ends_with(DELETED);
         let by_name = || if is_there { self.open_path(&mapping.path) } else { None };
-        of_kernel.or_else(of_program).or_else(by_name)
+        let is_same = |file: &File| {
+            let changed = file.metadata().ok().and_then(|about| about.modified().ok());
+            self.until.is_none() || self.until.zip(changed).is_some_and(|(end, at)| at <= end)
+        };
+        of_kernel.or_else(of_program).or_else(by_name).filter(is_same)
     }
 
     /// The debugging information that a distribution keeps apart from its programs, for the process
@@ -150,8 +166,7 @@ impl Maps {
 
     // A file by its name in the process's own directories.
     fn open_path(&self, path: &str) -> Option<File> {
-        let root = Path::new("/proc").join(self.pid.to_string()).join("root");
-        open(&root.join(path.trim_start_matches('/')))
+        open(&self.root.join(path.trim_start_matches('/')))
     }
 }
 
@@ -189,6 +204,25 @@ nonsense
         assert_eq!(maps.find(0xb000).unwrap().name(), "libx.so.1");
         assert_eq!(maps.find(0xd123).unwrap().name(), "[vdso]");
         assert_eq!(maps.main().map(|main| main.start), Some(0x6000));
+    }
+
+    #[test]
+    fn files_that_changed_after_a_dump_are_others() {
+        let path = std::env::current_exe().unwrap();
+        let mapping = Mapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            is_executable: true,
+            path: path.to_string_lossy().into_owned(),
+        };
+        let changed = fs::metadata(&path).unwrap().modified().unwrap();
+        let earlier = changed.checked_sub(std::time::Duration::from_secs(1));
+        for (until, is_had) in [(None, true), (Some(changed), true), (earlier, false)] {
+            let maps = Maps::of_dump(vec![mapping.clone()], until);
+            let found = maps.find(0x1800).unwrap();
+            assert_eq!(maps.open(found).is_some(), is_had, "{until:?}");
+        }
     }
 
     #[test]

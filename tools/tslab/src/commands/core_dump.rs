@@ -8,6 +8,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
+use super::dump_sites::{self, SiteLine, Sites};
+use super::survivors::Call;
 use super::{Answer, Setting};
 use crate::dump::file::Dump;
 use crate::dump::heap::{Block, Heap, Kind, Piece};
@@ -26,6 +28,11 @@ pub struct Arguments {
     /// Show the block that this address is in, and those beside it
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     address: Option<u64>,
+
+    /// The process's statistics file, which tells who allocated [default: the one that the process
+    /// left where these files lie]
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
 }
 
 fn address(text: &str) -> Result<u64, String> {
@@ -79,14 +86,22 @@ struct Found {
     after: Option<BlockLine>,
     /// Hexadecimal; None where the dump lacks them.
     first_bytes: Option<String>,
+    /// Who allocated it; None where it was not sampled.
+    calls: Option<Vec<Call>>,
 }
 
 #[derive(Debug, Serialize)]
 struct Report {
     file: String,
+    /// Where it ran; None where the dump does not say.
+    pid: Option<u32>,
     totals: Live,
     epochs: Vec<EpochLine>,
     classes: Vec<ClassLine>,
+    /// Bytes from sample to sample on average; None: who allocated is not known.
+    weight_bytes: Option<u64>,
+    /// Who allocated what lives, by estimate.
+    sites: Vec<SiteLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<Found>,
 }
@@ -96,8 +111,13 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let name = text::printable(&arguments.file.to_string_lossy());
     let cannot = || format!("cannot read {name}");
     let dump = Dump::open(&arguments.file).with_context(cannot)?;
-    let report = Report::of(&dump, name.clone(), arguments.address).with_context(cannot)?;
-    Ok(Answer { output: setting.output(&report, Report::text)?, ..Answer::default() })
+    let heap = Heap::read(&dump).with_context(cannot)?;
+    let sites = Sites::find(setting, arguments.stats.as_deref(), &dump, heap.base)?;
+    let (mut sites, note) =
+        sites.map_or_else(|note| (None, Some(note)), |sites| (Some(sites), None));
+    let report = Report::of(&heap, name.clone(), sites.as_mut(), arguments.address);
+    let output = setting.output(&report.with_context(cannot)?, Report::text)?;
+    Ok(Answer { output, notes: note.into_iter().collect(), ..Answer::default() })
 }
 
 impl Live {
@@ -108,8 +128,12 @@ impl Live {
 }
 
 impl Report {
-    fn of(dump: &Dump, file: String, address: Option<u64>) -> Result<Self> {
-        let heap = Heap::read(dump)?;
+    fn of(
+        heap: &Heap,
+        file: String,
+        mut sites: Option<&mut Sites>,
+        address: Option<u64>,
+    ) -> Result<Self> {
         let mut totals = Live::default();
         let mut by_class: BTreeMap<u64, Live> = BTreeMap::new();
         let mut by_slot: BTreeMap<u32, Live> = BTreeMap::new();
@@ -119,17 +143,24 @@ impl Report {
                 totals.add(block);
                 by_class.entry(bytes).or_default().add(block);
                 by_slot.entry(piece.slot).or_default().add(block);
+                if let Some(sites) = &mut sites {
+                    sites.add(block);
+                }
             }
         }
+        let found = address.map(|address| find(heap, sites.as_deref(), address)).transpose()?;
         let classes = by_class
             .into_iter()
             .map(|(bytes, live)| ClassLine { bytes: (bytes != u64::MAX).then_some(bytes), live });
         Ok(Self {
             file,
+            pid: heap.dump.pid,
             totals,
             classes: classes.collect(),
-            epochs: epochs(&heap, &by_slot)?,
-            address: address.map(|address| find(dump, &heap, address)).transpose()?,
+            epochs: epochs(heap, &by_slot)?,
+            weight_bytes: sites.as_ref().map(|sites| sites.weight_bytes()),
+            sites: sites.map(|sites| sites.lines()).unwrap_or_default(),
+            address: found,
         })
     }
 
@@ -142,6 +173,11 @@ impl Report {
         out += &epoch_grid(&self.epochs);
         out += "\nsize classes\n";
         out += &class_grid(&self.classes);
+        if let Some(bytes) = self.weight_bytes {
+            // Writing to a String does not fail.
+            let _ = writeln!(out, "\nsites, of samples of a byte in {}", text::bytes(Some(bytes)));
+            out += &dump_sites::text(&self.sites);
+        }
         if let Some(found) = &self.address {
             out += "\n";
             out += &found.text();
@@ -218,7 +254,7 @@ impl BlockLine {
     }
 }
 
-fn find(dump: &Dump, heap: &Heap, address: u64) -> Result<Found> {
+fn find(heap: &Heap, sites: Option<&Sites>, address: u64) -> Result<Found> {
     let mut found = Found {
         address: format!("{address:#x}"),
         place: "outside",
@@ -230,6 +266,7 @@ fn find(dump: &Dump, heap: &Heap, address: u64) -> Result<Found> {
         before: None,
         after: None,
         first_bytes: None,
+        calls: None,
     };
     if address.wrapping_sub(heap.base) < heap.bytes {
         found.place = "nobody's";
@@ -244,7 +281,8 @@ fn find(dump: &Dump, heap: &Heap, address: u64) -> Result<Found> {
     found.place = place(piece);
     (found.epoch, found.label, found.state) =
         (Some(epoch.id), Some(epoch.label), Some(epoch.state));
-    fill(dump, heap, index, address, &mut found)?;
+    let own = fill(heap, index, address, &mut found)?;
+    found.calls = own.zip(sites).and_then(|(own, sites)| sites.calls(own));
     Ok(found)
 }
 
@@ -256,28 +294,48 @@ fn place(piece: &Piece) -> &'static str {
     }
 }
 
-// The block itself, its neighbours and its contents.
-fn fill(dump: &Dump, heap: &Heap, index: usize, address: u64, found: &mut Found) -> Result<()> {
-    let mut blocks = Vec::new();
-    for near in index.saturating_sub(1)..heap.pieces.len().min(index + 2) {
-        blocks.extend(heap.blocks(&heap.pieces[near])?);
-    }
+// The block itself, its neighbours and its contents. Returns where the block begins.
+fn fill(heap: &Heap, index: usize, address: u64, found: &mut Found) -> Result<Option<u64>> {
+    let blocks = heap.blocks(&heap.pieces[index])?;
     let is_in = |block: &&Block| {
         address.checked_sub(block.address).is_some_and(|offset| offset < block.bytes)
     };
     let own = blocks.iter().find(is_in);
-    found.before = blocks
-        .iter()
-        .rfind(|block| block.address < own.map_or(address, |own| own.address))
-        .map(BlockLine::of);
-    found.after = blocks.iter().find(|block| block.address > address).map(BlockLine::of);
+    let start = own.map_or(address, |own| own.address);
+    let before = blocks.iter().rfind(|block| block.address < start).copied();
+    let after = blocks.iter().find(|block| block.address > address).copied();
+    let nearest = |block: Option<Block>, further: Result<Option<Block>>| {
+        Ok::<_, anyhow::Error>(block.or(further?).as_ref().map(BlockLine::of))
+    };
+    found.before = nearest(before, last_before(heap, index))?;
+    found.after = nearest(after, first_after(heap, index))?;
     if let Some(own) = own {
         found.offset = Some(address - own.address);
         found.block = Some(BlockLine::of(own));
-        let bytes = dump.bytes(own.address, own.bytes.min(SHOWN_BYTES), "the block");
+        let bytes = heap.dump.bytes(own.address, own.bytes.min(SHOWN_BYTES), "the block");
         found.first_bytes = bytes.ok().map(|bytes| hexadecimal(&bytes));
     }
-    Ok(())
+    Ok(own.map(|own| own.address))
+}
+
+// Of the pieces before one: some have no blocks yet.
+fn last_before(heap: &Heap, index: usize) -> Result<Option<Block>> {
+    let mut pieces = heap.pieces[..index].iter().rev();
+    pieces.find_map(|piece| chosen(heap.blocks(piece), |blocks| blocks.last().copied())).transpose()
+}
+
+fn first_after(heap: &Heap, index: usize) -> Result<Option<Block>> {
+    let mut pieces = heap.pieces[index + 1..].iter();
+    pieces
+        .find_map(|piece| chosen(heap.blocks(piece), |blocks| blocks.first().copied()))
+        .transpose()
+}
+
+fn chosen(
+    blocks: Result<Vec<Block>>,
+    choose: impl Fn(&[Block]) -> Option<Block>,
+) -> Option<Result<Block>> {
+    blocks.map(|blocks| choose(&blocks)).transpose()
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -309,6 +367,9 @@ impl Found {
             let text = block.as_ref().map_or_else(|| "none".to_owned(), BlockLine::text);
             // Writing to a String does not fail.
             let _ = writeln!(out, "  {name}: {text}");
+        }
+        if let Some(calls) = &self.calls {
+            let _ = writeln!(out, "  allocated by {}", dump_sites::calls_text(calls));
         }
         out + &self.contents()
     }

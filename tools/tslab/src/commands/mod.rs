@@ -19,6 +19,7 @@ pub mod completions;
 pub mod core_dump;
 pub mod diff;
 pub mod doctor;
+mod dump_sites;
 pub mod epochs;
 pub mod gc;
 mod growth;

@@ -41,19 +41,22 @@ pub(super) struct Stack {
     addresses: Option<Vec<String>>,
 }
 
-#[derive(Clone, Debug, Serialize)]
-struct Call {
+/// A function on a call stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(super) struct Call {
     function: String,
     file: Option<String>,
     line: Option<u32>,
 }
 
 impl Call {
-    fn of(line: &Line) -> Self {
+    /// What is known of it.
+    pub fn of(line: &Line) -> Self {
         Self { function: line.function.clone(), file: line.file.clone(), line: line.number }
     }
 
-    fn name(&self) -> String {
+    /// Of bounded length.
+    pub fn name(&self) -> String {
         let name = text::printable(&self.function);
         match name.char_indices().nth(SHOWN_NAME) {
             Some((end, _)) => format!("{}...", &name[..end]),
@@ -61,8 +64,8 @@ impl Call {
         }
     }
 
-    // Such as "http.c:211"; empty when it is not known.
-    fn place(&self) -> String {
+    /// Such as "http.c:211"; empty when it is not known.
+    pub fn place(&self) -> String {
         let Some(file) = &self.file else { return String::new() };
         let name = text::printable(file.rsplit('/').next().unwrap_or(file));
         self.line.map_or_else(|| name.clone(), |line| format!("{name}:{line}"))

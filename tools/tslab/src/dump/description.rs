@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, bail};
 
 use super::file::{ADVICE, Dump, Load};
+use super::record::{long, word};
 
 const MAGIC: &[u8; 16] = b"tslab postmortem";
 const ABI: u32 = 1;
@@ -145,14 +146,4 @@ fn class(entry: &[u8]) -> Result<Class> {
         );
     }
     Ok(Class { bytes: bytes.into(), units: units.into() })
-}
-
-/// An integer at a place in a record, if it is that long.
-pub fn word(record: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(*record.get(at..)?.first_chunk()?))
-}
-
-/// The same of 8 bytes.
-pub fn long(record: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(*record.get(at..)?.first_chunk()?))
 }

@@ -6,8 +6,12 @@ use std::collections::HashSet;
 
 use anyhow::{Result, bail};
 
-use super::description::{Class, Description, long, word};
+use super::description::{Class, Description};
 use super::file::Dump;
+use super::record::{long, word};
+
+// What a place in a set takes, about. No block is smaller.
+const HOT_BYTES: usize = 16;
 
 /// A slab, a cell or a large block: what one epoch's blocks lie in.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +66,8 @@ pub struct Epoch {
 /// The allocator in the process.
 #[derive(Debug)]
 pub struct Heap<'a> {
-    dump: &'a Dump,
+    /// Where its records were read.
+    pub dump: &'a Dump,
     says: Description,
     /// The first unit.
     pub base: u64,
@@ -124,6 +129,15 @@ impl<'a> Heap<'a> {
             let entry = usize::try_from(unit).ok().and_then(|unit| word(&map, unit * 4));
             let entry = entry.unwrap_or_default();
             unit += if entry == 0 { 1 } else { self.add_unit(unit, entry)?.max(1) };
+            self.check_room(self.pieces.len() * size_of::<Piece>(), "slabs and cells")?;
+        }
+        Ok(())
+    }
+
+    // Each piece and each block has more bytes in the dump than it takes here.
+    fn check_room(&self, bytes: usize, what: &str) -> Result<()> {
+        if bytes as u64 > self.dump.bytes {
+            bail!("the dump is damaged: it has no room for as many {what}");
         }
         Ok(())
     }
@@ -186,6 +200,7 @@ impl<'a> Heap<'a> {
             let heap = self.dump.bytes(address, each as u64, "a heap's record")?;
             if word(&heap, self.says.small("heap.number")?).unwrap_or_default() != 0 {
                 self.find_hot_of(address, &heap)?;
+                self.check_room(self.hot.len() * HOT_BYTES, "free blocks")?;
             }
         }
         Ok(())
@@ -217,6 +232,7 @@ impl<'a> Heap<'a> {
     fn add_bin(&mut self, mut block: u64) -> Result<()> {
         let link = self.says.number("free_block.link")?;
         while self.is_inside(block) && self.hot.insert(block) {
+            self.check_room(self.hot.len() * HOT_BYTES, "free blocks")?;
             block ^= self.dump.long(block.wrapping_add(link), "a free block")?;
         }
         Ok(())
@@ -293,6 +309,8 @@ impl<'a> Heap<'a> {
             long(&record, from + word * 8).unwrap_or_default() >> (index % 64) & 1 != 0
         };
         let capacity = piece.bytes.saturating_sub(self.says.number("guard_bytes")?) / bytes;
+        // Each block has a bit.
+        let capacity = capacity.min(8 * each as u64);
         Ok((0..capacity)
             .map(|index| {
                 let address = piece.address.wrapping_add(index * bytes);

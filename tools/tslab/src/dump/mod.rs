@@ -3,3 +3,5 @@
 pub mod description;
 pub mod file;
 pub mod heap;
+pub mod process;
+pub mod record;
