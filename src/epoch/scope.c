@@ -59,7 +59,7 @@ static uint32_t next_pace(struct tsl_part *part, uint64_t now_ms, uint32_t least
 }
 
 // Each of its first scopes is told, however fast they come: no look at the clock.
-static bool is_young(const struct tsl_part *part) {
+static bool is_part_young(const struct tsl_part *part) {
   return part->leave_pace == 1 && part->scopes < UNTOLD_PART - 1;
 }
 
@@ -68,7 +68,7 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
   if (tsl_report_is_on()) {
-    if (least == 1 && is_young(part)) {
+    if (least == 1 && is_part_young(part)) {
       part->scopes++;
     } else {
       part->leave_pace = next_pace(part, tsl_os_now_ms(), least);

@@ -276,7 +276,7 @@ static bool keeps_memory(const struct tsl_heap *heap) {
   return is_mine && !TSL_SECURE && !tsl_epoch_is_limited(heap->epoch);
 }
 
-static void cell_restart(struct tsl_heap *heap) {
+static void newest_restart(struct tsl_heap *heap) {
   heap->home->own->cells.restarted++;
   tsl_mixed_restart(heap);
 }
@@ -294,7 +294,7 @@ void tsl_part_reset(struct tsl_part *part) {
   tsl_part_renew(part);
   uint32_t ended = slabs_renew(heap, keep);
   tsl_mixed_empty(heap, newest);
-  if (newest != 0) cell_restart(heap);
+  if (newest != 0) newest_restart(heap);
   tsl_invariant(tsl_heap_valid(heap));
   tsl_owner_act_for(NULL);
   tsl_change_end(change);

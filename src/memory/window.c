@@ -12,7 +12,7 @@ enum {
   QUIET = 4,
   MOST_PATIENT = 64,
   NEXT_TO_NOTHING_LOG2 = 3,  // of what was not needed: an eighth
-  LEAST_UNITS = 64           // that must have been taken again: 4 MiB
+  LEAST_AGAIN = 64           // that must have been taken again: 4 MiB
 };
 
 // [remote], relaxed: of the thread that ends a window. Where that one is stopped so long that
@@ -41,7 +41,7 @@ static bool waiting_pays(void) {
   size_t again = change_of(counts.refaulted, &refaulted_before);
   size_t all = halve_and_add(&purged, change_of(counts.purged, &purged_before));
   size_t all_again = halve_and_add(&refaulted, again);
-  return again != 0 && all_again >= LEAST_UNITS && 2 * all_again >= all;
+  return again != 0 && all_again >= LEAST_AGAIN && 2 * all_again >= all;
 }
 
 // The low is a moment's value, and may lie above the others.
