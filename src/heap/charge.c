@@ -76,8 +76,9 @@ void tsl_epoch_charge_freely(uint32_t slot, size_t bytes) {
 }
 
 void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes) {
-  size_t before = tsl_sub_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes);
-  tsl_assert(before >= bytes && tsl_epoch_at(slot)->parent == 0);
+  tsl_assert(tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes) >= bytes);
+  tsl_assert(tsl_epoch_at(slot)->parent == 0);
+  tsl_sub_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes);
 }
 
 // The callback may make room, by closing a child for instance: so a refused charge is tried once

@@ -24,11 +24,13 @@ static size_t least_low;                        // in the patient windows since 
 static size_t quiet, patient;                   // windows in a row; `patient` since a refault
 
 // The change of `total` since the end of the last window.
-static size_t change_of(size_t total, size_t *before) {
+static size_t change_of(size_t total,
+                        size_t *before) {  // NOLINT(readability-non-const-parameter)
   return total - tsl_exchange_relaxed(before, total);
 }
 
-static size_t halve_and_add(size_t *sum, size_t more) {
+static size_t halve_and_add(size_t *sum,  // NOLINT(readability-non-const-parameter)
+                            size_t more) {
   size_t next = tsl_load_relaxed(sum) / 2 + more;
   tsl_store_relaxed(sum, next);
   return next;

@@ -28,7 +28,9 @@ static bool is_call(const unsigned char *end) {
 }
 
 // The system reads: an address that is none is an error, not a fault.
-static bool read_code(uintptr_t address, unsigned char *into, size_t bytes) {
+static bool read_code(uintptr_t address,
+                      unsigned char *into,  // NOLINT(readability-non-const-parameter)
+                      size_t bytes) {
   struct iovec here = {into, bytes}, there = {(void *)address, bytes};
   int saved = errno;
   ssize_t found = process_vm_readv(getpid(), &here, 1, &there, 1, 0);

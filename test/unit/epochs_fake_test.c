@@ -37,7 +37,10 @@ static void survivors_are_told_until_they_are_freed(size_t first_cell_bytes) {
   tslab_epoch_open(label, &(tslab_epoch_options){.size = sizeof(tslab_epoch_options), __VA_ARGS__})
 
 static const struct tsl_labels_row *label_row_of(tslab_epoch epoch) {
-  return TSL_ROW(labels, tsl_epoch_at(tsl_epoch_slot(epoch))->label);
+  const struct tsl_labels_row *row = TSL_ROW(labels, tsl_epoch_at(tsl_epoch_slot(epoch))->label);
+  CHECK(row != NULL);
+  if (row == NULL) abort();
+  return row;
 }
 
 // The label of the epoch whose limit it was, and that of the epoch that wanted memory.

@@ -74,7 +74,8 @@ pub fn run(arguments: &Arguments) -> Result<Answer> {
     for (name, value) in &arguments.options {
         command.env(format!("TSLAB_{}", name.to_ascii_uppercase()), value);
     }
-    if let Some(note) = python::note(&program, env::var_os(python::VARIABLE).as_deref()) {
+    let program = Path::new(command.get_program());
+    if let Some(note) = python::note(program, env::var_os(python::VARIABLE).as_deref()) {
         say(&note);
     }
     let error = command.exec();

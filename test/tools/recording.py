@@ -1,6 +1,6 @@
 """`tslab record`: what a process held when it held most, and every other dump, on live processes.
 
-record.py TSLAB PRELOAD PEAKER
+recording.py TSLAB PRELOAD PEAKER
 """
 
 from __future__ import annotations
