@@ -314,6 +314,7 @@ def check_plain(tslab: Command, pid: str, leaker: str) -> None:
         "profile": (pid, "--seconds", "0", "-o", "-", "--format", "folded"),
         "ps": (),
         "purge": (pid, "--wait", "0"),
+        "record": (pid, "-o", "/dev/null/nowhere"),
         "run": ("--library", "/nowhere", "--", leaker),
         "serve": ("--listen", "nonsense"),
         "stats": (pid,),
