@@ -24,6 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # `make recipes` reads the commands of these, runs them and writes what it measures.
 RECIPES = ROOT / "docs/recipes"
+# ctest: tools.questions runs the commands of this one, on processes made for each question.
+QUESTIONS = ROOT / "docs/questions.md"
 TRY_RUST = (
     "TSLAB_LEAKS_AT_EXIT=report cargo run --quiet --manifest-path build/first-rust/Cargo.toml"
 )
@@ -118,7 +120,8 @@ def documents() -> list[Path]:
     folders = (ROOT, ROOT / "dashboards", ROOT / "python", ROOT / "tools/tslab")
     found = [path for folder in folders for path in sorted(folder.glob("*.md"))]
     found += [ROOT / "tools/tslab/page/README.md", *sorted(ROOT.glob("docs/**/*.md"))]
-    return [path for path in found if path.parent != RECIPES or path.name == "index.md"]
+    by_others = [path for path in found if path.parent == RECIPES and path.name != "index.md"]
+    return [path for path in found if path not in (*by_others, QUESTIONS)]
 
 
 def steps(document: Path) -> Iterator[Step]:
