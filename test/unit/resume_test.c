@@ -6,7 +6,7 @@
 #include "os/callers.h"
 #include "test.h"
 
-enum { MOST = 32, PAGE_BYTES = 1 << 12 };
+enum { MOST = 32, PAGE_BYTES = 1 << 12, CODE_AT = 64 };
 
 static uintptr_t walked[MOST], unwound[MOST], recalled[MOST];
 static unsigned walked_depth, unwound_depth, recalled_depth;
@@ -43,11 +43,13 @@ enum { CALL_ENDS = 6, RETURNING_CALL_ENDS = 8 };
 
 typedef void code_type(void (*called)(void), const uintptr_t *frame);
 
+// Behind bytes that can be read, as most code is.
 static code_type *code_of(const unsigned char *bytes, size_t count) {
-  void *code = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *code = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(code != MAP_FAILED);
-  memcpy(code, bytes, count);
+  memcpy(code + CODE_AT, bytes, count);
   CHECK_EQ(mprotect(code, PAGE_BYTES, PROT_READ | PROT_EXEC), 0);
+  code += CODE_AT;
   code_type *function;
   memcpy(&function, &code, sizeof code);
   return function;
@@ -64,7 +66,6 @@ TSL_NOINLINE static void call_outer(code_type *code) {
 
 // The test has frame pointers: the walk sees what the unwinder should.
 static void generated_code_does_not_end_a_stack(void) {
-  if (!RESUMES) return;
   inner_code = code_of(generated, sizeof generated);
   code_type *outer_code = code_of(generated, sizeof generated);
   TWICE(call_outer(outer_code));
@@ -83,7 +84,6 @@ TSL_NOINLINE static void call_returning(code_type *code) {
 
 // The walk misses the generated code's caller, whose frame pointer that code left alone.
 static void code_that_returns_at_once_needs_no_frame_pointer(void) {
-  if (!RESUMES) return;
   code_type *code = code_of(returning, sizeof returning);
   TWICE(call_returning(code));
   CHECK_GE(walked_depth, 3);
@@ -105,7 +105,6 @@ TSL_NOINLINE static void call_misleading(code_type *code) {
 
 // Its stack ends there, as far as anybody knows.
 static void where_frame_pointers_mislead_a_stack_ends(void) {
-  if (!RESUMES) return;
   code_type *code = code_of(misleading, sizeof misleading);
   uintptr_t here[8] = {0};
   uintptr_t behind_call = (uintptr_t)code + CALL_ENDS;
@@ -131,6 +130,22 @@ static void where_frame_pointers_mislead_a_stack_ends(void) {
   }
 }
 
+// A return address that is one, in a function whose table asks for the frame pointer: the unwinder
+// reads where that points to.
+static void wrong_frame_pointers_are_not_read_at(void) {
+  code_type *code = code_of(misleading, sizeof misleading);
+  look();
+  uintptr_t here[8] = {8, unwound[0]};
+  const uintptr_t wrong[] = {8, UINTPTR_MAX - 15, (uintptr_t)code};
+  for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    here[0] = wrong[i];
+    misleading_frame = here;
+    call_misleading(code);
+    CHECK_GE(unwound_depth, 1);
+    CHECK_EQ(unwound[0], (uintptr_t)code + CALL_ENDS);
+  }
+}
+
 // Memory that ends with these bytes; what is behind it cannot be read.
 static uintptr_t end_of(const unsigned char *bytes, size_t count) {
   char *code =
@@ -142,7 +157,6 @@ static uintptr_t end_of(const unsigned char *bytes, size_t count) {
 }
 
 static void calls_are_known_by_their_bytes(void) {
-  if (!RESUMES) return;
   static const unsigned char calls[][7] = {
       {0x90, 0x90, 0xe8, 1, 2, 3, 4},              // call near
       {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd7},  // call rdi
@@ -165,7 +179,6 @@ static void calls_are_known_by_their_bytes(void) {
 static void returns_are_known_by_their_bytes(void) {
   uintptr_t bytes;
   CHECK(!tsl_resume_is_return(1, &bytes));
-  if (!RESUMES) return;
   static const unsigned char codes[][5] = {
       {0x48, 0x83, 0xc4, 8, 0xc3}, {0x48, 0x83, 0xc4, 0xf8, 0xc3}, {0x48, 0x83, 0xc4, 8, 0x90}};
   uintptr_t end = end_of(codes[0], sizeof *codes);
@@ -176,11 +189,23 @@ static void returns_are_known_by_their_bytes(void) {
     CHECK(!tsl_resume_is_return(end_of(codes[i], sizeof *codes) - sizeof *codes, &bytes));
 }
 
+static void nothing_is_resumed_here(void) {
+  uintptr_t bytes;
+  look();
+  CHECK(!tsl_resume_is_behind_call(unwound[0]));
+  CHECK(!tsl_resume_is_return((uintptr_t)returning + RETURNING_CALL_ENDS, &bytes));
+}
+
 int main(void) {
+  if (!RESUMES) {
+    RUN(nothing_is_resumed_here);
+    return test_status();
+  }
   RUN(calls_are_known_by_their_bytes);
   RUN(returns_are_known_by_their_bytes);
   RUN(generated_code_does_not_end_a_stack);
   RUN(code_that_returns_at_once_needs_no_frame_pointer);
   RUN(where_frame_pointers_mislead_a_stack_ends);
+  RUN(wrong_frame_pointers_are_not_read_at);
   return test_status();
 }
