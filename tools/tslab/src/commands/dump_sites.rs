@@ -57,7 +57,7 @@ impl Sites {
         base: u64,
     ) -> Result<Result<Self, String>> {
         let found = match named {
-            Some(path) => Some(named_file(setting, path, base)?),
+            Some(path) => Some(named_file(setting, path, dump.pid, base)?),
             None => dump.pid.and_then(|pid| file_left(setting, pid, base)),
         };
         Ok(match found {
@@ -132,21 +132,27 @@ fn region_at(subject: &Subject) -> Option<u64> {
     figures.find(|figure| figure.name == process::REGION_AT.name)?.value
 }
 
-fn named_file(setting: &Setting, path: &Path, base: u64) -> Result<Subject> {
+fn named_file(setting: &Setting, path: &Path, pid: Option<u32>, base: u64) -> Result<Subject> {
     let name = path.to_string_lossy();
     // A name of digits alone would be taken for a process.
     let target = if path.is_absolute() { name.into_owned() } else { format!("./{name}") };
     let subject = Subject::find(setting, &target)?;
-    // A process that has just made its file tells of no place yet.
+    let own = subject.snapshot.header.pid;
+    // Memory begins at one of few places; a process that has just made its file tells of none yet.
     let told = region_at(&subject).unwrap_or_default();
-    if told != base {
-        bail!(
-            "{} is of another process: its memory begins at {told:#x}, that of the dump at \
-             {base:#x}",
-            text::printable(&target)
-        );
+    if let Some(cause) = difference((own, told), (pid, base)) {
+        bail!("{} is of another process: {cause}", text::printable(&target));
     }
     Ok(subject)
+}
+
+// Number and place that a file tells, and those of the dump.
+fn difference((own, told): (u32, u64), (pid, base): (Option<u32>, u64)) -> Option<String> {
+    if let Some(pid) = pid.filter(|&pid| pid != own) {
+        return Some(format!("its number is {own}, that of the dump {pid}"));
+    }
+    let place = || format!("its memory begins at {told:#x}, that of the dump at {base:#x}");
+    (told != base).then(place)
 }
 
 // Of several processes that had the number, the one whose memory lay where the dump's does.
@@ -191,4 +197,19 @@ pub(super) fn calls_text(calls: &[Call]) -> String {
         .take(SHOWN_CALLS)
         .map(|call| format!("{}  {}", call.name(), call.place()).trim_end().to_owned());
     each.collect::<Vec<_>>().join("  <-  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_of_the_dumped_process_by_number_and_place() {
+        assert_eq!(difference((7, 0x1000), (Some(7), 0x1000)), None);
+        assert_eq!(difference((7, 0x1000), (None, 0x1000)), None);
+        let number = difference((8, 0x1000), (Some(7), 0x1000));
+        assert_eq!(number.as_deref(), Some("its number is 8, that of the dump 7"));
+        let place = difference((7, 0), (Some(7), 0x1000)).unwrap();
+        assert_eq!(place, "its memory begins at 0x0, that of the dump at 0x1000");
+    }
 }
