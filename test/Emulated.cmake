@@ -20,6 +20,9 @@ set(emulator_lacks
   api.aligned.preload api.aligned.archive api.prefixed.alone api.prefixed.preload
   api.epoch_memory_in_c.preload api.epoch_memory_in_c.archive
   api.realloc_moves.preload api.realloc_moves.archive
+  # A place whose pages moved away and which stays mapped (MREMAP_DONTUNMAP): it takes that for
+  # unmapped, and ends the program that uses it again.
+  api.realloc.preload api.realloc.archive api.realloc.static
   # Programs that run with raised privileges.
   api.privileged
   # A /proc/PID/stat of another process that agrees with that process's own.
