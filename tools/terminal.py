@@ -76,9 +76,10 @@ def watch(command: list[str], seconds: float, columns: int, lines: int) -> pyte.
     stream = pyte.ByteStream(screen)
     child, terminal = pty.fork()
     if child == 0:
+        # Here, because the program may ask at once.
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         os.execve(command[0], command, {**os.environ, "TERM": "xterm-256color"})
     try:
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if select.select([terminal], [], [], left)[0]:
