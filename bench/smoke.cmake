@@ -6,7 +6,7 @@ function(tslab_bench_smoke name program expected)
     PASS_REGULAR_EXPRESSION "result program=.* allocator=[^ ]+ version=.* ${expected}")
 endfunction()
 
-set(positive "[0-9.]*[1-9]")
+set(positive "[0-9.]*[1-9][0-9]*[.]?[0-9]*")
 tslab_bench_smoke(random_mixed bench_random_mixed "rate=${positive}" 100000 256 7)
 tslab_bench_smoke(producer_consumer producer_consumer "rate=${positive}" 100000)
 tslab_bench_smoke(bulk_random bulk_random "malloc_ns=${positive}" 10000)

@@ -316,11 +316,12 @@ static bool record_hold(tslab_epoch id) {
   return false;
 }
 
-// Of an epoch that is held.
+// Of an epoch that is held. A charge that is under way has not noted its peak yet.
 static void record_read(tslab_epoch id, tslab_epoch_stats *stats) {
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   uint64_t now = tsl_os_now_ms(), word = tsl_load_relaxed(&epoch->word);
   uint64_t parent_word = tsl_load_relaxed(&tsl_epoch_at(epoch->parent)->word);
+  size_t held = tsl_load_relaxed(&epoch->held_bytes), peak = tsl_load_relaxed(&epoch->peak_bytes);
   *stats = (tslab_epoch_stats){
       .size = stats->size,
       .epoch = id,
@@ -328,12 +329,12 @@ static void record_read(tslab_epoch id, tslab_epoch_stats *stats) {
       .label = tsl_label_text(epoch->label),
       .state = public_state(epoch, word),
       .children = tsl_load_relaxed(&epoch->children),
-      .held_bytes = tsl_load_relaxed(&epoch->held_bytes),
+      .held_bytes = held,
       .age_ms = tsl_epoch_slot(id) == 0 ? 0 : now - epoch->opened_ms,
       .closed_ms = is_open(word) ? 0 : now - epoch->closed_ms,
       .late = tsl_load_relaxed(&epoch->late),
       .place = place_id(id),
-      .peak_bytes = tsl_load_relaxed(&epoch->peak_bytes),
+      .peak_bytes = peak > held ? peak : held,
   };
 }
 

@@ -46,6 +46,7 @@ struct explorer {
   struct model_result result;
   bool active;
   bool learned;  // an address turned out to be shared: what was explored does not count
+  unsigned long long learns_until;  // so many transitions are taken then, to learn of others
 };
 
 static struct explorer *explorer;
@@ -113,6 +114,7 @@ static bool note_use(uintptr_t address, enum model_op op) {
   if (op == MODEL_LOAD) use->readers |= mask;
   if (op != MODEL_LOAD) use->writers |= mask;
   if (before || !is_shared(use)) return before;
+  if (!explorer->learned) explorer->learns_until = 2 * explorer->result.transitions;
   explorer->learned = true;
   explorer->result.learned++;
   return true;
@@ -266,6 +268,11 @@ static void take_step(struct choice choice) {
   explorer->result.transitions++;
 }
 
+static bool is_over(void) {
+  if (explorer->depth == 0) return true;
+  return explorer->learned && explorer->result.transitions >= explorer->learns_until;
+}
+
 static void explore_once(void) {
   bool elsewhere = false;
   visited_clear(&explorer->visited);
@@ -275,7 +282,7 @@ static void explore_once(void) {
   explorer->result.ends = 0;
   visited_add(&explorer->visited, tracked_hash());
   path_push();
-  while (explorer->depth != 0 && !explorer->learned) {
+  while (!is_over()) {
     struct frame *frame = &explorer->frames[explorer->depth - 1];
     if (frame->next == frame->count) {
       explorer->depth--;
