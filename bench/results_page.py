@@ -50,6 +50,7 @@ class Table:
     name: str
     rows: list[Row]
     environment: dict[str, object]
+    stolen: float | None = None  # share of time that the host gave to other machines
 
     def lost(self) -> list[Row]:
         """Bars that are missed, and rows without one in which we are behind."""
@@ -75,6 +76,15 @@ class Sources:
     beside: Sequence[Beside]
 
 
+def stolen_share(runs: Path) -> float | None:
+    """Of the time of all runs."""
+    if not runs.exists():
+        return None
+    with runs.open(newline="") as file:
+        times = [(float(run["steal_s"]), float(run["wall_s"])) for run in csv.DictReader(file)]
+    return sum(steal_s for steal_s, _ in times) / sum(wall_s for _, wall_s in times)
+
+
 def load_table(folder: Path, name: str) -> Table | None:
     summary, about = folder / f"{name}_summary.csv", folder / f"{name}_environment.json"
     if not summary.exists():
@@ -87,7 +97,7 @@ def load_table(folder: Path, name: str) -> Table | None:
         raise PageError(f"{name}: {error}; measure it anew by: bench/run {name}") from error
     if any(None in row or None in row.values() for row in rows) or "versions" not in environment:
         raise PageError(f"{summary.name} or {about.name} is incomplete: bench/run {name}")
-    return Table(name, rows, environment)
+    return Table(name, rows, environment, stolen_share(folder / f"{name}_runs.csv"))
 
 
 def load_notes(path: Path) -> dict[str, str]:
@@ -130,6 +140,10 @@ def figure(text: str) -> str:
 
 def ratio(text: str) -> str:
     return "-" if text == "" else f"{float(text):.2f}"
+
+
+def percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
 
 
 def spread(row: Row) -> str:
@@ -185,12 +199,15 @@ def section_lines(table: Table) -> list[str]:
 
 def counts_lines(tables: Sequence[Table]) -> list[str]:
     """How many rows met what they must reach."""
-    headings = ("table", "measured", "commit", "rounds", "met", "missed", "no bar", "behind there")
+    headings = (
+        "table", "measured", "commit", "rounds", "stolen", "met", "missed", "no bar",
+        "behind there",
+    )  # fmt: skip
     rows = [
         (
             table.name, str(table.environment["time"])[:10], table.commit(),
-            str(table.environment["rounds"]), str(table.count("True")), str(table.count("False")),
-            str(table.count("")), str(table.behind()),
+            str(table.environment["rounds"]), percent(table.stolen), str(table.count("True")),
+            str(table.count("False")), str(table.count("")), str(table.behind()),
         )
         for table in tables
     ]  # fmt: skip
@@ -275,7 +292,8 @@ def page(sources: Sources) -> str:
         "Each figure is the median of all rounds. A ratio above one means that tslab is better than"
         " the best peer, whatever the unit. Each round gives a ratio of its own; the interval is"
         " that of their median. A row with a bar is met or missed. A row without one is even where"
-        " the two differ by five per cent at most, and ahead or behind otherwise.", "",
+        " the two differ by five per cent at most, and ahead or behind otherwise. What is stolen is"
+        " the part of the time that the host gave to other machines.", "",
         *counts_lines(tables), "",
         *lost_lines(sources), "",
         *founding_lines(sources), "",

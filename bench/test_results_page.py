@@ -86,7 +86,7 @@ def test_check_fails_when_a_document_differs(place: Place) -> None:
 def test_marks_are_filled_and_the_rest_stays(place: Place) -> None:
     place.run()
     text = place.readme.read_text()
-    assert "| core | 2026-11-21 | not recorded | 7 | 2 | 1 | 0 | 0 |" in text
+    assert "| core | 2026-11-21 | not recorded | 7 | - | 2 | 1 | 0 | 0 |" in text
     assert text.startswith("# x\n\n")
     assert text.endswith("<!-- /figures -->\nend\n")
 
@@ -121,14 +121,14 @@ def rates_of(results: Path) -> dict[tuple[str, str], dict[str, float]]:
 def test_the_row_of_a_program_is_the_one_in_which_ours_stands_worst(place: Place) -> None:
     place.readme.write_text("<!-- figures:beside -->\n<!-- /figures -->\n")
     assert "bench/run core" in place.run().output
-    runs = ["round,work,command,allocator,version,rate,peak_kib"]
+    runs = ["round,work,command,allocator,version,rate,peak_kib,wall_s,steal_s"]
     for work, command, rates in (
         ("won", "one --a", {"tslab": "2", "glibc": "1", "jemalloc": "", "mimalloc-next": "9"}),
         ("lost", "one --b", {"tslab": "1", "glibc": "3", "jemalloc": "4", "mimalloc-next": "9"}),
         ("alone", "other", {"tslab": "5", "glibc": "4", "mimalloc-next": "9"}),
         ("latency", "third", {"tslab": "", "glibc": ""}),
     ):
-        runs += [f"0,{work},{command},{name},1,{rate},7" for name, rate in rates.items()]
+        runs += [f"0,{work},{command},{name},1,{rate},7,1,0" for name, rate in rates.items()]
     (place.results / "core_runs.csv").write_text("\n".join(runs) + "\n")
     with (place.results / "core_summary.csv").open("a") as file:
         file.write("s,alone rate,k/s,> best,5,glibc,4,1.25,1,2,True\n")
@@ -251,9 +251,18 @@ def loose(page: str) -> list[str]:
     return [shown for line in lines for shown in NUMBER.findall(line)]
 
 
+def stolen(runs: Path) -> str:
+    if not runs.exists():
+        return "-"
+    with runs.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    share = sum(float(row["steal_s"]) for row in rows) / sum(float(row["wall_s"]) for row in rows)
+    return f"{share * 100:.1f}%"
+
+
 def counts_are_true(page: str, results: Path) -> bool:
     counts = next(table for table in tables_of(page) if table[0][0] == "table")
-    for name, date, commit, rounds, met, missed, shown, behind in counts[1:]:
+    for name, date, commit, rounds, taken, met, missed, shown, behind in counts[1:]:
         with (results / f"{name}_summary.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         verdicts = [row["met"] for row in rows]
@@ -261,6 +270,8 @@ def counts_are_true(page: str, results: Path) -> bool:
         about = json.loads((results / f"{name}_environment.json").read_text())
         wanted = [verdicts.count(word) for word in ("True", "False", "")]
         if [int(met), int(missed), int(shown)] != wanted:
+            return False
+        if taken != stolen(results / f"{name}_runs.csv"):
             return False
         if int(behind) != sum(ratio < 0.95 for ratio in ratios):
             return False
@@ -289,7 +300,16 @@ def test_a_number_from_elsewhere_is_found(place: Place) -> None:
         "won rate: 1.40"
     ]
     assert loose(page + "\nIt is 3.5 times ahead.\n") == ["3.5"]
-    assert not counts_are_true(page.replace("| 7 | 2 | 1 |", "| 7 | 3 | 0 |"), place.results)
+    assert not counts_are_true(page.replace("| 2 | 1 | 0 |", "| 3 | 0 | 0 |"), place.results)
+    runs = place.results / "core_runs.csv"
+    runs.write_text(
+        "round,work,command,allocator,version,rate,wall_s,steal_s\n"
+        "0,won,one,tslab,1,12.5,3,0.25\n0,won,one,glibc,1,10,1,0\n"
+    )
+    assert not counts_are_true(page, place.results)
+    place.run()
+    assert "| 7 | 6.2% | 2 | 1 |" in place.page()
+    assert counts_are_true(place.page(), place.results)
 
 
 def test_rows_without_a_bar_are_compared() -> None:
