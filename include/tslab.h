@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tslab: a memory allocator that knows lifetimes. The whole C interface.
  *
  * Programs that only want a faster malloc need none of this: they start with libtslab-preload.so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tslab for C++17: epochs and arenas that end with their block, scopes, memory resources,
  * allocators, handles, rotations, statistics.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tslab_stats: the statistics of a process, in a file that other processes map.
  *
  * A process that runs on tslab has a file /dev/shm/tslab.PID.START, where START is field 22 of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // all: every file of the library, for a program that compiles it along:
 //   cc -O2 program.c src/all.c -Isrc -Iinclude -lpthread
 // The program's malloc is then this one. With -DTSL_ALONE only `tslab_*` is defined, and malloc

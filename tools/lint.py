@@ -42,6 +42,7 @@ MOST_LINES_OF_FUNCTION = 50
 CONDITIONALS_ALLOWED = ("include/", "src/base/", "src/os/")
 ATOMIC_HEADER = PurePosixPath("src/base/atomic.h")
 LOCK_HEADER = PurePosixPath("src/base/lock.h")
+ONE_FILE = PurePosixPath("src/all.c")
 MEMORY_MODEL = PurePosixPath("docs/memory-model.md")
 
 C_SUFFIXES = {".c", ".h", ".cpp", ".hpp"}
@@ -49,6 +50,7 @@ TYPESCRIPT_SUFFIXES = {".ts", ".tsx"}
 MEASURED_SUFFIXES = C_SUFFIXES | {".py", ".sh", ".cmake", ".rs"}
 MEASURED_NAMES = {"CMakeLists.txt", "Makefile"}
 GENERATED_SUFFIX = ".lock"
+LOCKS = {"package-lock.json"}  # of others' packages
 
 INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 CONDITIONAL = re.compile(r"\s*#\s*(?:if|ifdef|ifndef|elif)\b")
@@ -63,6 +65,9 @@ RANK = re.compile(r"^  (TSL_RANK_[A-Z]+),")
 RANK_ROW = re.compile(r"^\| `(TSL_RANK_[A-Z]+)` \|")
 INVARIANT = re.compile(r"//  ([A-Z]{1,2}[1-9])  \S")
 CITATION = re.compile(r"\b[A-Z]{1,2}[1-9]\b")
+LICENCE = "MIT OR Apache-2.0"
+LICENCE_LINE = re.compile(rf"(?://|/\*) SPDX-License-Identifier: {LICENCE}(?: \*/)?")
+LICENCE_SAID = re.compile(r'^\s*"?(?:SPDX-License-Identifier|license)"?\s*[:=]\s*"([^"]+)"')
 LONG_REASON = re.compile(r"\s*// long: \S")
 
 # Each pattern is written so that it does not match its own source.
@@ -395,6 +400,24 @@ def check_words(tree: Tree) -> Iterator[Finding]:
                 yield source.finding(index, f"{match[0]!r}: {reason}")
 
 
+def is_included_by_programs(source: Source) -> bool:
+    """What leaves the repository without REUSE.toml."""
+    return source.is_c and (source.layer == "include" or source.path == ONE_FILE)
+
+
+def check_licence(tree: Tree) -> Iterator[Finding]:
+    """Whoever names the licence names the same one, and what programs include names it first."""
+    for source in tree.sources:
+        if source.path.name in LOCKS:
+            continue
+        for index, match in source.matches(LICENCE_SAID):
+            if match[1] != LICENCE:
+                yield source.finding(index, f"says {match[1]}, and not {LICENCE}")
+        first = source.lines[0] if source.lines else ""
+        if is_included_by_programs(source) and not LICENCE_LINE.fullmatch(first):
+            yield source.finding(0, f"is no SPDX-License-Identifier: {LICENCE}")
+
+
 def check_unit_tests(tree: Tree) -> Iterator[Finding]:
     """The unit tests mirror the sources."""
     for source, layer in tree.layered():
@@ -442,6 +465,7 @@ RULES: tuple[Rule, ...] = (
     check_sizes,
     check_functions,
     check_words,
+    check_licence,
     check_unit_tests,
     check_python_tests,
 )

@@ -17,6 +17,7 @@ PAGE = ROOT / "docs/man/tslab.3"
 
 VERSION = re.compile(r'#define TSLAB_VERSION "([^"]+)"')
 COMMENT = re.compile(r"/\*(.*?)\*/\n?", re.DOTALL)
+OVERVIEW = re.compile(r"/\*( \w+: .*?)\*/", re.DOTALL)
 HEADING = re.compile(r"^-+ ([A-Z]\w*) -+\n")
 ATTRIBUTES = re.compile(r"\s*\bTSLAB_(?:NOEXCEPT|MALLOC|MUST_USE|(?:SIZES?|NONNULL)\([^)]*\))")
 FIRST_WORDS = ("Returns ", "Fails: ", "Beware ", "Threads: ")
@@ -52,7 +53,7 @@ class Piece:
 
 def pieces_of(header: str) -> Iterator[Piece]:
     """The overview, then everything from the first function to the end of the C part."""
-    overview = COMMENT.search(header)
+    overview = OVERVIEW.search(header)
     if overview is None or "TSLAB_API void *tslab_malloc" not in header:
         raise ValueError(f"{HEADER} begins with no overview, or has no tslab_malloc")
     yield Piece(plain(overview[1]), "")

@@ -3,8 +3,9 @@
     release.py VERSION [--no-tag]
 
 Every file that says the version has to say this one, CHANGELOG.md has to date it, nothing may be
-uncommitted, and the library has to have the ABI of test/install/abi.xml. The tarball is the same,
-byte by byte, whoever makes it.
+uncommitted, and the library has to have the ABI that is kept, as this release's and otherwise, and
+to serve programs that were linked to earlier releases (test/install/abi.sh). The tarball is the
+same, byte by byte, whoever makes it.
 """
 
 from __future__ import annotations
@@ -51,10 +52,20 @@ def obstacles(root: Path, version: str) -> Iterator[str]:
     heading = rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$"
     if not re.search(heading, (root / "CHANGELOG.md").read_text(), re.MULTILINE):
         yield f"CHANGELOG.md has no heading `## {version} (YEAR-MONTH-DAY)`"
+    if not abi_is_kept(root, version):
+        command = f"test/install/abi.sh build/lib/libtslab.so --release {version}"
+        yield f"the ABI of this release is not kept: {command}"
     if git(root, "status", "--porcelain"):
         yield "git status: there are changes that are not committed"
     if git(root, "tag", "--list", f"v{version}"):
         yield f"there is a tag v{version} already"
+
+
+def abi_is_kept(root: Path, version: str) -> bool:
+    """Whether later releases will be compared with this one."""
+    soname = f"libtslab.so.{version.partition('.')[0]}"
+    files = [root / f"test/install/abi/{name}.xml" for name in (soname, f"{soname}-{version}")]
+    return all(file.exists() for file in files) and len({file.read_bytes() for file in files}) == 1
 
 
 def has_its_abi(root: Path) -> bool:
@@ -87,7 +98,7 @@ def main() -> int:
     arguments = parser.parse_args()
     found = list(obstacles(ROOT, arguments.version))
     if not found and not has_its_abi(ROOT):
-        found = ["the ABI is not the one that is kept: run make build, then test/install/abi.sh"]
+        found = ["the ABI is not what is kept: run make build, then test/install/abi.sh"]
     for obstacle in found:
         print(f"release: {obstacle}", file=sys.stderr)
     if found:

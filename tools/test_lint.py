@@ -362,6 +362,37 @@ def test_ranks_missing_misplaced_or_stale(rows: list[str], complaint: str) -> No
     assert messages(lint.check_ranks, tree) == [complaint]
 
 
+SPDX = "SPDX-License-Identifier: MIT OR Apache-2.0"
+
+
+def test_the_licence_stands_first_in_what_programs_include() -> None:
+    tree = tree_of(
+        include__tslab_h=f"/* {SPDX} */\n/* tslab */",
+        src__all_c=f"// {SPDX}\n",
+        src__os__os_h="#pragma once\n",
+        rust__Cargo_toml='license = "MIT OR Apache-2.0"\n',
+        package_json='{\n  "license": "MIT OR Apache-2.0",\n}\n',
+    )
+    assert messages(lint.check_licence, tree) == []
+
+
+@pytest.mark.parametrize("text", ["/* tslab */\n", f"\n/* {SPDX} */\n", "// SPDX: MIT\n", ""])
+def test_the_licence_missing_or_misplaced(text: str) -> None:
+    tree = tree_of(include__tslab_hpp=text)
+    assert messages(lint.check_licence, tree) == [f"include/tslab.hpp:1: is no {SPDX}"]
+
+
+@pytest.mark.parametrize(
+    "line", ['license = "MIT"', '  "license": "MIT",', 'SPDX-License-Identifier = "MIT"']
+)
+def test_licences_that_differ(line: str) -> None:
+    tree = tree_of(python__pyproject_toml=line, page__package_json=line)
+    assert messages(lint.check_licence, tree) == [
+        "python/pyproject.toml:1: says MIT, and not MIT OR Apache-2.0",
+        "page/package.json:1: says MIT, and not MIT OR Apache-2.0",
+    ]
+
+
 INVARIANT = "// slab: blocks.\n//\n//  S1  what is out is counted\n#pragma once\n"
 
 

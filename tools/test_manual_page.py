@@ -6,6 +6,7 @@ import manual_page
 import pytest
 
 HEADER = """\
+/* SPDX-License-Identifier: MIT */
 /* thing: what it is.
  *
  * A second paragraph of `it`. */

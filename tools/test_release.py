@@ -16,6 +16,8 @@ TEXTS = {
     "debian/changelog": "tslab (1.2.0-1) unstable; urgency=medium\n",
     "packaging/vcpkg/vcpkg.json": '{\n  "version": "1.2.0"\n}\n',
     "packaging/bazel/MODULE.bazel": 'module(\n    version = "1.2.0",\n)\n',
+    "test/install/abi/libtslab.so.1.xml": "<abi/>\n",
+    "test/install/abi/libtslab.so.1-1.2.0.xml": "<abi/>\n",
     "CHANGELOG.md": "# Changelog\n\n## 1.2.0 (2030-01-31)\n\n- News.\n",
 }
 
@@ -48,10 +50,13 @@ def test_nothing_is_in_the_way_of_a_release_that_is_prepared(root: Path) -> None
 def test_what_is_in_the_way_is_named(root: Path) -> None:
     (root / "python/pyproject.toml").write_text('version = "1.1.0"\n')
     (root / "CHANGELOG.md").write_text("## Unreleased (1.2.0)\n")
+    (root / "test/install/abi/libtslab.so.1.xml").write_text("<abi changed='yes'/>\n")
     release.git(root, "tag", "v1.2.0")
     assert list(release.obstacles(root, "1.2.0")) == [
         "python/pyproject.toml says version 1.1.0",
         "CHANGELOG.md has no heading `## 1.2.0 (YEAR-MONTH-DAY)`",
+        "the ABI of this release is not kept:"
+        " test/install/abi.sh build/lib/libtslab.so --release 1.2.0",
         "git status: there are changes that are not committed",
         "there is a tag v1.2.0 already",
     ]

@@ -278,6 +278,17 @@ def test_what_is_missing_is_named(arguments: tuple[str, ...], complaint: str) ->
     assert complaint in done.stderr
 
 
+def test_options_win_over_the_environment_and_unknown_ones_are_told() -> None:
+    code = "import tslab; print(tslab.option('cache_units'), tslab.option('purge_delay_ms'))"
+    options = ["-o", "cache_units=3", "-o", "purge_delay_ms=7", "-o", "sample_bites=1"]
+    before = {"TSLAB_CACHE_UNITS": "5", "TSLAB_CONF": "purge_delay_ms:9,cache_units:4"}
+    done = python("-m", "tslab", "run", *options, "-c", code, **before)
+    assert (done.returncode, done.stdout) == (0, "3 7\n")
+    assert (
+        done.stderr == "tslab: there is no option `sample_bites`; the nearest is `sample_bytes`\n"
+    )
+
+
 def test_a_library_whose_path_the_loader_cannot_take(tmp_path: Path) -> None:
     folder = tmp_path / "a folder"
     folder.mkdir()

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
@@ -72,6 +73,9 @@ static const struct synonym {
 enum { SYNONYMS = sizeof synonyms / sizeof *synonyms };
 
 static uint64_t *option_value(size_t index) { return (uint64_t *)&tsl_options + index; }
+
+// Whether a setting of the start could not be used.
+static bool settings_are_wrong;
 
 static bool option_has_words(size_t index) {
   enum kind kind = descriptions[index].kind;
@@ -219,13 +223,15 @@ static void setting_apply(const char *name, size_t name_length, const char *valu
                           size_t value_length) {
   uint64_t parsed;
   size_t index = option_find(name, name_length);
-  if (index == OPTIONS) {
-    warn_unknown(name, name_length);
-  } else if (!option_parse(index, value, value_length, &parsed)) {
+  bool is_right = index < OPTIONS && option_parse(index, value, value_length, &parsed);
+  if (is_right) {
+    *option_value(index) = parsed;
+  } else if (index < OPTIONS) {
     warn_value(index, value, value_length);
   } else {
-    *option_value(index) = parsed;
+    warn_unknown(name, name_length);
   }
+  settings_are_wrong = settings_are_wrong || !is_right;
 }
 
 // "name:value,name:value"
@@ -277,6 +283,7 @@ void tsl_options_init(tsl_environment *environment) {
   settings_apply(environment("TSLAB_CONF"));
   environment_apply(environment);
   if (tsl_option(confirm) != 0) options_confirm();
+  if (settings_are_wrong && tsl_option(abort_conf) != 0) abort();
 }
 
 int tsl_option_get(const char *name, char *value, size_t size) {

@@ -31,7 +31,8 @@ TSL_HIDDEN extern struct tsl_options tsl_options;
 #define tsl_option(name) tsl_load_relaxed(&tsl_options.name)
 
 // Reads the settings. Called once, before the first allocation; allocates nothing. A name that does
-// not exist or a value that does not fit gives one warning, and what was set before stays.
+// not exist or a value that does not fit gives one warning, and what was set before stays; with
+// option abort_conf the program stops then.
 typedef const char *tsl_environment(const char *name);
 TSL_HIDDEN void tsl_options_init(tsl_environment *environment);
 

@@ -134,6 +134,16 @@ static void start_test(const char *program) {
   CHECK_THAT(failures == 0, "%d of %d rows", failures, (int)ROWS);
 }
 
+// A setting that cannot be used ends the program where it is asked to, by the first allocation.
+static void stop_test(const char *program) {
+  static const struct row wrong = {
+      .conf = "cache_units:65", .variable = "TSLAB_ABORT_CONF", .value = "true"};
+  struct child child;
+  child_run(&child, program, "on_error", row_set, &wrong);
+  CHECK(child_ended_by(&child, SIGABRT));
+  CHECK(strstr(child.errors, "`cache_units` cannot be `65`") != NULL);
+}
+
 static void option_check(const char *name, const char *expected) {
   char value[64];
   CHECK_EQ(SYMBOL(tslab_option_get)(name, value, sizeof value), 0);
@@ -207,6 +217,7 @@ int main(int argc, char **argv) {
   if (argc == 2 && argv[1][0] == '=') return mistake_make(argv[1] + 1);
   if (argc == 2) return option_print(argv[1]);
   start_test(argv[0]);
+  stop_test(argv[0]);
   set_test();
   set_refusal_test();
   get_refusal_test();

@@ -1,6 +1,7 @@
 #!/bin/bash
-# debian.sh PREFIX VERSION: debian/ fits what is installed below PREFIX. The packages have the
-# version of the project, the library's is named after the SONAME, and each file has a package.
+# debian.sh PREFIX VERSION [--update]: debian/ fits what is installed below PREFIX. The packages
+# have the version of the project, the library's is named after the SONAME and lists its symbols,
+# and each file has a package. --update adds new symbols to the list, with this version.
 set -euo pipefail
 prefix=$1 version=$2
 debian=$(cd "$(dirname "$0")/../../debian" && pwd)
@@ -19,6 +20,16 @@ for library in "$prefix"/lib*/lib*.so; do
   grep -qx "Package: $package" "$debian/control" || fail "$soname wants a package $package"
   [[ -e $debian/$package.install ]] || fail "there is no debian/$package.install"
 done
+
+# Programs that use a symbol depend on the version that brought it.
+symbols=$debian/$package.symbols
+gensymbols=(dpkg-gensymbols "-p$package" "-v$version" "-I$symbols")
+for library in "$prefix"/lib*/lib*.so; do gensymbols+=("-e$library"); done
+if [[ ${3-} == --update ]]; then
+  "${gensymbols[@]}" -q -c0 "-O$symbols"
+fi
+"${gensymbols[@]}" -c4 -O/dev/null ||
+  fail "${symbols##*/} has other symbols; if that is meant: $0 $prefix $version --update"
 
 # The folder of libraries is one deeper in Debian: lib/ARCHITECTURE. Behind a blank stands where a
 # file goes.

@@ -3,7 +3,9 @@
 server.py PROGRAM
 """
 
+import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,6 +22,13 @@ def ask(address: str, path: str, body: bytes | None = None) -> dict[str, object]
     return answered
 
 
+def profile_of(address: str) -> bytes:
+    """The heap profile, unpacked: gzip's checksum is right."""
+    with urlopen(f"{address}/debug/pprof/heap", timeout=10) as answer:
+        profile: bytes = gzip.decompress(answer.read())
+    return profile
+
+
 def use(address: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         answers = pool.map(lambda n: ask(address, f"/words/{'ab-' * n}abc"), range(REQUESTS))
@@ -32,13 +41,16 @@ def use(address: str) -> None:
     print(memory)
     epochs = memory["epochs"]
     assert isinstance(epochs, list)
+    for text in (b"inuse_space", b"POST /notes"):
+        assert text in profile_of(address), text
     # Connections of clients that are gone may take a moment more than the answer.
     assert len(epochs) < REQUESTS / 10, f"{len(epochs)} epochs are not over"
     assert {each["label"] for each in epochs} <= {"GET /words/{text}", "POST /notes"}
 
 
 def main() -> int:
-    server = subprocess.Popen([sys.argv[1]], stdout=subprocess.PIPE, text=True)
+    sampled = {**os.environ, "TSLAB_SAMPLE_BYTES": "4K"}
+    server = subprocess.Popen([sys.argv[1]], stdout=subprocess.PIPE, text=True, env=sampled)
     try:
         assert server.stdout is not None
         line = server.stdout.readline()

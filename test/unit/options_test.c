@@ -175,6 +175,22 @@ static void a_wrong_value_stops_nothing(void) {
   CHECK_EQ(tsl_option(verbose), 1);
 }
 
+static void start(void) { tsl_options_init(environment); }
+
+static void a_wrong_setting_stops_when_asked_to(void) {
+  static const char *const wrong[] = {"abort_conf:true,purge_delay:5",
+                                      "cache_units:65,cache_units:6,abort_conf:true"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    conf = wrong[i];
+    CHECK_THAT(capture_aborts(start), "%s", wrong[i]);
+    CHECK_EQ(capture_lines(capture_text), 1);
+  }
+  conf = "abort_conf:true,cache_units:6";
+  CHECK(!capture_aborts(start));
+  conf = "abort_conf:false,cache_units:65";
+  CHECK(!capture_aborts(start));
+}
+
 static void unknown_name_warns_once(void) {
   const char *said = apply("purge_delay:5,another:6");
   CHECK_EQ(capture_lines(said), 1);
@@ -262,6 +278,7 @@ int main(void) {
   RUN(wrong_values_change_nothing);
   RUN(a_wrong_value_is_explained);
   RUN(a_wrong_value_stops_nothing);
+  RUN(a_wrong_setting_stops_when_asked_to);
   RUN(unknown_name_warns_once);
   RUN(nearest_swapped);
   RUN(nearest_short);

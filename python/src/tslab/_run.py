@@ -47,11 +47,11 @@ def find_library(environment: Mapping[str, str]) -> Path:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """NAME=VALUE as a variable of the environment and its value."""
+    """The two of NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"NAME=VALUE is wanted, not {text!r}")
-    return f"TSLAB_{name.upper()}", value
+    return name, value
 
 
 def parser() -> argparse.ArgumentParser:
@@ -90,11 +90,21 @@ def program_of(asked: argparse.Namespace) -> list[str]:
     return ["-c", *asked.command] if asked.command else list(asked.script)
 
 
+def with_options(options: Sequence[tuple[str, str]], before: Mapping[str, str]) -> dict[str, str]:
+    """In TSLAB_CONF, where the library says what it does not know; no variable wins over them."""
+    variables = {f"TSLAB_{name.upper()}" for name, _ in options}
+    after = {name: value for name, value in before.items() if name not in variables}
+    asked = [f"{name}:{value}" for name, value in options]
+    if asked:
+        after["TSLAB_CONF"] = ",".join(filter(None, [before.get("TSLAB_CONF"), *asked]))
+    return after
+
+
 def environment_for(asked: argparse.Namespace, before: Mapping[str, str]) -> dict[str, str]:
     """What the new interpreter is started with."""
     named = {"TSLAB_LIBRARY": asked.library} if asked.library else {}
     library = find_library({**before, **named})
-    after = {**before, **dict(asked.option)}
+    after = with_options(asked.option, before)
     # The library comes last: what the user loads before may want to be first.
     after["LD_PRELOAD"] = ":".join(filter(None, [before.get("LD_PRELOAD"), str(library)]))
     if asked.small_objects:

@@ -1,7 +1,9 @@
 //! An axum server in which each request has an epoch of its own.
 //!
 //! `axum-example [ADDRESS]` listens at a free port of the loopback address, unless told otherwise,
-//! and says where. `/memory` tells what lives in which epoch.
+//! and says where. `/memory` tells what lives in which epoch. `/debug/pprof/heap` tells who
+//! allocated it, where `TSLAB_SAMPLE_BYTES=512K` is set: `go tool pprof
+//! http://ADDRESS/debug/pprof/heap`.
 
 use std::borrow::Cow;
 use std::env;
@@ -9,6 +11,7 @@ use std::io;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Path, Request, State};
+use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -51,6 +54,11 @@ async fn memory() -> Json<Value> {
     Json(json!({ "epochs": epochs.collect::<Vec<_>>() }))
 }
 
+/// Who allocated what lives, for pprof. Nor this.
+async fn heap() -> Result<Vec<u8>, (StatusCode, String)> {
+    tslab::pprof().map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
+}
+
 fn router() -> Router {
     let notes: Notes = Arc::default();
     Router::new()
@@ -58,6 +66,7 @@ fn router() -> Router {
         .route("/notes", post(keep))
         .route_layer(EpochLayer::new(label))
         .route("/memory", get(memory))
+        .route("/debug/pprof/heap", get(heap))
         .with_state(notes)
 }
 

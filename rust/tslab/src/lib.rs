@@ -17,7 +17,8 @@
 //! # }
 //! ```
 //!
-//! Profiles in pprof's format come from outside: `tslab profile PID` and `tslab serve` write them.
+//! [`pprof`] is the process's own heap profile, in pprof's format; `tslab profile PID` and
+//! `tslab serve` write profiles of other processes, with names and ages.
 //!
 //! | feature | has |
 //! |---|---|
@@ -37,9 +38,12 @@ mod future;
 mod global;
 #[cfg(feature = "tower")]
 mod layer;
+mod message;
 mod owner;
 mod process;
+mod profile;
 mod scope;
+mod segment;
 mod stats;
 #[cfg(feature = "tokio")]
 pub mod task;
@@ -53,6 +57,7 @@ pub use global::{TemporalSlab, captures};
 pub use layer::{EpochLayer, EpochService};
 pub use owner::{Options, Place, Purge};
 pub use process::{option, set_option, trim, version};
+pub use profile::pprof;
 pub use stats::{EpochStats, State, Stats, epoch_stats, epochs, stats, stats_json};
 
 // The documents' code is compiled and run with that of this crate.
