@@ -9,7 +9,10 @@
 #include "heap/valid.h"
 #include "os_fake.h"
 #include "state/history.h"
+#include "state/label.h"
+#include "tell/rows.h"
 #include "threads.h"
+#include "upkeep/reports.h"
 #include "upkeep/tick.h"
 
 enum { BYTES = 100, BLOCKS = 64, MANY = 4000 };
@@ -50,6 +53,45 @@ static void labels_come_to_share(void) {
   CHECK(tsl_place_is_shared(place) && !tsl_place_is_shared(first));
   CHECK(!shares(open_as(TSLAB_PLACE_OWN)));
   CHECK(!shares(EPOCHS_OPEN(.place = TSLAB_PLACE_OWN)));
+}
+
+// Ten objects, closed first and freed later.
+static void serve_late(uint64_t late_ms) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+  CHECK(!shares(epoch));
+  epochs_alloc_many(blocks, epoch, BYTES, 10);
+  epochs_close(epoch, 10);
+  os_fake.now_ms += late_ms;
+  epochs_free_many(blocks, BYTES, 10);
+  CHECK(epochs_is_over(epoch));
+}
+
+static const struct tsl_labels_row *label_row(void) {
+  return TSL_ROW(labels, tsl_label_intern("request", 7));
+}
+
+static void labels_that_free_late_come_to_share(void) {
+  tsl_report_start();
+  for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++) serve_late(TSL_HISTORY_LATE_MS);
+  CHECK(shares(open_as(TSLAB_PLACE_AUTO)));
+  CHECK_EQ(label_row()->shares, 1);
+}
+
+static void labels_that_free_too_late_do_not(void) {
+  for (unsigned i = 0; i < 3 * TSL_HISTORY_ENOUGH; i++) serve_late(TSL_HISTORY_LATE_MS + 1);
+  CHECK(!shares(open_as(TSLAB_PLACE_AUTO)));
+}
+
+// Of each sixteen epochs one has a true survivor.
+static void labels_with_survivors_do_not(void) {
+  for (unsigned i = 0; i < 10; i++) {
+    for (unsigned j = 1; j < TSL_HISTORY_ENOUGH; j++) serve_late(1);
+    tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+    CHECK(!shares(epoch));
+    for (unsigned j = 0; j < 10; j++) CHECK(epochs_alloc(epoch, BYTES) != NULL);
+    epochs_close(epoch, 10);
+    os_fake.now_ms += TSL_HISTORY_LATE_MS + 1;
+  }
 }
 
 static void what_needs_its_own_has_it(void) {
@@ -340,6 +382,9 @@ static void threads_share_one_place(void) {
 
 int main(void) {
   RUN(labels_come_to_share);
+  RUN(labels_that_free_late_come_to_share);
+  RUN(labels_that_free_too_late_do_not);
+  RUN(labels_with_survivors_do_not);
   RUN(what_needs_its_own_has_it);
   RUN(an_option_keeps_all_apart);
   RUN(blocks_lie_in_the_shared_one);
