@@ -120,8 +120,9 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct ending ending = end_begin(slot);
   end_heaps(epoch, survivors);
   count_large_list(slot, survivors);
-  struct tsl_closed closed = {ending.held_bytes, survivors->bytes, lived_ms(epoch)};
-  tsl_history_closed(epoch->label, closed);
+  struct tsl_closed closed = {ending.held_bytes, survivors->bytes, lived_ms(epoch),
+                              ending.closed_ms};
+  epoch->trial = tsl_history_closed(epoch->label, closed);
   if (closed.held_bytes != 0) tsl_report_history(epoch->label);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
   end_finish(ending);

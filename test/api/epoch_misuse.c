@@ -156,6 +156,18 @@ static void twice_outside(void) {
   mistaken_free(block);
 }
 
+static void twice_outside_shared(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+  tslab_epoch epoch = epoch_open(&options);
+  tslab_scope scope;
+  scope_enter(&scope, epoch);
+  for (unsigned i = 0; i < 10000; i++) free(malloc(64));  // until it has slabs
+  scope_leave(&scope, TSLAB_DEFAULT);
+  void *block = tslab_epoch_malloc(epoch, 64);
+  free(block);
+  mistaken_free(block);
+}
+
 static void twice_outside_slab(void) {
   tslab_epoch epoch = slabs_open();
   void *block = tslab_epoch_malloc(epoch, 64);
@@ -255,6 +267,7 @@ static const struct mistake {
     {"twice-large", twice_large, "not a block"},
     {"twice-outside", twice_outside, "free already"},
     {"twice-outside-slab", twice_outside_slab, "free already"},
+    {"twice-outside-shared", twice_outside_shared, "free already"},
     {"twice-threads", twice_threads, "free already"},
     {"twice-closed-cell", twice_closed_cell, "free already"},
     {"twice-closed-slab", twice_closed_slab, "free already"},
