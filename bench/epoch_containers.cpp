@@ -1,5 +1,5 @@
 // What a request builds of the standard library's containers (lines of text, a map of fields, a
-// growing list of numbers) on the memory resource of an epoch, beside the same on the standard
+// growing list of numbers) on the memory resources of an epoch, beside the same on the standard
 // library's arena and on plain new. The epoch is closed, or released as an arena; or its scope is
 // entered besides; or all requests share one.
 #include "common/ways.hpp"
@@ -71,6 +71,16 @@ void build_arena() {
   build(arena.resource());
 }
 
+void build_pieces() {
+  tslab::epoch epoch{"pieces"};
+  build(epoch.monotonic());
+}
+
+void build_arena_pieces() {
+  tslab::arena arena{"arena of pieces"};
+  build(arena.monotonic());
+}
+
 void build_scope() {
   tslab::epoch epoch{"entered"};
   tslab::scope here{epoch};
@@ -92,6 +102,7 @@ void run(uint64_t count) {
 constexpr ways::way all[] = {
     {"plain", run<build_plain>, 1},   {"monotonic", run<build_monotonic>, 1},
     {"epoch", run<build_epoch>, 1},   {"arena", run<build_arena>, 1},
+    {"pieces", run<build_pieces>, 1}, {"arena_pieces", run<build_arena_pieces>, 1},
     {"entered", run<build_scope>, 1}, {"shared", run<build_shared>, 1},
 };
 

@@ -271,6 +271,8 @@ def container_ways(unit: str) -> tuple[Metric, ...]:
         shown("plain_x", "x"),
         at_most("epoch_x", "x", 1.1),
         at_most("arena_x", "x", 1.1),
+        at_most("pieces_x", "x", 1.1),
+        at_most("arena_pieces_x", "x", 1.1),
         shown("entered_x", "x"),
         shown("shared_x", "x"),
     )

@@ -9,7 +9,7 @@
  * at a time, unless it says otherwise. */
 #pragma once
 
-#include <tslab.h>
+#include <tslab_memory.hpp>
 
 #include <atomic>
 #include <cassert>
@@ -19,205 +19,16 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <memory>
-#include <memory_resource>
 #include <new>
-#include <string>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 
 namespace tslab {
 
-class epoch_owner;
-
 /* tslab_captures_malloc: whether scopes hold what malloc, new and any library allocate. */
 inline bool captures_malloc() noexcept { return tslab_captures_malloc(); }
-
-/* Stands for TSLAB_DEFAULT wherever an epoch is wanted. */
-struct default_epoch_t {
-  explicit default_epoch_t() = default;
-};
-inline constexpr default_epoch_t default_epoch{};
-
-/* A parameter that takes what names an epoch: an epoch, an arena, an id, default_epoch. It
- * is the id and nothing more: it keeps no epoch open. */
-class epoch_ref {
- public:
-  constexpr epoch_ref(default_epoch_t) noexcept : id_(TSLAB_DEFAULT) {}
-  constexpr epoch_ref(tslab_epoch id) noexcept : id_(id) {}
-  epoch_ref(const epoch_owner &owner) noexcept;
-  /* The epoch would be over before it is used. */
-  epoch_ref(const epoch_owner &&) = delete;
-
-  constexpr tslab_epoch id() const noexcept { return id_; }
-
- private:
-  tslab_epoch id_;
-};
-
-namespace detail {
-
-/* What every block of tslab is aligned to. */
-inline constexpr std::size_t malloc_alignment = 16;
-
-class category final : public std::error_category {
- public:
-  const char *name() const noexcept override { return "tslab"; }
-  std::string message(int error) const override { return tslab_error_text(error); }
-  std::error_condition default_error_condition(int error) const noexcept override {
-    return {error, std::generic_category()};
-  }
-};
-
-}  // namespace detail
-
-/* The category of this header's errors: errno values with texts of their own. A code of it equals
- * the condition of the same number: `error.code() == std::errc::operation_canceled`. */
-inline const std::error_category &error_category() noexcept {
-  // Without a destructor, whose record the first error would allocate in the thread's epoch.
-  alignas(detail::category) static unsigned char place[sizeof(detail::category)];
-  static const std::error_category *const only = ::new (place) detail::category;
-  return *only;
-}
-
-namespace detail {
-
-inline void throw_if(int error, const char *what) {
-  if (error != 0) throw std::system_error(error, error_category(), what);
-}
-
-[[nodiscard]] inline void *allocate(tslab_epoch epoch, std::size_t bytes, std::size_t alignment) {
-  void *block = alignment <= malloc_alignment ? tslab_epoch_malloc(epoch, bytes)
-                                              : tslab_epoch_aligned_alloc(epoch, alignment, bytes);
-  if (block == nullptr) throw std::bad_alloc();
-  return block;
-}
-
-struct free_block {
-  void operator()(void *block) const noexcept { tslab_free(block); }
-};
-
-// Frees the object of a handle whose making fails.
-struct handle_guard {
-  tslab_handle id;
-  ~handle_guard() { tslab_handle_free(id); }
-};
-
-}  // namespace detail
-
-/* Destroys an object that tslab::make made, and frees its memory. Holds nothing. A deleter of a
- * base class comes from one of a derived class where the base has a virtual destructor. */
-template <class T>
-struct deleter {
-  constexpr deleter() noexcept = default;
-  template <class U, class = std::enable_if_t<std::is_convertible_v<U *, T *> &&
-                                              std::has_virtual_destructor_v<T>>>
-  constexpr deleter(const deleter<U> &) noexcept {}
-
-  void operator()(T *object) const noexcept {
-    void *block = begin_of(object);
-    object->~T();
-    tslab_free(block);
-  }
-
- private:
-  // A base need not lie where its object begins.
-  static void *begin_of(T *object) noexcept {
-    if constexpr (std::is_polymorphic_v<T>) {
-      return const_cast<void *>(dynamic_cast<const volatile void *>(object));
-    } else {
-      return const_cast<std::remove_cv_t<T> *>(object);
-    }
-  }
-};
-
-template <class T>
-using unique_ptr = std::unique_ptr<T, deleter<T>>;
-
-/* An object in an epoch, from wherever the thread is. The pointer may outlive an epoch that is
- * closed, not one that is released. What T's constructor allocates lies where the thread is. Throws
- * std::bad_alloc, and what T's constructor throws; then nothing is left. */
-template <class T, class... Args>
-[[nodiscard]] unique_ptr<T> make(epoch_ref epoch, Args &&...args) {
-  static_assert(!std::is_array_v<T>, "a std::vector with a tslab::allocator holds arrays");
-  using object = std::remove_cv_t<T>;
-  std::unique_ptr<void, detail::free_block> memory(
-      detail::allocate(epoch.id(), sizeof(T), alignof(T)));
-  T *made = ::new (memory.get()) object(std::forward<Args>(args)...);
-  static_cast<void>(memory.release());
-  return unique_ptr<T>(made);
-}
-
-/* An epoch as std::pmr containers want it. Threads may share one. A thread that is in a scope of
- * the epoch allocates as by malloc; any other enters and leaves at each allocation. It has to
- * outlive its containers, not its epoch: once that has ended allocation throws std::bad_alloc, and
- * deallocation works for what outlived a closed epoch. */
-class memory_resource final : public std::pmr::memory_resource {
- public:
-  explicit memory_resource(epoch_ref epoch) noexcept : id_(epoch.id()) {}
-
-  tslab_epoch id() const noexcept { return id_; }
-
- private:
-  void *do_allocate(std::size_t bytes, std::size_t alignment) override {
-    return detail::allocate(id_, bytes, alignment);
-  }
-  void do_deallocate(void *block, std::size_t, std::size_t) override { tslab_free(block); }
-
-  // Equal for the same epoch only, although each could free the other's blocks: a container that
-  // is assigned from another then keeps its lifetime.
-  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override {
-#if defined(__cpp_rtti)
-    auto *same = dynamic_cast<const memory_resource *>(&other);
-    return same != nullptr && same->id_ == id_;
-#else
-    return this == &other;
-#endif
-  }
-
-  tslab_epoch id_;
-};
-
-/* An epoch as the standard containers want it, by value: a container may outlive the owner of an
- * epoch that is closed. It keeps its epoch when it is assigned to, a copy gets that of its source,
- * and swap exchanges the epochs with the contents. Threads may share one. */
-template <class T>
-class allocator {
- public:
-  using value_type = T;
-  using is_always_equal = std::false_type;
-  using propagate_on_container_copy_assignment = std::false_type;
-  using propagate_on_container_move_assignment = std::false_type;
-  using propagate_on_container_swap = std::true_type;
-
-  explicit allocator(epoch_ref epoch) noexcept : id_(epoch.id()) {}
-  template <class U>
-  allocator(const allocator<U> &other) noexcept : id_(other.id()) {}
-
-  tslab_epoch id() const noexcept { return id_; }
-
-  /* Throws std::bad_alloc, std::bad_array_new_length when the size overflows. */
-  [[nodiscard]] T *allocate(std::size_t count) {
-    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T))
-      throw std::bad_array_new_length();
-    return static_cast<T *>(detail::allocate(id_, count * sizeof(T), alignof(T)));
-  }
-  void deallocate(T *block, std::size_t) noexcept { tslab_free(block); }
-
-  template <class U>
-  friend bool operator==(const allocator &left, const allocator<U> &right) noexcept {
-    return left.id() == right.id();
-  }
-  template <class U>
-  friend bool operator!=(const allocator &left, const allocator<U> &right) noexcept {
-    return left.id() != right.id();
-  }
-
- private:
-  tslab_epoch id_;
-};
 
 /* tslab_epoch_options with its size set: all defaults. */
 struct epoch_options : tslab_epoch_options {
@@ -266,6 +77,16 @@ class epoch_owner {
     return made != nullptr || id_ == TSLAB_NO_EPOCH ? made : make_resource();
   }
 
+  /* The epoch's own resource for what mostly grows: for one thread at a time. It lives as long as
+   * the owner, and stays where it is when the owner is moved. What lies in it ends with the owner,
+   * also where the owner closes the epoch then. NULL when there is no epoch. The first call makes
+   * it; a tslab::monotonic_resource on the stack needs no allocation. Throws std::bad_alloc. */
+  monotonic_resource *monotonic() {
+    if (monotonic_ == nullptr && id_ != TSLAB_NO_EPOCH)
+      monotonic_ = make<monotonic_resource>(default_epoch, id_);
+    return monotonic_.get();
+  }
+
   /* tslab_epoch_set_limits. Throws ESTALE, ECANCELED. Any thread. */
   void set_limits(std::size_t soft_bytes, std::size_t hard_bytes) {
     detail::throw_if(tslab_epoch_set_limits(id_, soft_bytes, hard_bytes), "tslab_epoch_set_limits");
@@ -289,6 +110,7 @@ class epoch_owner {
   tslab_survivors close() {
     tslab_survivors left = tslab_epoch_close(id_);
     detail::throw_if(left.error, "tslab_epoch_close");
+    if (monotonic_ != nullptr) monotonic_->stop();
     has_ended_ = true;
     return left;
   }
@@ -298,13 +120,17 @@ class epoch_owner {
   void release() {
     int error = tslab_epoch_release(id_);
     if (error != ESTALE) detail::throw_if(error, "tslab_epoch_release");
+    if (monotonic_ != nullptr) monotonic_->release();
     has_ended_ = true;
   }
 
   /* tslab_epoch_reset: ends the objects, without their destructors, and the epoch stays open.
    * Throws ESTALE, ECANCELED, EBUSY (another thread is inside), ENOTSUP (it shares its label's
    * memory; an arena never does). */
-  void reset() { detail::throw_if(tslab_epoch_reset(id_), "tslab_epoch_reset"); }
+  void reset() {
+    detail::throw_if(tslab_epoch_reset(id_), "tslab_epoch_reset");
+    if (monotonic_ != nullptr) monotonic_->release();
+  }
 
   /* tslab_deferred_add: runs `f()` once when the epoch ends, on the thread that ends it, then
    * destroys it. A callable is moved here; one that throws ends the program. What is returned can
@@ -324,6 +150,7 @@ class epoch_owner {
   epoch_owner(epoch_owner &&other) noexcept
       : id_(std::exchange(other.id_, TSLAB_NO_EPOCH)),
         resource_(other.resource_.exchange(nullptr, std::memory_order_acq_rel)),
+        monotonic_(std::move(other.monotonic_)),
         has_ended_(std::exchange(other.has_ended_, true)) {}
   ~epoch_owner() {
     memory_resource *made = resource_.load(std::memory_order_acquire);
@@ -333,9 +160,13 @@ class epoch_owner {
   void swap(epoch_owner &other) noexcept {
     std::swap(id_, other.id_);
     resource_ = other.resource_.exchange(resource_, std::memory_order_acq_rel);
+    monotonic_.swap(other.monotonic_);
     std::swap(has_ended_, other.has_ended_);
   }
   bool has_ended() const noexcept { return has_ended_; }
+
+  // Before a close: what no container has any more would survive it.
+  void monotonic_end() noexcept { monotonic_.reset(); }
 
  private:
   static tslab_epoch open(const char *label, const tslab_epoch_options *options) {
@@ -375,6 +206,7 @@ class epoch_owner {
 
   tslab_epoch id_;
   mutable std::atomic<memory_resource *> resource_{nullptr};
+  unique_ptr<monotonic_resource> monotonic_;
   bool has_ended_ = false;
 };
 
@@ -395,6 +227,7 @@ class epoch : public epoch_owner {
     return *this;
   }
   ~epoch() {
+    monotonic_end();
     if (!has_ended()) static_cast<void>(tslab_epoch_close(id()));
   }
 };
@@ -436,6 +269,7 @@ class arena : public epoch_owner {
   ~arena() {
     if (has_ended()) return;
     if (std::uncaught_exceptions() > exceptions_) {
+      monotonic_end();
       static_cast<void>(tslab_epoch_close(id()));
     } else {
       static_cast<void>(tslab_epoch_release(id()));

@@ -29,6 +29,7 @@
 #include "base/format.c"
 #include "base/lock.c"
 #include "base/options.c"
+#include "base/tools.c"
 #include "base/warn.c"
 #include "epoch/close.c"
 #include "epoch/deferred.c"

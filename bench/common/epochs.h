@@ -15,6 +15,9 @@
 #pragma weak tslab_epoch_release
 #pragma weak tslab_error_text
 #pragma weak tslab_free
+#pragma weak tslab_handle_alloc
+#pragma weak tslab_handle_free
+#pragma weak tslab_handle_get
 #pragma weak tslab_option_set
 #pragma weak tslab_scope_enter
 #pragma weak tslab_scope_leave

@@ -20,7 +20,7 @@ static size_t before() {
 // --8<-- [start:after]
 static size_t after() {
   tslab::arena memory{"request"};
-  std::pmr::list<std::pmr::string> lines{memory.resource()};
+  std::pmr::list<std::pmr::string> lines{memory.monotonic()};
   for (int i = 0; i < LINES; i++) lines.emplace_back("line " + std::to_string(i));
   size_t total = 0;
   for (const auto &line : lines) total += line.size();

@@ -7,6 +7,7 @@
 #include "alloc/malloc.h"
 #include "epoch/inspect.h"
 #include "os/os.h"
+#include "state/epoch.h"
 #include "tslab.h"
 
 // Keeps the object aligned as a block is.
@@ -55,6 +56,7 @@ static uint64_t *find_stamp(tslab_handle handle) {
   if (handle.block == NULL) return NULL;
   struct stamped *stamped = (struct stamped *)handle.block - 1;
   if (tsl_inspect_epoch_of(stamped) != handle.epoch) return NULL;
+  if (tsl_unlikely(tsl_epoch_waits(tsl_epoch_slot(handle.epoch)))) return NULL;  // no access there
   return &stamped->stamp;
 }
 

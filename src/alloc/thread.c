@@ -9,6 +9,7 @@
 #include "alloc/helper.h"
 #include "base/lock.h"
 #include "base/options.h"
+#include "base/tools.h"
 #include "epoch/open.h"
 #include "epoch/poison.h"
 #include "epoch/scope.h"
@@ -65,6 +66,7 @@ static bool library_init_locked(void) TSL_REQUIRES(tsl_fork_init_lock) {
     tsl_helper_init();
   }
   if (!prepared || !tsl_region_init()) return false;
+  tsl_tools_init();
   tsl_epoch_init();
   tsl_scope_init();
   tsl_poison_init();

@@ -176,7 +176,7 @@ static int try_join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
 // Gives the thread a heap in the epoch.
 static int join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_home *home = tsl_heap_current->home;
-  if (home->own->warm_count != 0) tsl_report_start();  // where no refill does it
+  if (tsl_load_relaxed(&home->own->warm_count) != 0) tsl_report_start();  // where no refill does it
   struct tsl_change change = tsl_change_begin(home);
   int error = try_join(id, slot, joined);
   bool is_shared = error == 0 && tsl_epoch_is_shared(tsl_epoch_at(slot));

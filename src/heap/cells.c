@@ -1,5 +1,6 @@
 #include "heap/cells.h"
 
+#include "base/tools.h"
 #include "heap/charge.h"
 #include "heap/extent.h"
 #include "heap/freed.h"
@@ -56,6 +57,7 @@ void tsl_cells_give(tsl_cell_number number) {
   if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
   size_t bytes = tsl_sizeclasses[tsl_entry_class(entry)].bytes;
   tsl_cell_close(number);
+  tsl_tools_end(tsl_cell_address(number), bytes);
   tsl_heap_put_any(entry, (void *)tsl_cell_address(number));
   tsl_epoch_discharge(epoch, bytes);
 }
@@ -95,6 +97,7 @@ tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class) {
     return 0;
   }
   tsl_cell_number number = tsl_cell_of(memory, class);
+  tsl_tools_begin((uintptr_t)memory, bytes);
   tsl_extent_add(heap->epoch, number / TSL_UNIT_PAGES);
   tsl_cell_open(number, heap->number, heap->epoch);
   heap->cell_pages += (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);

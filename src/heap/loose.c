@@ -34,14 +34,24 @@ static size_t home_sum(const struct tsl_home *home, size_t (*bytes_of)(const str
   return bytes;
 }
 
-// What their slabs have more free than after the helper's last round: it is idle.
+// W4
+static size_t warm_bytes(struct tsl_home *home) {
+  struct tsl_change change = tsl_change_begin(home);
+  size_t pages = 0;
+  for (uint32_t i = 0; i < home->own->warm_count; i++)
+    pages += tsl_heap_at(home->own->warm[i].part)->cell_pages;
+  tsl_change_end(change);
+  return pages << TSL_CELL_PAGE_LOG2;
+}
+
+// What their slabs have more free than after the helper's last round, and what is warm: it is idle.
 static size_t loose_bytes(struct tsl_home *home) {
   struct tsl_loose *loose = &home->own->loose;
   uint32_t rounds = tsl_load_relaxed(&home->rounds);
   size_t bytes = home_sum(home, heap_free_bytes);
   if (rounds != loose->rounds_seen || bytes < loose->free_seen) loose->free_seen = bytes;
   loose->rounds_seen = rounds;
-  return bytes - loose->free_seen;
+  return bytes - loose->free_seen + loose->warm_bytes;
 }
 
 // Whether there can be a helper that takes the bytes off again.
@@ -67,6 +77,16 @@ void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
   loose->freed_bytes += (size_t)blocks * tsl_sizeclasses[class].bytes;
   if (loose->freed_bytes < LOOK_BYTES) return;
   loose->freed_bytes = 0;
+  publish(home, loose_bytes(home));
+  tsl_purge_call_helper(0);
+}
+
+void tsl_loose_add_warm(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
+  struct tsl_loose *loose = &home->own->loose;
+  bool is_any = tsl_load_relaxed(&home->own->warm_count) != 0;
+  if ((!is_any && loose->warm_bytes == 0) || !is_for_helper()) return;
+  loose->warm_bytes = warm_bytes(home);
   publish(home, loose_bytes(home));
   tsl_purge_call_helper(0);
 }

@@ -1,5 +1,5 @@
 // loose: how much the slabs of a home and of its parts of shared epochs have more free than the
-// helper last found. All threads' together may be worth a helper.
+// helper last found, with the cells of its warm parts. All threads' together may be worth a helper.
 #pragma once
 
 #include "state/heap.h"
@@ -7,6 +7,9 @@
 // So many blocks of a class came back to slabs of the heap. No effect for other parts: their slabs
 // go back when their epochs end. Owner only.
 TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks);
+
+// The thread keeps parts warm (warm.h): the helper takes them once it sleeps. Owner only, at ticks.
+TSL_HIDDEN void tsl_loose_add_warm(struct tsl_home *home);
 
 // The thread ends: what is hot in its home is as good as free. Owner only.
 TSL_HIDDEN void tsl_loose_add_hot(struct tsl_home *home);

@@ -1,5 +1,6 @@
 #include "heap/mixed.h"
 
+#include "base/tools.h"
 #include "heap/cells.h"
 #include "heap/charge.h"
 #include "heap/sampled.h"
@@ -141,10 +142,12 @@ void tsl_mixed_empty(struct tsl_heap *heap, tsl_cell_number kept) {
   tsl_cell_open(kept, heap->number, heap->epoch);
   tsl_cells_add(heap, kept);
   heap->cell_pages = (uint32_t)(newest_bytes(heap) >> TSL_CELL_PAGE_LOG2);
+  tsl_tools_end(tsl_cell_address(kept), newest_bytes(heap));
 }
 
 void tsl_mixed_restart(struct tsl_heap *heap) {
   tsl_assert(heap->cell_count == 1 && heap->cell_end == 0);
+  tsl_tools_begin(tsl_cell_address(heap->cells), newest_bytes(heap));
   cell_begin(heap, heap->cells, newest_bytes(heap));
 }
 

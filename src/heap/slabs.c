@@ -1,6 +1,7 @@
 #include "heap/slabs.h"
 
 #include "base/probe.h"
+#include "base/tools.h"
 #include "heap/charge.h"
 #include "heap/count.h"
 #include "heap/extent.h"
@@ -68,6 +69,7 @@ struct tsl_slab *tsl_heap_open_slab(struct tsl_heap *heap, unsigned class) {
     return NULL;
   }
   if (bins_are_due(heap->home)) tsl_bin_check_all(heap);
+  tsl_tools_begin(tsl_unit_address(first), sizeclass->slab_bytes);
   struct tsl_slab *slab = tsl_slab_open(first, class, heap->life);
   slabs_add(heap, first);
   map_fill(first, sizeclass->units, heap->tag | tsl_class_code(class));
@@ -95,6 +97,7 @@ void tsl_heap_give_slab(struct tsl_slab *slab) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
   tsl_unit first = (tsl_unit)tsl_slab_unit(slab);
   map_fill(first, sizeclass->units, 0);
+  tsl_tools_end(tsl_unit_address(first), sizeclass->slab_bytes);
   TSL_PROBE3(slab_give, tsl_unit_address(first), sizeclass->bytes, tsl_span_at(first)->epoch);
   tsl_epoch_discharge(tsl_span_at(first)->epoch, sizeclass->slab_bytes);
   give_units(first, sizeclass->units);

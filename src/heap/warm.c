@@ -6,6 +6,7 @@
 #include "heap/freed.h"
 #include "heap/mixed.h"
 #include "heap/part.h"
+#include "heap/remote.h"
 #include "memory/limit.h"
 #include "os/os.h"
 #include "state/change.h"
@@ -39,8 +40,11 @@ void tsl_warm_keep(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
   struct tsl_home_store *own = heap->home->own;
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
-  uint64_t since_ms = tsl_load_relaxed(&epoch->closed_ms);
-  own->warm[own->warm_count++] = (struct tsl_warm){heap->number, epoch->label, since_ms};
+  struct tsl_warm *warm = &own->warm[own->warm_count];
+  warm->part = heap->number;
+  warm->label = epoch->label;
+  tsl_store_relaxed(&warm->since_ms, tsl_load_relaxed(&epoch->closed_ms));
+  tsl_store_relaxed(&own->warm_count, own->warm_count + 1);
   tsl_epoch_discharge_freely(heap->epoch, cell_bytes(part));
   tsl_store_relaxed(&tsl_cell_at(heap->cells)->epoch, 0);
   tsl_store_relaxed(&heap->epoch, 0);
@@ -62,14 +66,18 @@ static struct tsl_warm *warm_find(struct tsl_home_store *own, uint32_t label) {
 
 static struct tsl_part *warm_remove(struct tsl_home_store *own, struct tsl_warm *warm) {
   struct tsl_part *part = tsl_part_at(warm->part);
-  *warm = own->warm[--own->warm_count];
+  const struct tsl_warm *last = &own->warm[own->warm_count - 1];
+  warm->part = last->part;
+  warm->label = last->label;
+  tsl_store_relaxed(&warm->since_ms, last->since_ms);
+  tsl_store_relaxed(&own->warm_count, own->warm_count - 1);
   return part;
 }
 
 struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_invariant(tsl_warm_valid(home));
-  struct tsl_warm *warm = warm_find(home->own, epoch->label);
+  struct tsl_warm *warm = warm_find(home->own, epoch->label);  // pairs: warm-fork
   if (warm == NULL || !is_plain(epoch)) return NULL;
   struct tsl_part *part = warm_remove(home->own, warm);
   tsl_part_begin(part, slot);
@@ -80,17 +88,22 @@ struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t slot) {
   return part;
 }
 
-// To its slab, not to the bin: nobody wants it soon.
-static void part_drop(struct tsl_part *part) {
+// Takes the cell of a part, which then has nothing.
+static void *part_empty(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
   tsl_cell_number cell = heap->cells;
-  unsigned class = tsl_cells_class(cell);
   heap->cells = 0;
   heap->cells_oldest = 0;
   heap->cell_count = 0;
   heap->cell_pages = 0;
   tsl_cell_close(cell);
-  tsl_heap_put_plainly(&heap->home->heap, class, (void *)tsl_cell_address(cell));
+  return (void *)tsl_cell_address(cell);
+}
+
+// To its slab, not to the bin: nobody wants it soon.
+static void part_drop(struct tsl_part *part) {
+  unsigned class = tsl_cells_class(part->heap.cells);
+  tsl_heap_put_plainly(&part->heap.home->heap, class, part_empty(part));
   tsl_part_give(part);
 }
 
@@ -105,14 +118,41 @@ static void drop_before(struct tsl_home *home, uint64_t before_ms) {
 }
 
 void tsl_warm_look(struct tsl_home *home) {
-  if (home->own->warm_count == 0) return;
+  if (tsl_load_relaxed(&home->own->warm_count) == 0) return;
   uint64_t now_ms = tsl_os_now_ms(), delay_ms = tsl_limit_delay_ms();
   if (tsl_limit_is_near()) return tsl_warm_drop(home);
   if (now_ms > delay_ms) drop_before(home, now_ms - delay_ms);
 }
 
 void tsl_warm_drop(struct tsl_home *home) {
-  if (home->own->warm_count != 0) drop_before(home, UINT64_MAX);
+  if (tsl_load_relaxed(&home->own->warm_count) != 0) drop_before(home, UINT64_MAX);
+}
+
+bool tsl_warm_is_due(const struct tsl_home *home, uint64_t now_ms) {
+  uint32_t count = tsl_load_relaxed(&home->own->warm_count);
+  uint64_t delay_ms = tsl_limit_delay_ms();
+  for (uint32_t i = 0; i < count; i++)
+    if (now_ms <= tsl_load_relaxed(&home->own->warm[i].since_ms) + delay_ms) return false;
+  return count != 0;
+}
+
+// W4. The cell is a block of the home's own: for the helper it is a remote one, which waits for the
+// owner. Its pages do not: the slab is not sparse as long as others of its cells are at hand.
+static void last_tend(struct tsl_home *home) {
+  uint32_t count = home->own->warm_count - 1;
+  struct tsl_part *part = tsl_part_at(home->own->warm[count].part);
+  unsigned class = tsl_cells_class(part->heap.cells);
+  tsl_store_relaxed(&home->own->warm_count, count);
+  tsl_compiler_fence();  // pairs: warm-fork
+  tsl_cell_purge(part->heap.cells, tsl_sizeclasses[class].bytes);
+  tsl_remote_put(home->heap.number, class, part_empty(part));
+  tsl_part_give(part);
+}
+
+void tsl_warm_tend(struct tsl_home *home, uint64_t now_ms) {
+  tsl_invariant(tsl_warm_valid(home));
+  if (!tsl_warm_is_due(home, now_ms)) return;
+  while (home->own->warm_count != 0) last_tend(home);
 }
 
 static bool part_valid(const struct tsl_home *home, const struct tsl_part *part) {

@@ -8,7 +8,11 @@
 //      neither limits nor a parent nor options of their own: no epoch holds more than it would
 //      without
 //  W3  it goes back at the first tick after `purge_delay_ms`, near the soft limit at once, when its
-//      thread ends, and when all is trimmed
+//      thread ends, and when all is trimmed; where all of a home's have waited that long the helper
+//      gives them back
+//  W4  parts come to the list, and leave it, in changes, or while the helper tends the home. The
+//      helper takes the last one off by one store, before anything of the part changes: the child
+//      of a fork that comes then finds the list whole
 #pragma once
 
 #include "state/heap.h"
@@ -31,6 +35,12 @@ TSL_HIDDEN struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t epoch)
 // Gives back those that have waited long enough, or all. Owner only.
 TSL_HIDDEN void tsl_warm_look(struct tsl_home *home);
 TSL_HIDDEN void tsl_warm_drop(struct tsl_home *home);
+
+// Whether all of a home's have waited long enough: its thread sleeps. A moment's value. The helper.
+TSL_HIDDEN bool tsl_warm_is_due(const struct tsl_home *home, uint64_t now_ms);
+
+// Gives them back then. By the helper, while it tends the home.
+TSL_HIDDEN void tsl_warm_tend(struct tsl_home *home, uint64_t now_ms);
 
 // W1. Owner only.
 TSL_HIDDEN bool tsl_warm_valid(const struct tsl_home *home);

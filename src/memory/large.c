@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/tools.h"
 #include "memory/detention.h"
 #include "memory/growth.h"
 #include "memory/mirror.h"
@@ -93,6 +94,7 @@ void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clea
   span->guard = 0;
   guard_close(span, first);
   tsl_store_relaxed(&span->epoch, 0);
+  tsl_tools_begin(tsl_unit_address(first), span->bytes);
   tsl_store_relaxed(tsl_map_entry(first), entry);
   count_large(1, (ptrdiff_t)span->bytes);
   return (void *)tsl_unit_address(first);
@@ -104,6 +106,7 @@ size_t tsl_large_bytes(const void *block) { return tsl_span_at(tsl_unit_of(block
 static void large_forget(size_t unit) {
   const struct tsl_span *span = tsl_span_at(unit);
   tsl_store_relaxed(tsl_map_entry(unit), 0);
+  tsl_tools_end(tsl_unit_address(unit), span->bytes);
   count_large(-1, -(ptrdiff_t)span->bytes);
   tsl_sub_relaxed(&pieces, span->pieces);
 }
@@ -136,7 +139,10 @@ static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
     return false;
   tsl_store_relaxed(&span->units, (uint32_t)wanted);
   tsl_compiler_fence();  // pairs: span-units
-  if (wanted > before) tsl_purge_for_limit(wanted - before);
+  if (wanted > before) {
+    tsl_tools_begin(tsl_unit_address(unit + before), (wanted - before) << TSL_UNIT_LOG2);
+    tsl_purge_for_limit(wanted - before);
+  }
   if (wanted >= before) return true;
   units_wipe(unit + wanted - GUARD_UNITS, before - wanted);
   span_give(span->pieces, unit + wanted, before - wanted);

@@ -7,9 +7,9 @@
 //  C3  a change may lie within another one; the program's own code runs in none
 //  C4  outside of a change no slab of a home's own heap, or of its parts of shared epochs, is
 //      opened, closed, collected or taken from, no such part gets a store, and no empty unit at
-//      hand comes or goes. So the helper may tend the home: it sets `tended`, makes all threads
-//      pass a barrier, and then finds `changing` 0. A change that begins meanwhile waits until the
-//      helper has done
+//      hand and no warm part comes or goes. So the helper may tend the home: it sets `tended`,
+//      makes all threads pass a barrier, and then finds `changing` 0. A change that begins
+//      meanwhile waits until the helper has done
 #pragma once
 
 #include "state/heap.h"

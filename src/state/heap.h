@@ -92,11 +92,13 @@ struct tsl_sparse {
   uint64_t before;   // [helper] and that the round before met
 };
 
-// What the slabs that the helper tends for a home have more free than it last found (loose.h).
+// What the slabs that the helper tends for a home have more free than it last found, and what of it
+// is warm (loose.h).
 struct tsl_loose {
   size_t freed_bytes;    // [owner] that came back to them since they were added up last
   size_t free_seen;      // [owner] bytes that were free in them
   uint32_t rounds_seen;  // [owner] when so many rounds over them had ended
+  size_t warm_bytes;     // [owner] of the parts that were warm at its last tick
 };
 
 // What only heaps with slabs need.
@@ -132,9 +134,9 @@ struct tsl_points {
 
 // A part that waits for the next epoch of its label (warm.h).
 struct tsl_warm {
-  uint32_t part;      // [owner]
+  uint32_t part;      // [owner, read by helper]
   uint32_t label;     // [owner]
-  uint64_t since_ms;  // [owner]
+  uint64_t since_ms;  // [owner, read by helper]
 };
 
 // The store of a home, which has one from its first day, and what a thread keeps once for all of
@@ -148,7 +150,7 @@ struct tsl_home_store {
   uint32_t shared;                 // [owner, read by helper] its parts of shared epochs (part.h),
   uint32_t shared_turn;            // [owner] and the one looked at last; 0: none
   struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
-  uint32_t warm_count;                     // [owner] so many
+  uint32_t warm_count;                     // [owner, taken by the helper] so many
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_cell_tally cells;
   struct tsl_unit_tally taken;

@@ -2,6 +2,7 @@
 
 #include "heap/home_units.h"
 #include "heap/loose.h"
+#include "heap/warm.h"
 #include "memory/limit.h"
 #include "memory/purge.h"
 #include "os/os.h"
@@ -53,7 +54,7 @@ static uint32_t ready_heads(const struct tsl_home *home) {
 // RO1
 static bool home_is_due(const struct tsl_home *home, uint64_t now_ms) {
   if (now_ms < home->rest_ms) return false;
-  if (tsl_load_relaxed(&home->loosened) != 0) return true;
+  if (tsl_load_relaxed(&home->loosened) != 0 || tsl_warm_is_due(home, now_ms)) return true;
   if (home->look_ms != 0) return now_ms >= home->look_ms;
   return ready_heads(home) != home->ready_seen;
 }
@@ -109,12 +110,15 @@ static void tend_units(struct tsl_home *home) {
 
 // Tends some slabs of the heap whose turn it is; after its last slab the turn is the next heap's.
 // True when there is none: the round has ended.
-static bool tend(struct tsl_home *home) {
+static bool tend(struct tsl_home *home, uint64_t now_ms) {
   struct tsl_heap *heap = tsl_heap_at(turn);
   enum tsl_sparse_round round = tsl_sparse_tend(heap);
   if (round == TSL_ROUND_GOES_ON) return false;
   if (round < found) found = round;
-  if (turn == current) tend_units(home);
+  if (turn == current) {
+    tend_units(home);
+    tsl_warm_tend(home, now_ms);
+  }
   turn = part_behind(heap);
   return turn == 0;
 }
@@ -133,7 +137,7 @@ static bool turn_take(void) {
   struct tsl_home *home = tsl_tend_is_possible ? round_next(now_ms) : NULL;
   if (home == NULL) return false;
   if (!tsl_tend_begin(home)) return round_refused(home), true;
-  bool has_ended = tend(home);
+  bool has_ended = tend(home, now_ms);
   tsl_tend_end(home);
   if (has_ended) round_ended(home, now_ms);
   return true;

@@ -5,10 +5,10 @@
 //  RO1  a home is tended when its slabs, or those of its parts of shared epochs, have other free
 //       blocks than at its last round, and again while one of them waits for its delay; but no
 //       round begins sooner than `purge_delay_ms` after the last one: a round slows the owner down
-//       (decision 022)
+//       (decision 022). Also when all of its warm parts have waited for their delay (W3)
 //  RO2  a round over a home that opened no slab since the last one takes the empty units that it
 //       has at hand; one over a home that was in the pool at the last one, too, puts what is hot
-//       back in its slabs
+//       back in its slabs. Each gives back warm parts that are due
 #pragma once
 
 #include <stdbool.h>

@@ -3,6 +3,7 @@
 #include "heap/cells.h"
 #include "heap/count.h"
 #include "heap/home_units.h"
+#include "heap/loose.h"
 #include "heap/mixed.h"
 #include "heap/over.h"
 #include "heap/part.h"
@@ -97,6 +98,7 @@ void tsl_home_tick(struct tsl_home *home) {
   tsl_heap_rest(&home->heap);
   tsl_part_visit_next(home, shared_tick);
   tsl_warm_look(home);
+  tsl_loose_add_warm(home);
   tsl_home_units_trim_unused(home);
   tsl_cells_look(home, TSL_CELLS_FEW);
   tsl_report_tick(home);

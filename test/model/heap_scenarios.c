@@ -6,6 +6,7 @@
 
 #include "epoch/orphans.h"
 #include "heap/remote.h"
+#include "heap/warm.h"
 #include "scenario.h"
 #include "state/change.h"
 #include "upkeep/collect.h"
@@ -142,6 +143,40 @@ static void refill_and_write(void) {
     EXPECT(blocks[i] != NULL);
   }
   memset(blocks[67], 7, BLOCK_BYTES);
+}
+
+// The helper, which gives A's warm part back while A takes it for the next epoch.
+static void release_one(void) {
+  epoch = open_cells();
+  blocks[0] = tslab_epoch_malloc(epoch, BLOCK_BYTES);
+  EXPECT(blocks[0] != NULL);
+  EXPECT(tslab_epoch_release(epoch) == 0);
+  blocks[0] = NULL;
+}
+static struct tsl_home *home_of_a;
+static void note_home(void) { home_of_a = tsl_heap_current->home; }
+static void with_warm_part(void) {
+  warm_all();
+  model_as(A, release_one);
+  model_as(A, note_home);
+  EXPECT(home_of_a->own->warm_count == 1);
+}
+static void tend_warm(void) {
+  if (!tsl_tend_begin(home_of_a)) return;
+  tsl_warm_tend(home_of_a, UINT64_MAX);
+  tsl_tend_end(home_of_a);
+}
+static void take_warm(void) {
+  epoch = open_cells();
+  blocks[1] = tslab_epoch_malloc(epoch, BLOCK_BYTES);
+  EXPECT(blocks[1] != NULL);
+  memset(blocks[1], 7, BLOCK_BYTES);
+}
+static void check_warm(void) {
+  EXPECT(tsl_warm_valid(home_of_a));
+  for (size_t i = 0; i < BLOCK_BYTES; i++) EXPECT(((const char *)blocks[1])[i] == 7);
+  blocks[1] = NULL;
+  EXPECT(tslab_epoch_release(epoch) == 0);
 }
 
 // The same with the slabs of A's part of a shared epoch.
@@ -299,6 +334,19 @@ const struct model_scenario heap_scenarios[] = {
      .finish = finish_written_inside,
      .delays_changing = true,
      .purges = true},
+    {.name = "tend-warm",
+     .prepare = with_warm_part,
+     .threads = {take_warm, tend_warm},
+     .finish = check_warm,
+     .delays_changing = true,
+     .purges = true},
+    {.name = "tend-warm-no-barrier",
+     .prepare = with_warm_part,
+     .threads = {take_warm, tend_warm},
+     .finish = check_warm,
+     .delays_changing = true,
+     .purges = true,
+     .fails = true},
     {.name = "tend-settle",
      .prepare = nearly_empty,
      .threads = {collect_twice, tend, free_0},

@@ -142,6 +142,18 @@ static void released_objects_are_gone(void) {
   }
 }
 
+// Option `release:poison`: nobody may read their stamps.
+static void released_objects_that_wait_are_gone(void) {
+  tsl_options.release = TSL_RELEASE_POISON;
+  for (int kind = 1; kind < 3; kind++) {
+    tslab_epoch epoch = epoch_of_kind(kind);
+    for (int i = 0; i < MANY; i++) handles[i] = alloc(epoch, sizes[i % SIZES]);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+    CHECK_EQ(epochs_stats(epoch).state, TSLAB_RELEASED);
+    for (int i = 0; i < MANY; i++) check_gone(handles[i]);
+  }
+}
+
 static void wrong_handles_are_refused(void) {
   tslab_epoch epoch = epochs_open();
   tslab_handle right = alloc(epoch, BYTES), wrong = right;
@@ -262,6 +274,7 @@ int main(void) {
   RUN(later_objects_have_other_handles);
   RUN(survivors_keep_their_handles);
   RUN(released_objects_are_gone);
+  RUN(released_objects_that_wait_are_gone);
   RUN(wrong_handles_are_refused);
   RUN(stamps_differ_between_processes);
   RUN(allocation_is_refused);

@@ -2,10 +2,12 @@
 
 #include "blocks.h"
 #include "heap/remote.h"
+#include "heap/warm.h"
 #include "memory/purge.h"
 #include "state.h"
 #include "state/change.h"
 #include "takes.h"
+#include "upkeep/tick.h"
 
 enum { CLASS_BYTES = 512, BLOCKS = 8192, FREED_BYTES = CLASS_BYTES * BLOCKS };
 enum { LOOK_BYTES = 256 << 10 };
@@ -97,6 +99,23 @@ static void what_an_ending_thread_keeps_hot_counts(void) {
   CHECK_EQ(loose_bytes(), CLASS_BYTES * tsl_heap_hot_blocks(heap, takes_class(CLASS_BYTES)));
 }
 
+// As the thread's last tick found them.
+static void warm_parts_count(void) {
+  open_heaps();
+  tslab_epoch id = tslab_epoch_open("warm", NULL);
+  CHECK(tslab_epoch_malloc(id, CLASS_BYTES) != NULL);
+  CHECK_EQ(tslab_epoch_release(id), 0);
+  CHECK_EQ(loose_bytes(), 0);
+  tsl_home_tick(heap->home);
+  CHECK_EQ(loose_bytes(), 1 << TSL_CELL_PAGE_LOG2);
+  tsl_loose_take(heap->home);
+  CHECK_EQ(loose_bytes(), 0);
+  tsl_warm_drop(heap->home);
+  heap->home->rounds++;
+  tsl_loose_add_warm(heap->home);
+  CHECK_EQ(loose_bytes(), 0);
+}
+
 // Nobody would take the bytes off again.
 static void without_a_helper_none_count(void) {
   open_heaps();
@@ -128,6 +147,7 @@ int main(void) {
   RUN_UNLESS_SECURE(frees_of_others_are_loose);
   RUN_UNLESS_SECURE(own_epochs_do_not_count);
   RUN_UNLESS_SECURE(what_an_ending_thread_keeps_hot_counts);
+  RUN_UNLESS_SECURE(warm_parts_count);
   RUN_UNLESS_SECURE(without_a_helper_none_count);
   RUN(the_sum_is_not_below_zero);
   return test_status();

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "heap/remote.h"
 #include "heap/rest.h"
+#include "heap/warm.h"
 #include "memory/purge.h"
 #include "os_fake.h"
 #include "state.h"
@@ -296,6 +297,55 @@ static void a_busy_home_is_tended_once_a_delay(void) {
   CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
 }
 
+static void keep_warm(const char *label) {
+  tslab_epoch epoch = tslab_epoch_open(label, NULL);
+  CHECK(tslab_epoch_malloc(epoch, CLASS_BYTES) != NULL);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  sleeper = tsl_heap_current->home;
+}
+
+// W3. Also where the rest of the cell's slab is at hand.
+static void warm_parts_of_a_sleeper_go_back(void) {
+  wake_up();
+  keep_warm("one");
+  help(2 * DELAY_MS);
+  CHECK_EQ(sleeper->own->warm_count, 0);
+  CHECK(tsl_warm_valid(sleeper));
+  CHECK_EQ(os_fake.purged_bytes, 1 << TSL_CELL_PAGE_LOG2);
+  help(4 * DELAY_MS);
+  uint32_t rounds = sleeper->rounds;
+  help(4 * DELAY_MS);
+  CHECK_EQ(sleeper->rounds, rounds);
+  state_check();
+}
+
+// One of two has waited long enough: the thread may be awake, and gives it back itself.
+static void warm_parts_of_a_thread_that_kept_one_lately_stay(void) {
+  wake_up();
+  keep_warm("one");
+  help(DELAY_MS - 20);
+  keep_warm("two");
+  CHECK_EQ(sleeper->own->warm_count, 2);
+  help(DELAY_MS - 20);
+  CHECK_EQ(sleeper->own->warm_count, 2);
+  help(2 * DELAY_MS);
+  CHECK_EQ(sleeper->own->warm_count, 0);
+  keep_warm("one");
+  CHECK_EQ(sleeper->own->warm_count, 1);
+  state_check();
+}
+
+static void warm_parts_of_a_thread_in_a_change_stay(void) {
+  wake_up();
+  keep_warm("one");
+  struct tsl_change change = tsl_change_begin(sleeper);
+  help(4 * DELAY_MS);
+  CHECK_EQ(sleeper->own->warm_count, 1);
+  tsl_change_end(change);
+  help(4 * DELAY_MS);
+  CHECK_EQ(sleeper->own->warm_count, 0);
+}
+
 // A home that was tended when a fork came, and one that the fork left torn.
 static void the_child_of_a_fork_begins_anew(void) {
   fall_asleep();
@@ -331,6 +381,9 @@ int main(void) {
   RUN_UNLESS_SECURE(what_an_ended_thread_kept_hot_goes_back);
   RUN_UNLESS_SECURE(a_round_that_is_refused_in_its_middle_begins_anew);
   RUN_UNLESS_SECURE(a_busy_home_is_tended_once_a_delay);
+  RUN_UNLESS_SECURE(warm_parts_of_a_sleeper_go_back);
+  RUN_UNLESS_SECURE(warm_parts_of_a_thread_that_kept_one_lately_stay);
+  RUN_UNLESS_SECURE(warm_parts_of_a_thread_in_a_change_stay);
   RUN_UNLESS_SECURE(the_child_of_a_fork_begins_anew);
   return test_status();
 }
