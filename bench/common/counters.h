@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <tslab_stats_file.h>
 
 typedef enum counter {
   COUNTER_OPENED,    // slabs since the start
@@ -19,18 +20,9 @@ typedef enum counter {
   COUNTERS
 } counter;
 
-typedef struct counter_place {
-  uint64_t table_at;
-  uint64_t rows_at;
-  uint32_t row_bytes;
-  uint32_t at;  // of a row
-  uint16_t value_bytes;
-  uint16_t values;
-} counter_place;
-
 typedef struct counters {
-  int file;  // -1: nothing is told
-  counter_place places[COUNTERS];
+  tslab_reader reader;  // without a file: nothing is told
+  tslab_reader_column columns[COUNTERS];
 } counters;
 
 // Asks for the file, which a process otherwise makes once it is older or larger.
@@ -39,7 +31,7 @@ void counters_demand(void);
 // Finds the file that a demand has made.
 counters counters_open(void);
 
-static inline bool counters_are_known(const counters *c) { return c->file >= 0; }
+static inline bool counters_are_known(const counters *c) { return c->reader.file >= 0; }
 
 // Over all threads, and classes. 0 when nothing is told.
 uint64_t counters_sum(const counters *c, counter which);

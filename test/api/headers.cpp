@@ -1,6 +1,7 @@
 // All headers compile without a warning in each standard, with what their macros become.
 #include <tslab.h>
 #include <tslab_stats.h>
+#include <tslab_stats_read.h>
 #include <tslab.hpp>
 
 #include <string>
