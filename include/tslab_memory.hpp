@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What lies in an epoch, for C++17: objects, memory resources, allocators. tslab.hpp includes it,
  * and says how errors are told. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tslab_stats_file: opens the statistics file of a process (tslab_stats.h), checks it, and finds
  * its fields by name. What they add up to: tslab_stats_read.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tslab_stats_read: what a process on tslab holds, by its statistics file.
  *
  *   static tslab_reader reader;
