@@ -229,7 +229,9 @@ typedef struct tslab_epoch_options {
  * NULL.
  * Fails: TSLAB_NO_EPOCH and EINVAL (label too long, options that make no sense or contradict each
  * other), ENOMEM, ESTALE or ECANCELED (the parent is over, or has ended, or is being reset), EBUSY
- * (the parent is being reset), ELOOP (the parent has 63 ancestors). */
+ * (the parent is being reset), ELOOP (the parent has 63 ancestors). The 65,536th epoch that is not
+ * over is reported, once, where most are open: a sign of epochs that nobody ends (option
+ * `on_error`). */
 TSLAB_API tslab_epoch tslab_epoch_open(const char *label,
                                        const tslab_epoch_options *options) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1);
@@ -248,7 +250,8 @@ typedef struct tslab_survivors {
  * moment; the epoch is over with the last of them. Threads that are inside at this moment, the
  * calling one included, go on until they leave; what they allocated in the epoch is not in the
  * answer. What tslab_epoch_defer registered runs first. An epoch that shares is over at once: its
- * objects stay valid and are its label's, none is in the answer. */
+ * objects stay valid and are its label's, none is in the answer. Closing an epoch while the calling
+ * thread is in a descendant of it is reported, once for each label (option `on_error`). */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends the epoch and every object in it, and in its children, in time proportional to its memory,
@@ -256,7 +259,8 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * released, too, as long as objects survive in it; that takes time proportional to its extent.
  * No thread may use, allocate or free objects of the epoch meanwhile; a later free of
  * one is reported (option `on_error`) as long as its cell, slab or large block was not given out
- * again. A thread that is inside ends its own part when it leaves.
+ * again. A thread that is inside ends its own part when it leaves. Releasing while the calling
+ * thread is in a descendant is reported as by tslab_epoch_close.
  * What glibc and libstdc++ take from malloc in passing lies in the default epoch (option
  * `libraries`; docs/epochs.md, "Beside libraries", says what does not).
  * Other libraries may keep something, too: call those under tslab_scope_default, or close instead
@@ -341,7 +345,8 @@ TSLAB_API int tslab_epoch_set_limits(tslab_epoch epoch, size_t soft_limit_bytes,
  * libraries. What the C library and the C++ runtime allocate for themselves, or for the program to
  * free, lies in the default epoch (option `libraries`). Scopes nest to any depth and belong to one
  * thread; the struct is the caller's, usually on its stack. A coroutine that moves to another
- * thread leaves here and enters there. A thread that ends leaves its scopes. */
+ * thread leaves here and enters there. A thread that ends leaves its scopes; that is reported, once
+ * for each label (option `on_error`). */
 typedef struct tslab_scope {
   tslab_epoch epoch; /* where one is; the rest is the library's */
   void *heap;

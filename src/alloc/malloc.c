@@ -217,7 +217,8 @@ static void free_aside(struct tsl_heap *heap, unsigned class, void *block) {
 
 static void free_foreign(uint32_t owner, unsigned class, void *block) {
   struct tsl_heap *shared = tsl_part_shared(owner);
-  if (shared != NULL) return free_aside(shared, class, block);
+  if (shared != NULL && shared->slab_count < TSL_PART_FEW_SLABS)
+    return free_aside(shared, class, block);
   if (tsl_unlikely(tsl_heap_current == &tsl_home_empty.heap) && !free_join(owner, class))
     return tsl_remote_put(owner, class, block);
   struct tsl_home *home = tsl_heap_current->home;

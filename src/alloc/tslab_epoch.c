@@ -18,6 +18,7 @@
 #include "memory/purge.h"
 #include "slab/zero.h"
 #include "state/label.h"
+#include "state/misuse.h"
 #include "tslab.h"
 
 static tslab_epoch open_failed(int error) {
@@ -50,6 +51,10 @@ tslab_epoch tslab_epoch_open(const char *label, const tslab_epoch_options *given
   return error == 0 ? id : open_failed(error);
 }
 
+static void end_check(const char *call, tslab_epoch id) {
+  if (tsl_unlikely(tsl_heap_current->name != TSLAB_DEFAULT)) tsl_misuse_inside(call, id);
+}
+
 // Before the epoch gives its memory back. One that shares gives none.
 static void call_helper_for(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
@@ -61,6 +66,7 @@ tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   struct tsl_survivors left = {0};
   if (!tsl_thread_ensure(&lease)) return (tslab_survivors){.error = ENOMEM};
+  end_check("tslab_epoch_close", epoch);
   call_helper_for(epoch);
   int error = tsl_close_epoch(epoch, &left);
   tsl_thread_leave(&lease);
@@ -70,6 +76,7 @@ tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
 int tslab_epoch_release(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  end_check("tslab_epoch_release", epoch);
   call_helper_for(epoch);
   int error = tsl_close_release(epoch);
   tsl_thread_leave(&lease);

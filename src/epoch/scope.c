@@ -214,11 +214,14 @@ int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id) {
 // scopes of a part end as one, because it can only be sealed at depth 0.
 void tsl_scope_leave_all(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
+  tslab_epoch current = tsl_heap_current->name;
   tsl_heap_current = &home->heap;
+  if (home->heap.depth != 0) tsl_misuse_forgotten(&home->heap, current);
   home->heap.depth = 0;
   for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->depth == 0) continue;
+    tsl_misuse_forgotten(heap, current);
     tsl_store_relaxed(&heap->depth, 1);
     tsl_report_left(heap);
     tsl_scope_leave_heap(heap);

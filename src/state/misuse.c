@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/options.h"
+#include "base/warn.h"
 #include "memory/large.h"
 #include "os/callers.h"
 #include "os/os.h"
@@ -173,4 +174,103 @@ void tsl_misuse_scope(const struct tslab_scope *scope) {
   add_named(&text, tsl_heap_current->name);
   add_calls(&text, __builtin_frame_address(0));
   tsl_misuse("%s", text.bytes);
+}
+
+// What is said once for each label.
+enum { FORGOTTEN = 1, INSIDE = 2 };
+static uint8_t said_once[TSL_MOST_LABELS];  // [remote]
+
+static bool said_first(uint32_t label, uint8_t kind) {
+  if (tsl_option(on_error) == TSL_ON_ERROR_IGNORE) return false;
+  return (tsl_or_relaxed(&said_once[label], kind) & kind) == 0;
+}
+
+void tsl_misuse_forgotten(const struct tsl_heap *heap, tslab_epoch current) {
+  uint32_t label = heap->epoch == 0 ? TSL_LABEL_DEFAULT : tsl_epoch_at(heap->epoch)->label;
+  struct text text = {.length = 0};
+  if (!said_first(label, FORGOTTEN)) return;
+  text_add(&text, "a thread ended in ");
+  add_named(&text, current);
+  text_add(&text, " without leaving %u %s of ", heap->depth, heap->depth == 1 ? "scope" : "scopes");
+  add_named(&text, heap->name);
+  text_add(&text, ": each tslab_scope_enter needs a tslab_scope_leave by the same thread");
+  tsl_warn("%s", text.bytes);
+}
+
+// Whether the slot is the ancestor's, or one of its descendants'. The epochs may end meanwhile.
+static bool is_below(uint32_t slot, uint32_t ancestor) {
+  for (unsigned level = 0; slot != ancestor; level++) {
+    if (slot == 0 || level == TSL_EPOCH_MOST_LEVELS) return false;
+    slot = tsl_load_relaxed(&tsl_epoch_at(slot)->parent);
+  }
+  return true;
+}
+
+// The record of an epoch that is not over; NULL for the default one, and for any other id.
+static const struct tsl_epoch *known_epoch(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  if (slot == 0 || slot > tsl_load_relaxed(&tsl_region.last_epoch)) return NULL;
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint64_t word = tsl_load_relaxed(&epoch->word);
+  bool is_known = tsl_epoch_id(slot, word) == id && tsl_epoch_state(word) != TSL_EPOCH_FREE;
+  return is_known ? epoch : NULL;
+}
+
+void tsl_misuse_inside(const char *call, tslab_epoch id) {
+  tslab_epoch current = tsl_heap_current->name;
+  const struct tsl_epoch *ends = known_epoch(id), *here = known_epoch(current);
+  struct text text = {.length = 0};
+  if (ends == NULL || here == NULL || current == id) return;
+  if (!is_below(tsl_epoch_slot(current), tsl_epoch_slot(id))) return;
+  if (tsl_load_relaxed(&ends->word) != tsl_epoch_open_word(id)) return;
+  if (!said_first(ends->label, INSIDE)) return;
+  text_add(&text, "%s of ", call);
+  add_named(&text, id);
+  text_add(&text, " by a thread that is in its descendant, ");
+  add_named(&text, current);
+  text_add(&text, ": leave and end that one first");
+  add_calls(&text, __builtin_frame_address(0));
+  tsl_warn("%s", text.bytes);
+}
+
+static uint32_t open_count[TSL_MOST_LABELS];  // [who got the slot TSL_MANY_EPOCHS]
+
+static bool slot_is_open(uint32_t slot) {
+  uint64_t word = tsl_load_relaxed(&tsl_epoch_at(slot)->word);
+  return tsl_epoch_state(word) == TSL_EPOCH_OPEN;
+}
+
+// The label of which most epochs are open. Adds up all that are.
+static uint32_t most_open(uint32_t *sum) {
+  uint32_t most = 0;
+  *sum = 0;
+  for (uint32_t slot = 1; slot < TSL_MANY_EPOCHS; slot++) {
+    if (!slot_is_open(slot)) continue;
+    uint32_t label = tsl_epoch_at(slot)->label;
+    ++*sum;
+    if (++open_count[label] > open_count[most]) most = label;
+  }
+  return most;
+}
+
+static tslab_epoch first_open(uint32_t label) {
+  uint32_t slot = 1;
+  while (slot + 1 < TSL_MANY_EPOCHS && !(slot_is_open(slot) && tsl_epoch_at(slot)->label == label))
+    slot++;
+  return tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
+}
+
+void tsl_misuse_many(void) {
+  uint32_t sum, label = most_open(&sum);
+  struct text text = {.length = 0};
+  if (tsl_option(on_error) == TSL_ON_ERROR_IGNORE || sum < TSL_MANY_EPOCHS / 2) return;
+  tslab_epoch first = first_open(label);
+  uint64_t opened_ms = tsl_epoch_at(tsl_epoch_slot(first))->opened_ms;
+  text_add(&text, "%u epochs are open, %u of them \"%s\"; the first of these is ", sum,
+           open_count[label], tsl_label_text(label));
+  add_named(&text, first);
+  text_add(&text, ", opened %llu ms ago: close or release each",
+           (unsigned long long)(tsl_os_now_ms() - opened_ms));
+  add_calls(&text, __builtin_frame_address(0));
+  tsl_warn("%s", text.bytes);
 }

@@ -1,13 +1,15 @@
-// misuse: the messages about a program's mistakes with a block or a scope. One line says what was
-// wrong, the size of the block's class, the epochs and their labels, and the callers. Option
-// `on_error` decides whether the line is written, and whether the program then stops (check.h).
-// Takes no lock and no memory.
+// misuse: the messages about a program's mistakes with a block, a scope or an epoch. One line says
+// what was wrong, the size of the block's class, the epochs and their labels, and the callers.
+// Option `on_error` decides whether the line is written, and whether the program then stops
+// (check.h). Takes no lock and no memory.
 #pragma once
 
 #include <stddef.h>
 
 #include "base/compiler.h"
 #include "tslab.h"
+
+struct tsl_heap;
 
 // free() of a block that is free.
 TSL_HIDDEN void tsl_misuse_twice(const void *block) TSL_COLD;
@@ -38,3 +40,19 @@ TSL_HIDDEN void tsl_misuse_overflow(const void *block) TSL_COLD;
 // tslab_scope_leave() of a scope that is not the innermost one of the calling thread. It may never
 // have been entered.
 TSL_HIDDEN void tsl_misuse_scope(const struct tslab_scope *scope) TSL_COLD;
+
+// The rest damages nothing by itself: each is reported once for each label, unless `on_error` is
+// `ignore`, and the program goes on.
+
+// The calling thread ends, and has not left so many scopes in `heap`. `current`: the epoch that it
+// was in last.
+TSL_HIDDEN void tsl_misuse_forgotten(const struct tsl_heap *heap, tslab_epoch current) TSL_COLD;
+
+// `call` ends an open epoch while the calling thread is in a descendant of it. Nothing is said
+// where it is in none.
+TSL_HIDDEN void tsl_misuse_inside(const char *call, tslab_epoch id) TSL_COLD;
+
+// An epoch gets the slot TSL_MANY_EPOCHS, once in a process: so many others are not over. Nothing
+// is said where fewer than half of them are open: of the others, objects survive.
+enum { TSL_MANY_EPOCHS = 1 << 16 };
+TSL_HIDDEN void tsl_misuse_many(void) TSL_COLD;
