@@ -62,13 +62,13 @@ void chunks_test() {
   tslab::epoch owner{"chunks"};
   auto *resource = owner.monotonic();
   CHECK_EQ(live_in(owner), 0);
-  for (int i = 0; i < FIRST_CHUNK_PIECES; i++) CHECK(resource->allocate(16, 16) != nullptr);
+  for (int i = 0; i < FIRST_CHUNK_PIECES; i++) static_cast<void>(piece_of(resource, 16, 16, 1));
   CHECK_EQ(live_in(owner), 1);
-  for (int i = 0; i < 2 * FIRST_CHUNK_PIECES; i++) CHECK(resource->allocate(16, 16) != nullptr);
+  for (int i = 0; i < 2 * FIRST_CHUNK_PIECES; i++) static_cast<void>(piece_of(resource, 16, 16, 1));
   CHECK_EQ(live_in(owner), 2);
-  CHECK(resource->allocate(BIG, 1) != nullptr);
+  static_cast<void>(piece_of(resource, BIG, 1, 1));
   CHECK_EQ(live_in(owner), 3);
-  CHECK(resource->allocate(16, 16) != nullptr);
+  static_cast<void>(piece_of(resource, 16, 16, 1));
   CHECK_EQ(live_in(owner), 3);
 }
 
@@ -89,7 +89,8 @@ void release_test() {
   tslab::epoch owner{"released"};
   tslab::monotonic_resource resource{owner};
   for (int round = 0; round < 3; round++) {
-    for (int i = 0; i < 1000; i++) CHECK(resource.allocate(i % 10 == 0 ? BIG : 100, 8) != nullptr);
+    for (int i = 0; i < 1000; i++)
+      static_cast<void>(piece_of(&resource, i % 10 == 0 ? BIG : 100, 8, 1));
     CHECK_GE(live_in(owner), 10);
     resource.release();
     CHECK_EQ(live_in(owner), 0);
@@ -106,7 +107,8 @@ void destructor_test() {
     CHECK(resource.id() == id && plain.id() == TSLAB_DEFAULT);
     CHECK_EQ(tslab_epoch_of(owner.monotonic()), TSLAB_DEFAULT);
     for (auto *each : {&resource, &plain, owner.monotonic()})
-      CHECK(each->allocate(BIG, 8) != nullptr && each->allocate(100, 8) != nullptr);
+      for (size_t bytes : {size_t{BIG}, size_t{100}})
+        static_cast<void>(piece_of(each, bytes, 8, 1));
     CHECK_EQ(live_in(owner), 4);
   }
   CHECK(is_over(id));
