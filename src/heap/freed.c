@@ -15,20 +15,44 @@
 #include "state/quarantine.h"
 #include "tell/heaps.h"
 
-TSL_NOINLINE static void heap_tell(struct tsl_heap *heap, unsigned class) {
+void tsl_heap_drain_bin(struct tsl_heap *heap, unsigned class, unsigned most) {
+  for (; most != 0; most--) {
+    void *block = tsl_bin_pop(heap, class);
+    if (block == NULL) return;
+    uint32_t owner = tsl_entry_owner(tsl_map_lookup(block));
+    if (tsl_likely(owner == heap->number)) {
+      tsl_heap_tally(heap, class)->rested++;
+      tsl_heap_put_plainly(heap, class, block);
+    } else {
+      tsl_remote_put(owner, class, block);  // HO2
+    }
+  }
+}
+
+// The blocks that go back do not count as frees that met a full bin: each would send others.
+static void bin_learn(struct tsl_heap *heap, unsigned class, uint32_t passed) {
+  unsigned blocks = tsl_bin_passed(heap, class, passed);
+  if (blocks == 0) return;
+  tsl_heap_drain_bin(heap, class, blocks);
+  tsl_bin_shorten(heap, class, blocks);
+}
+
+// `met_full`: the block that was freed met a full bin.
+TSL_NOINLINE static void heap_tell(struct tsl_heap *heap, unsigned class, bool met_full) {
   uint32_t freed = tsl_tally_tell(tsl_heap_tally(heap, class), class);
+  if (met_full) bin_learn(heap, class, freed);
   tsl_report_bin(heap, class);
   tsl_loose_add(heap, class, freed);
 }
 
 // C1: the slab's lists and the caches are touched in the change only. A helper is born after it,
 // because to create a thread the C library allocates.
-TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab) {
+TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *slab, bool met_full) {
   struct tsl_change change = tsl_change_begin(heap->home);
   unsigned class = slab->class;
   tsl_heap_settle_slab(heap, slab);
   tsl_change_end(change);
-  heap_tell(heap, class);
+  heap_tell(heap, class, met_full);
   tsl_purge_call_helper(0);
 }
 
@@ -48,30 +72,30 @@ TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_pos
 }
 
 TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class,
-                                   struct tsl_position position, void *block) {
+                                   struct tsl_position position, void *block, bool met_full) {
   tsl_assert(tsl_owner_is_me(heap));
   if (tsl_unlikely(position.slab->summary == 0)) return heap_put_unlisted(heap, position, block);
   if (tsl_unlikely(!tsl_slab_put(position.slab, (unsigned)position.index)))
     return tsl_misuse_twice(block);
   bool is_due = TSL_DECREMENT_IS_ZERO(tsl_heap_tally(heap, class)->untold);
-  if (tsl_unlikely(position.slab->out == 0)) return heap_settle(heap, position.slab);
-  if (tsl_unlikely(is_due)) heap_tell(heap, class);
+  if (tsl_unlikely(position.slab->out == 0)) return heap_settle(heap, position.slab, met_full);
+  if (tsl_unlikely(is_due)) heap_tell(heap, class, met_full);
 }
 
-TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block) {
+TSL_ALWAYS_INLINE void heap_put(struct tsl_heap *heap, unsigned class, void *block, bool met_full) {
   struct tsl_position position = tsl_slab_position(class, block);
   if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
-  heap_put_at(heap, class, position, block);
+  heap_put_at(heap, class, position, block, met_full);
 }
 
 void tsl_heap_put_plainly(struct tsl_heap *heap, unsigned class, void *block) {
-  heap_put(heap, class, block);
+  heap_put(heap, class, block, false);
 }
 
 // Reports and wipes what the program wrote to a block that waited, before the block is free again.
 void tsl_heap_end_quarantine(struct tsl_heap *heap, void *block) {
   tsl_quarantine_check(block, tsl_sizeclasses[tsl_class_around(block)].bytes);
-  heap_put(heap, tsl_class_around(block), block);
+  heap_put(heap, tsl_class_around(block), block, false);
 }
 
 // The block waits in the quarantine; the one that has waited longest becomes free. The canary
@@ -93,12 +117,12 @@ static void heap_quarantine(struct tsl_heap *heap, unsigned class, void *block) 
 
 void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   if (TSL_SECURE) return heap_quarantine(heap, class, block);
-  heap_put(heap, class, block);
+  heap_put(heap, class, block, false);
 }
 
 TSL_ALWAYS_INLINE void heap_put_hot(struct tsl_heap *heap, unsigned class, void *block) {
   if (tsl_unlikely(block == heap->bins[class].head)) return tsl_misuse_twice(block);
-  if (tsl_heap_room(heap, class) <= 0) return heap_put(heap, class, block);
+  if (tsl_heap_room(heap, class) <= 0) return heap_put(heap, class, block, true);
   tsl_bin_push(heap, class, block);
 }
 
@@ -125,9 +149,13 @@ void tsl_home_put_visited(struct tsl_home *home, unsigned class, void *block) {
 bool tsl_home_adopt(struct tsl_home *home, uint32_t owner, unsigned class, void *block) {
   if (TSL_SECURE || class < TSL_GATHERS || !tsl_owner_is_home(owner)) return false;
   if (tsl_slab_position(class, block).index < 0) return false;
-  if (block != home->heap.bins[class].head) return tsl_bin_push(&home->heap, class, block);
-  tsl_misuse_twice(block);
-  return true;
+  if (block == home->heap.bins[class].head) {
+    tsl_misuse_twice(block);
+    return true;
+  }
+  if (tsl_bin_push(&home->heap, class, block)) return true;
+  home->heap.store->limits[class].passed++;
+  return false;
 }
 
 void tsl_heap_put_any(uint32_t entry, void *block) {

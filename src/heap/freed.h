@@ -10,6 +10,9 @@ TSL_HIDDEN void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block)
 // The same for a block that has been in the quarantine, or needs not go there.
 TSL_HIDDEN void tsl_heap_put_plainly(struct tsl_heap *heap, unsigned class, void *block);
 
+// Puts up to `most` hot blocks of a class back in their slabs.
+TSL_HIDDEN void tsl_heap_drain_bin(struct tsl_heap *heap, unsigned class, unsigned most);
+
 // The rest of the fast free, which has taken one from the bin's `room`: the bin may be full, or has
 // the block as its head already.
 TSL_HIDDEN void tsl_heap_put_full(struct tsl_heap *heap, void *block, size_t code);

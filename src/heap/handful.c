@@ -85,6 +85,7 @@ void *tsl_heap_take_handful(struct tsl_heap *heap, unsigned class, uint32_t samp
   if (!tsl_heap_has_store(heap)) open_store(heap);
   struct tsl_stock *stock = &heap->store->stocks[class];
   tsl_bin_check(heap, class);
+  tsl_bin_refilled(heap, class);
   if (TSL_SECURE) tsl_quarantine_look(heap);
   struct tsl_change change = tsl_change_begin(heap->home);
   bool filled = heap_refill_stock(heap, class);

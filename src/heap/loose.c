@@ -9,7 +9,7 @@
 
 enum {
   LOOK_BYTES = 256 << 10,  // freed in a thread's slabs, from one sum of what is free to the next
-  HOT_BYTES = 64 << 10,    // that an ending thread leaves: less is left to the next thread
+  HOT_BYTES = 128 << 10,   // that an ending thread leaves: less is left to the next thread
 };
 
 static size_t class_free_bytes(const struct tsl_heap *heap, unsigned class) {
@@ -91,11 +91,18 @@ void tsl_loose_add_warm(struct tsl_home *home) {
   tsl_purge_call_helper(0);
 }
 
+// What a class's hot blocks keep resident at most: each may be the last one of its page.
+static size_t class_hot_bytes(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
+  size_t kept = tsl_at_least(sizeclass->bytes, (size_t)1 << TSL_CELL_PAGE_LOG2);
+  size_t slabs = (size_t)heap->store->tallies[class].slabs * sizeclass->slab_bytes;
+  return tsl_at_most(tsl_heap_hot_blocks(heap, class) * kept, slabs);
+}
+
 static size_t hot_bytes(const struct tsl_heap *heap) {
   size_t bytes = 0;
   if (!tsl_heap_has_store(heap)) return 0;
-  for (unsigned class = 0; class < TSL_BINS; class += 1)
-    bytes += tsl_heap_hot_blocks(heap, class) * tsl_sizeclasses[class].bytes;
+  for (unsigned class = 0; class < TSL_BINS; class += 1) bytes += class_hot_bytes(heap, class);
   return bytes;
 }
 

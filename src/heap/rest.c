@@ -13,21 +13,6 @@ enum {
   REST_BLOCKS = 64,  // and blocks that it gives back
 };
 
-// Puts up to `most` hot blocks of a class back into their slabs.
-static void bin_drain(struct tsl_heap *heap, unsigned class, unsigned most) {
-  for (; most != 0; most--) {
-    void *block = tsl_bin_pop(heap, class);
-    if (block == NULL) return;
-    uint32_t owner = tsl_entry_owner(tsl_map_lookup(block));
-    if (tsl_likely(owner == heap->number)) {
-      tsl_heap_tally(heap, class)->rested++;
-      tsl_heap_put_plainly(heap, class, block);
-    } else {
-      tsl_remote_put(owner, class, block);  // HO2
-    }
-  }
-}
-
 // Forgets the point behind the stock's blocks, because these are not handed out: the next handful
 // draws anew. The point is forgotten even when the stock is empty and its block would be next:
 // otherwise the chance of a point would depend on where it lies.
@@ -56,7 +41,7 @@ static bool class_rest(struct tsl_heap *heap, unsigned class) {
   if (!idle) return false;
   stock_forget_point(heap, class);
   if (heap->bins[class].head == &tsl_bin_end && heap->store->stocks[class].run == 0) return false;
-  bin_drain(heap, class, REST_BLOCKS);
+  tsl_heap_drain_bin(heap, class, REST_BLOCKS);
   tsl_heap_drain_stock(heap, class);
   return true;
 }
@@ -73,7 +58,7 @@ void tsl_heap_rest(struct tsl_heap *heap) {
 
 static void bins_rest(struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS && tsl_heap_has_store(heap); class += 1) {
-    bin_drain(heap, class, UINT32_MAX);
+    tsl_heap_drain_bin(heap, class, UINT32_MAX);
     tsl_heap_drain_stock(heap, class);
   }
 }

@@ -18,7 +18,8 @@ void tsl_store_open(struct tsl_heap *heap) {
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     store->allocations[class] = tsl_bin_ahead(&heap->bins[class]);
     store->seen[class] = heap->bins[class].until;
-    heap->bins[class].room = (int32_t)tsl_bin_limit(class);  // B5: the bin is empty
+    store->limits[class] = tsl_bin_limit_new(heap, class);
+    heap->bins[class].room = store->limits[class].now;  // B5: the bin is empty
     store->stocks[class] = (struct tsl_stock){.block_bytes = tsl_sizeclasses[class].bytes};
     store->tallies[class] = tsl_tally_new(class);
   }

@@ -6,25 +6,45 @@
 
 enum { TINY_BIN_BYTES = 65536, MEDIUM_BIN_BYTES = 262144 };
 
+enum {
+  YOUNG_PART = 4,          // a home's bin begins with this part of its longest length,
+  YOUNG_BLOCKS = 32,       // and at least so many blocks
+  PASSED_BYTES = 1 << 20,  // once so much has met a full bin in a row,
+  PASSED_PART = 4          // this part of what follows sends a block of the bin back
+};
+
 static unsigned clamp(unsigned n, unsigned least, unsigned most) {
   return n < least ? least : n > most ? most : n;
 }
 
 // Programs free many small blocks in a row; large ones cost much memory while they are kept.
-unsigned tsl_bin_limit(unsigned class) {
+unsigned tsl_bin_longest(unsigned class) {
   unsigned bytes = tsl_sizeclasses[class].bytes;
   if (TSL_SECURE) return 0;  // B4
   if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
   return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 8, 64);
 }
 
+// Only homes live long enough to learn; cells are few.
+struct tsl_bin_limit tsl_bin_limit_new(const struct tsl_heap *heap, unsigned class) {
+  size_t longest = tsl_bin_longest(class);
+  size_t young = tsl_at_most(tsl_at_least(longest / YOUNG_PART, YOUNG_BLOCKS), longest);
+  bool learns = tsl_heap_is_home(heap) && !tsl_is_cell(class);
+  uint16_t most = (uint16_t)(learns ? young : longest);
+  return (struct tsl_bin_limit){.now = most, .most = most};
+}
+
+unsigned tsl_bin_limit(const struct tsl_heap *heap, unsigned class) {
+  return tsl_load_relaxed(&heap->store->limits[class].now);
+}
+
 struct tsl_bin tsl_bin_new(unsigned class, uint32_t until) {
-  return (struct tsl_bin){&tsl_bin_end, until - 1, (int32_t)tsl_bin_limit(class)};
+  return (struct tsl_bin){&tsl_bin_end, until - 1, (int32_t)tsl_bin_longest(class)};
 }
 
 // A reader in another thread may see numbers of two moments.
 uint32_t tsl_bin_length(const struct tsl_heap *heap, unsigned class) {
-  int32_t limit = (int32_t)tsl_bin_limit(class);
+  int32_t limit = (int32_t)tsl_bin_limit(heap, class);
   if (!tsl_heap_has_store(heap)) return 0;
   int32_t length = limit - tsl_heap_room(heap, class);
   return length < 0 ? 0 : length > limit ? (uint32_t)limit : (uint32_t)length;
@@ -73,8 +93,10 @@ static bool is_followed(const struct tsl_free_block *block, unsigned class) {
 
 static void bin_clear(struct tsl_heap *heap, unsigned class) {
   heap->bins[class].head = &tsl_bin_end;
-  heap->bins[class].room = (int32_t)tsl_bin_limit(class);
-  if (tsl_heap_has_store(heap)) heap->store->seen[class] = heap->bins[class].until;
+  bool has_store = tsl_heap_has_store(heap);
+  unsigned limit = has_store ? tsl_bin_limit(heap, class) : tsl_bin_longest(class);
+  heap->bins[class].room = (int32_t)limit;
+  if (has_store) heap->store->seen[class] = heap->bins[class].until;
 }
 
 static bool block_is_whole(const struct tsl_heap *heap, unsigned class,
@@ -100,7 +122,7 @@ static void head_give_up(struct tsl_heap *heap, unsigned class) {
 void tsl_bin_check(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_bin *bin = &heap->bins[class];
-  for (unsigned left = tsl_bin_limit(class); bin->head != &tsl_bin_end; left--) {
+  for (unsigned left = tsl_bin_longest(class); bin->head != &tsl_bin_end; left--) {
     if (block_is_whole(heap, class, bin->head)) return;
     if (left == 0) return bin_clear(heap, class);
     head_give_up(heap, class);
@@ -130,6 +152,41 @@ void *tsl_bin_take(struct tsl_heap *heap, unsigned class, bool *is_due) {
   return block;
 }
 
+// A bin that serves the next allocations of a program costs it less than one that is emptied first.
+unsigned tsl_bin_passed(struct tsl_heap *heap, unsigned class, uint32_t frees) {
+  tsl_assert(tsl_owner_is_me(heap));
+  struct tsl_bin_limit *limit = &heap->store->limits[class];
+  uint32_t ahead = tsl_bin_ahead(&heap->bins[class]);
+  uint32_t allocations = (uint32_t)heap->store->allocations[class] - ahead;
+  uint32_t before = limit->told == allocations ? limit->passed : 0, passed = before + frees;
+  limit->told = allocations;
+  limit->passed = passed;
+  size_t bytes = (size_t)passed * tsl_sizeclasses[class].bytes;
+  if (bytes <= PASSED_BYTES || tsl_is_cell(class)) return 0;
+  return (unsigned)tsl_at_most(passed / PASSED_PART - before / PASSED_PART, limit->now - 1u);
+}
+
+void tsl_bin_shorten(struct tsl_heap *heap, unsigned class, unsigned blocks) {
+  tsl_assert(tsl_owner_is_me(heap));
+  struct tsl_bin_limit *limit = &heap->store->limits[class];
+  int32_t room = tsl_heap_room(heap, class);
+  unsigned less = room < (int32_t)blocks ? (unsigned)(room < 0 ? 0 : room) : blocks;
+  tsl_store_relaxed(&limit->now, (uint16_t)(limit->now - less));
+  tsl_store_relaxed(&heap->bins[class].room, heap->bins[class].room - (int32_t)less);
+}
+
+void tsl_bin_refilled(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
+  struct tsl_bin_limit *limit = &heap->store->limits[class];
+  if (limit->passed != 0) {
+    limit->passed = 0;
+    limit->most = (uint16_t)tsl_at_most(2u * limit->most, tsl_bin_longest(class));
+  }
+  int32_t more = limit->most - limit->now;
+  tsl_store_relaxed(&limit->now, limit->most);
+  tsl_store_relaxed(&heap->bins[class].room, heap->bins[class].room + more);
+}
+
 // Reports a head that was never handed out.
 static void bin_check_head(struct tsl_heap *heap, unsigned class) {
   tsl_bin_check(heap, class);
@@ -151,8 +208,10 @@ void tsl_bin_check_all(struct tsl_heap *heap) {
 // counters were due, but not the head: the head is on the bin, and gets its mark back.
 void tsl_bin_mend(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
-  int32_t room = (int32_t)tsl_bin_limit(class);
+  uint16_t longest = (uint16_t)tsl_bin_longest(class);
+  int32_t room = longest;
   struct tsl_free_block *block = bin->head;
+  heap->store->limits[class].now = heap->store->limits[class].most = longest;
   if (block != &tsl_bin_end && block->mark + 1 <= 1) block->mark = (uintptr_t)heap;
   for (; block != &tsl_bin_end && room != 0 && block_is_whole(heap, class, block); room--)
     block = next_of(block);  // pairs: bin-head
@@ -163,15 +222,17 @@ void tsl_bin_mend(struct tsl_heap *heap, unsigned class) {
 
 bool tsl_bin_valid(const struct tsl_heap *heap, unsigned class) {
   const struct tsl_bin *bin = &heap->bins[class];
-  uint32_t length = 0, limit = tsl_bin_limit(class);
+  const struct tsl_bin_limit *limit = &heap->store->limits[class];
+  uint32_t length = 0;
   for (const struct tsl_free_block *block = bin->head; block != &tsl_bin_end; length++) {
     uint32_t entry = tsl_map_lookup(block), owner = tsl_entry_owner(entry);
     if (tsl_entry_code(entry) != tsl_class_code(class) || block->mark != (uintptr_t)heap)
       return false;
     if (owner != heap->number && (class < TSL_CLASS_OF_1280 || heap->epoch != 0)) return false;
-    if (length == limit) return false;
+    if (length == limit->now) return false;  // B6
     block = next_of(block);
   }
   if (!tsl_heap_has_store(heap)) return length == 0;
-  return (int32_t)length + tsl_heap_room(heap, class) == (int32_t)limit;
+  if (limit->now > limit->most || limit->most > tsl_bin_longest(class)) return false;
+  return (int32_t)length + tsl_heap_room(heap, class) == (int32_t)limit->now;
 }

@@ -9,12 +9,17 @@
 //      link is 0 when the block is the head already: a double free
 //  B4  the secure build has no bins and no marks: what is free is zero there
 //  B5  length of a bin == its limit - room - the allocations since `seen` was taken (heap.h)
+//  B6  length <= limit <= its `most` <= tsl_bin_longest. A refill makes the limit `most` again
 #pragma once
 
 #include "state/heap.h"
 
-// Blocks of a class that a bin holds at most.
-TSL_HIDDEN unsigned tsl_bin_limit(unsigned class);
+// The largest limit that a bin of the class can have, and the one that it has in a young heap.
+TSL_HIDDEN unsigned tsl_bin_longest(unsigned class);
+TSL_HIDDEN struct tsl_bin_limit tsl_bin_limit_new(const struct tsl_heap *heap, unsigned class);
+
+// Blocks that the bin holds at most now; 0 without a store. A moment's value.
+TSL_HIDDEN unsigned tsl_bin_limit(const struct tsl_heap *heap, unsigned class);
 
 // An empty bin whose owner looks at the counters after `until` allocations.
 TSL_HIDDEN struct tsl_bin tsl_bin_new(unsigned class, uint32_t until);
@@ -48,6 +53,17 @@ TSL_HIDDEN void *tsl_bin_pop(struct tsl_heap *heap, unsigned class);
 // The same for an allocation, which leaves the last block where it is. `*is_due`: the allocation is
 // the one that looks at the counters.
 TSL_HIDDEN void *tsl_bin_take(struct tsl_heap *heap, unsigned class, bool *is_due);
+
+// So many frees met the full bin. Returns how many of its blocks should go back to their slabs:
+// none before the thread has freed 1 MiB of the class so without an allocation in between.
+TSL_HIDDEN unsigned tsl_bin_passed(struct tsl_heap *heap, unsigned class, uint32_t frees);
+
+// Lowers the limit by so many blocks, or by the bin's room if that is less.
+TSL_HIDDEN void tsl_bin_shorten(struct tsl_heap *heap, unsigned class, unsigned blocks);
+
+// The bin of a heap with a store has run empty: its limit is `most` again, which doubles if frees
+// met a full bin since the last time.
+TSL_HIDDEN void tsl_bin_refilled(struct tsl_heap *heap, unsigned class);
 
 // Reports a head that was written to or freed twice, and drops it; when its link is damaged, with
 // all blocks behind it. Afterwards the head is whole or the bin is empty.

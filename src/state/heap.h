@@ -75,6 +75,14 @@ struct tsl_gather {
 
 enum { TSL_GATHERS = TSL_CLASS_OF_1280 };
 
+// How many blocks a bin may hold (B6, bin.h).
+struct tsl_bin_limit {
+  uint32_t passed;  // [owner] frees that met a full bin, since the last refill or allocation
+  uint32_t told;    // [owner] allocations of the class when such frees were told last
+  uint16_t now;     // [owner]
+  uint16_t most;    // [owner] what `now` becomes at the next refill
+};
+
 // Finds the classes that are no longer allocated from (rest.h).
 struct tsl_rest {
   uint32_t totals[TSL_BINS];  // [owner] allocations of each class when it was last looked at
@@ -105,8 +113,9 @@ struct tsl_loose {
 struct tsl_store {
   // First, so that a bin's offset times 2 is its stock's.
   struct tsl_stock stocks[TSL_BINS];
-  uint64_t allocations[TSL_BINS];      // [owner] those before `until` was set, plus that number
-  uint32_t seen[TSL_BINS];             // [owner] `until` when the bin's `room` was exact last (B5)
+  uint64_t allocations[TSL_BINS];  // [owner] those before `until` was set, plus that number
+  uint32_t seen[TSL_BINS];         // [owner] `until` when the bin's `room` was exact last (B5)
+  struct tsl_bin_limit limits[TSL_BINS];
   uint32_t quarantine_next;            // [owner]
   struct tsl_tally tallies[TSL_BINS];  // by class
   struct tsl_rest rest;

@@ -14,7 +14,7 @@ struct tsl_tally {
   uint32_t opened;    // [owner] slabs so far
   uint64_t refills;   // [owner] words of free blocks taken from slabs
   uint64_t refilled;  // [owner] blocks in them
-  uint64_t rested;    // [owner] of these, put back without a free: a class or a heap came to rest
+  uint64_t rested;    // [owner] of these, put back without a free: of a bin that shrank, or at rest
   uint64_t sent;      // [owner] home: frees of other homes' blocks, those that wait included
   uint64_t taken;     // [owner] frees by others that were collected
 };

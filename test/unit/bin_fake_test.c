@@ -38,7 +38,7 @@ static void freed_twice_in_a_row(void) {
     leave_few(sizes[s]);
     tsl_fast_free(blocks[0]);
     CHECK(blocks_is_reported(blocks[0], "is free already"));
-    unsigned limit = tsl_bin_limit(tsl_sizeclass_of(sizes[s]));
+    unsigned limit = tsl_bin_limit(heap, tsl_sizeclass_of(sizes[s]));
     alloc_many(sizes[s], limit + 1);
     for (unsigned i = 1; i <= limit; i++) tsl_fast_free(blocks[block_count - i]);
     CHECK(blocks_is_reported(blocks[block_count - limit], "is free already"));
@@ -51,7 +51,7 @@ static void freed_twice_in_a_row(void) {
 static void in_the_slab_of_a_full_bin(void) {
   for (int s = 0; s < SIZES; s++) {
     leave_few(sizes[s]);
-    unsigned limit = tsl_bin_limit(tsl_sizeclass_of(sizes[s]));
+    unsigned limit = tsl_bin_limit(heap, tsl_sizeclass_of(sizes[s]));
     alloc_many(sizes[s], limit + 1);
     for (unsigned i = 1; i <= limit + 1; i++) tsl_fast_free(blocks[block_count - i]);
     for (int i = 0; i < 5; i++) tsl_fast_free(blocks[i]);
@@ -218,7 +218,7 @@ static void lengths_are_true(void) {
     length = tsl_bin_length(heap, class);
     if (frees) {
       tsl_fast_free(blocks[--block_count]);
-      if (length < tsl_bin_limit(class)) CHECK_EQ(tsl_bin_length(heap, class), length + 1);
+      if (length < tsl_bin_limit(heap, class)) CHECK_EQ(tsl_bin_length(heap, class), length + 1);
     } else if (block_count < 3000) {
       alloc_many(64, 1);
       CHECK_EQ(tsl_bin_length(heap, class), length < 2 ? length : length - 1);
@@ -249,11 +249,131 @@ static void lengths_are_true_in_each_life(void) {
   }
 }
 
+static unsigned limit_of(size_t bytes) { return tsl_bin_limit(heap, tsl_sizeclass_of(bytes)); }
+static unsigned longest_of(size_t bytes) { return tsl_bin_longest(tsl_sizeclass_of(bytes)); }
+
+// As many frees meet a full bin as are told at a time, or more.
+static void overflow(size_t bytes) {
+  alloc_many(bytes, 2 * limit_of(bytes) + 40);
+  free_many();
+}
+
+static void use_up(size_t bytes) {
+  unsigned class = tsl_sizeclass_of(bytes);
+  while (tsl_bin_length(heap, class) > 1) (void)alloc(bytes);
+  while (tsl_stock_blocks(&heap->store->stocks[class]) != 0) (void)alloc(bytes);
+  (void)alloc(bytes);
+}
+
+static void homes_begin_with_short_bins(void) {
+  open_heaps();
+  tslab_epoch id;
+  CHECK_EQ(limit_of(64), 256);
+  CHECK_EQ(limit_of(1024), 32);
+  CHECK_EQ(limit_of(3000), 32);
+  CHECK_EQ(limit_of(32000), 8);
+  CHECK_EQ(tsl_bin_limit(heap, TSL_CELL_4K), tsl_bin_longest(TSL_CELL_4K));
+  struct tsl_heap *part = blocks_open_part(heap, TSLAB_NO_CELLS, &id);
+  (void)alloc(64);
+  CHECK_EQ(tsl_bin_limit(part, tsl_sizeclass_of(64)), longest_of(64));
+}
+
+// B6
+static void bins_that_overflow_grow(void) {
+  for (int s = 0; s < SIZES; s++) {
+    leave_few(sizes[s]);
+    for (unsigned limit = limit_of(sizes[s]); limit < longest_of(sizes[s]); limit *= 2) {
+      overflow(sizes[s]);
+      use_up(sizes[s]);
+      CHECK_EQ(limit_of(sizes[s]), tsl_at_most(2 * limit, longest_of(sizes[s])));
+      state_check();
+    }
+    overflow(sizes[s]);
+    use_up(sizes[s]);
+    CHECK_EQ(limit_of(sizes[s]), longest_of(sizes[s]));
+  }
+}
+
+static void bins_that_are_never_full_stay_short(void) {
+  leave_few(64);
+  unsigned limit = limit_of(64);
+  for (int round = 0; round < 20; round++) {
+    block_count = 0;
+    alloc_many(64, limit);
+    free_many();
+    use_up(64);
+  }
+  CHECK_EQ(limit_of(64), limit);
+}
+
+// A block of another home that finds no room counts as well.
+static void bins_grow_for_the_blocks_of_others(void) {
+  open_heaps();
+  unsigned class = tsl_sizeclass_of(3000), limit = limit_of(3000);
+  tsl_heap_current = other;
+  alloc_many(3000, limit + 1);
+  tsl_heap_current = heap;
+  free_many();
+  CHECK_EQ(tsl_bin_length(heap, class), limit);
+  use_up(3000);
+  CHECK_EQ(limit_of(3000), 2 * limit);
+}
+
+// B6: after 1 MiB of frees the slabs get the blocks, and one free gives back no more than a quarter
+// of those that are told with it.
+static void frees_alone_empty_bins(void) {
+  for (int s = 1; s < SIZES; s++) {
+    leave_few(sizes[s]);
+    unsigned class = tsl_sizeclass_of(sizes[s]), most = limit_of(sizes[s]);
+    alloc_many(sizes[s], (1u << 20) / (unsigned)sizes[s] + 5 * most + 100);
+    unsigned told = tsl_tally_most_untold[class];
+    for (uint32_t length = 0; block_count != FEW;) {
+      tsl_fast_free(blocks[--block_count]);
+      uint32_t now = tsl_bin_length(heap, class);
+      CHECK_LE(length, now + (told + 3) / 4);
+      length = now;
+    }
+    CHECK_EQ(tsl_bin_length(heap, class), 1);
+    CHECK_EQ(limit_of(sizes[s]), 1);
+    state_check();
+    use_up(sizes[s]);
+    CHECK_GE(limit_of(sizes[s]), most);
+    state_check();
+  }
+}
+
+static void allocations_between_frees_keep_bins(void) {
+  leave_few(64);
+  unsigned limit = limit_of(64);
+  alloc_many(64, 80 * limit);
+  while (block_count > 100) {
+    for (int i = 0; i < 30; i++) tsl_fast_free(blocks[--block_count]);
+    alloc_many(64, 1);
+  }
+  CHECK_EQ(limit_of(64), limit);
+}
+
+// HO2
+static void blocks_of_others_leave_short_bins(void) {
+  open_heaps();
+  unsigned class = tsl_sizeclass_of(3000), limit = limit_of(3000);
+  tsl_heap_current = other;
+  alloc_many(3000, limit);
+  tsl_heap_current = heap;
+  free_many();
+  alloc_many(3000, 600);
+  free_many();
+  CHECK_EQ(tsl_bin_length(heap, class), 1);
+  tsl_heap_look_at_ready(other, UINT32_MAX);
+  CHECK_GE(other->store->tallies[class].taken, limit - 1);
+  state_check();
+}
+
 // Cells of 64 KiB are dear: fewer of them are kept than of blocks.
 static void limits_follow_the_size(void) {
-  CHECK_EQ(tsl_bin_limit(tsl_sizeclass_of(16)), 1024);
-  CHECK_EQ(tsl_bin_limit(tsl_sizeclass_of(32768)), 8);
-  CHECK_EQ(tsl_bin_limit(TSL_CELL_64K), 4);
+  CHECK_EQ(tsl_bin_longest(tsl_sizeclass_of(16)), 1024);
+  CHECK_EQ(tsl_bin_longest(tsl_sizeclass_of(32768)), 8);
+  CHECK_EQ(tsl_bin_longest(TSL_CELL_64K), 4);
 }
 
 int main(void) {
@@ -271,6 +391,13 @@ int main(void) {
   RUN_UNLESS_SECURE(growth_finds_what_was_never_handed_out);
   RUN(misaligned_addresses_are_reported);
   RUN_UNLESS_SECURE(lengths_are_true);
+  RUN_UNLESS_SECURE(homes_begin_with_short_bins);
+  RUN_UNLESS_SECURE(bins_that_overflow_grow);
+  RUN_UNLESS_SECURE(bins_that_are_never_full_stay_short);
+  RUN_UNLESS_SECURE(bins_grow_for_the_blocks_of_others);
+  RUN_UNLESS_SECURE(frees_alone_empty_bins);
+  RUN_UNLESS_SECURE(allocations_between_frees_keep_bins);
+  RUN_UNLESS_SECURE(blocks_of_others_leave_short_bins);
   RUN_UNLESS_SECURE(limits_follow_the_size);
   return test_status();
 }

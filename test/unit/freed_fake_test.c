@@ -24,14 +24,14 @@ static void full_bins(void) {
   open_heaps();
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     unsigned class = takes_class(sizes[i]);
-    unsigned limit = tsl_bin_limit(class);
-    alloc_many(sizes[i], 3 * limit);
+    unsigned limit = tsl_bin_limit(heap, class);
+    alloc_many(sizes[i], 2 * limit);
     state_check();
     free_many();
     CHECK_EQ(bin_length(class), limit);
     CHECK_EQ(heap->bins[class].room, 0);
     state_check();
-    alloc_many(sizes[i], 3 * limit);
+    alloc_many(sizes[i], 2 * limit);
     CHECK_EQ(bin_length(class), 1);
     state_check();
     block_count = 0;
@@ -77,7 +77,7 @@ static void medium_blocks_stay_with_who_frees_them(void) {
 static void as_many_as_a_bin_holds(void) {
   open_heaps();
   alloc_many(3000, 100);
-  unsigned class = takes_class(3000), most = tsl_bin_limit(class);
+  unsigned class = takes_class(3000), most = tsl_bin_limit(other, class);
   CHECK(most < 100);
   free_many_as(other);
   CHECK_EQ(other->bins[class].room, 0);

@@ -10,7 +10,7 @@
 #include "upkeep/tick.h"
 
 enum { CLASS_BYTES = 512, BLOCKS = 8192, FREED_BYTES = CLASS_BYTES * BLOCKS };
-enum { LOOK_BYTES = 256 << 10 };
+enum { LOOK_BYTES = 256 << 10, PAGE_BYTES = 4096 };
 
 static struct tsl_heap *heap, *other;
 
@@ -93,10 +93,25 @@ static void what_an_ending_thread_keeps_hot_counts(void) {
   tsl_loose_add_hot(heap->home);
   CHECK_EQ(loose_bytes(), 0);
   alloc_many(CLASS_BYTES, BLOCKS);
-  free_many();
+  for (unsigned i = 0; i < BLOCKS; i += BLOCKS / 32) tsl_fast_free(blocks[i]);
   heap->home->rounds++;
   tsl_loose_add_hot(heap->home);
-  CHECK_EQ(loose_bytes(), CLASS_BYTES * tsl_heap_hot_blocks(heap, takes_class(CLASS_BYTES)));
+  CHECK_EQ(loose_bytes(), PAGE_BYTES * tsl_heap_hot_blocks(heap, takes_class(CLASS_BYTES)));
+}
+
+// No more than lies in slabs.
+static void blocks_that_share_pages_count_once(void) {
+  open_heaps();
+  size_t slabs = 0;
+  for (size_t bytes = 16; bytes <= 80; bytes += 16) {
+    alloc_many(bytes, 100);
+    free_many();
+    slabs += heap->store->tallies[takes_class(bytes)].slabs;
+  }
+  heap->home->rounds++;
+  tsl_loose_add_hot(heap->home);
+  CHECK_GE(slabs, 5);
+  CHECK_EQ(loose_bytes(), slabs * TSL_UNIT_BYTES);
 }
 
 // As the thread's last tick found them.
@@ -148,6 +163,7 @@ int main(void) {
   RUN_UNLESS_SECURE(own_epochs_do_not_count);
   RUN_UNLESS_SECURE(what_an_ending_thread_keeps_hot_counts);
   RUN_UNLESS_SECURE(warm_parts_count);
+  RUN_UNLESS_SECURE(blocks_that_share_pages_count_once);
   RUN_UNLESS_SECURE(without_a_helper_none_count);
   RUN(the_sum_is_not_below_zero);
   return test_status();

@@ -55,6 +55,9 @@ static unsigned class_of_block(void) { return tsl_sizeclass_of(64); }
 static void bin_push(void) { tsl_bin_push(other, class_of_block(), block); }
 static void bin_pop(void) { tsl_bin_pop(other, class_of_block()); }
 static void bin_take(void) { tsl_bin_take(other, class_of_block(), &(bool){false}); }
+static void bin_passed(void) { tsl_bin_passed(other, class_of_block(), 1); }
+static void bin_shorten(void) { tsl_bin_shorten(other, class_of_block(), 1); }
+static void bin_refilled(void) { tsl_bin_refilled(other, class_of_block()); }
 static void bin_check(void) { tsl_bin_check(other, class_of_block()); }
 static void tally(void) { tsl_heap_tally(other, 0)->sent++; }
 static void store_open(void) { tsl_store_open(other); }
@@ -115,6 +118,9 @@ static const struct {
     {bin_push, "state/bin.c"},
     {bin_pop, "state/bin.c"},
     {bin_take, "state/bin.c"},
+    {bin_passed, "state/bin.c"},
+    {bin_shorten, "state/bin.c"},
+    {bin_refilled, "state/bin.c"},
     {bin_check, "state/bin.c"},
     {tally, "state/owner.h"},
     {store_open, "heap/store.c"},

@@ -21,7 +21,7 @@ static unsigned bin_length(unsigned class) {
 static void resting_classes_give_back(void) {
   open_heaps();
   unsigned class = takes_class(512);
-  alloc_many(512, 4000);
+  alloc_many(512, 1000);
   free_many();
   CHECK(bin_length(class) > 1);
   for (int i = 0; i < 3000; i++) {

@@ -250,9 +250,9 @@ static void what_an_ended_thread_kept_hot_goes_back(void) {
   unsigned class = tsl_sizeclass_of(CLASS_BYTES);
   fall_asleep();
   free_all();
-  CHECK_EQ(tsl_bin_length(&sleeper->heap, class), tsl_bin_limit(class));
+  CHECK_EQ(tsl_bin_length(&sleeper->heap, class), tsl_bin_limit(&sleeper->heap, class));
   help(10 * DELAY_MS);
-  CHECK_EQ(tsl_bin_length(&sleeper->heap, class), tsl_bin_limit(class));
+  CHECK_EQ(tsl_bin_length(&sleeper->heap, class), tsl_bin_limit(&sleeper->heap, class));
   tsl_home_pool(sleeper);
   help(4 * DELAY_MS);
   CHECK_EQ(tsl_bin_length(&sleeper->heap, class), 0);

@@ -30,6 +30,12 @@ static void open_all(void) {
 }
 
 static void lengthen_bin(void) { home->bins[takes_class(64)].room--; }
+static void exceed_limit(void) {
+  home->store->limits[takes_class(64)].now--;
+  home->bins[takes_class(64)].room--;
+}
+static void limit_beyond_most(void) { home->store->limits[takes_class(500)].most = 0; }
+static void most_beyond_longest(void) { home->store->limits[takes_class(500)].most = UINT16_MAX; }
 static void lose_mark(void) { home->bins[takes_class(64)].head->mark = 0; }
 static void count_block_out(void) { listed()->out++; }
 static void unlist_slab(void) { listed()->listed = false; }
@@ -42,12 +48,12 @@ static void stay_in_gather(void) { home->home->own->gathers[takes_class(64)].rou
 static void wait_for_nothing(void) { home->home->own->gathers[0].out = 1; }
 static void count_quarantined(void) { home->store->quarantined[0]++; }
 
-// B2, B5, S1, H2, H3, PA1.
+// B2, B5, B6, S1, H2, H3, PA1.
 static void broken_homes_are_found(void) {
   static void (*const damages[])(void) = {
-      lengthen_bin,   count_block_out,  unlist_slab,       lose_slab,
-      count_slab,     slab_of_another,  map_another,       begin_another_life,
-      stay_in_gather, wait_for_nothing, count_quarantined,
+      lengthen_bin,      count_block_out, unlist_slab,        lose_slab,           count_slab,
+      slab_of_another,   map_another,     begin_another_life, stay_in_gather,      wait_for_nothing,
+      count_quarantined, exceed_limit,    limit_beyond_most,  most_beyond_longest,
   };
   open_all();
   char before[sizeof *home];
