@@ -163,6 +163,6 @@ void tsl_heap_put_any(uint32_t entry, void *block) {
   unsigned class = tsl_entry_class(entry);
   if (tsl_entry_owner(entry) != home->heap.number)
     return tsl_remote_put(tsl_entry_owner(entry), class, block);
-  if (tsl_unlikely(tsl_tools_watch)) return heap_put(&home->heap, class, block);  // TO1
+  if (tsl_unlikely(tsl_tools_watch)) return tsl_heap_put_plainly(&home->heap, class, block);  // TO1
   tsl_heap_push(&home->heap, class, block);
 }
