@@ -185,3 +185,8 @@ pub fn percent(part: u64, whole: u64) -> u64 {
     let share = u128::from(part) * 100 / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
 }
+
+/// Bytes, for people.
+pub fn shown(bytes: u64) -> String {
+    text::bytes(Some(bytes))
+}

@@ -4,6 +4,9 @@ mod epochs;
 mod finding;
 mod helper;
 mod memory;
+mod refusals;
+mod speed;
+mod tables;
 
 #[cfg(test)]
 mod situations;
@@ -74,13 +77,13 @@ const CHECKS: [Check; 16] = [
         name: "memory-refused",
         threshold: "the system refused memory once",
         needs: "process.memory_refused",
-        look: memory::memory_refused,
+        look: refusals::memory_refused,
     },
     Check {
         name: "limit-refused",
         threshold: "a hard limit refused memory once",
         needs: "process.limits_refused",
-        look: memory::limit_refused,
+        look: refusals::limit_refused,
     },
     Check {
         name: "near-limit",
@@ -134,37 +137,37 @@ const CHECKS: [Check; 16] = [
         name: "purge-refused",
         threshold: "the system refused pages between the looks, or more often than it took any",
         needs: "process.purges_refused, or process.purges",
-        look: memory::purge_refused,
+        look: refusals::purge_refused,
     },
     Check {
         name: "purge-churn",
         threshold: "100 purges a second, and half of what they gave back is resident again",
         needs: RESIDENT_TWICE,
-        look: memory::purge_churn,
+        look: speed::purge_churn,
     },
     Check {
         name: "slow-slabs",
         threshold: "1,000 slabs of a class a second, for 20 allocations each at most, half unused",
         needs: SECOND_LOOK,
-        look: memory::slow_slabs,
+        look: speed::slow_slabs,
     },
     Check {
         name: "slow-frees",
         threshold: "100,000 frees a second by other threads, and half of all allocations",
         needs: SECOND_LOOK,
-        look: memory::slow_frees,
+        look: speed::slow_frees,
     },
     Check {
         name: "slow-bins",
         threshold: "100,000 freed objects of a class a second find no room at hand, half of all",
         needs: SECOND_LOOK,
-        look: memory::slow_bins,
+        look: speed::slow_bins,
     },
     Check {
         name: "full-table",
         threshold: "9 of 10 rows of a table, no memory for rows, or no place for a label",
         needs: "epochs",
-        look: memory::full_table,
+        look: tables::full_table,
     },
 ];
 
@@ -410,6 +413,24 @@ mod tests {
         let mut image = sample(42, 7);
         image.set_all("epochs", 7, &[("state", 0), ("closed_ms", 0), ("opened_ms", 999_000)]);
         image
+    }
+
+    /// The healthy process, but for these figures of its own.
+    pub fn with(values: &[(&str, u64)]) -> Image {
+        let mut image = healthy();
+        image.set_all("process", 0, values);
+        image
+    }
+
+    /// The one finding, for people.
+    pub fn said(found: &[Finding]) -> String {
+        assert_eq!(found.len(), 1, "{found:?}");
+        format!("{}: {} -> {}", found[0].cause, found[0].what, found[0].advice)
+    }
+
+    /// The one that is found in a file.
+    pub fn only(image: &Image) -> String {
+        said(&findings(image))
     }
 
     #[test]
