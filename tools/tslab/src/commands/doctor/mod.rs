@@ -212,7 +212,8 @@ pub fn run_between(
     now: &Subject,
     limits: leaks::Limits,
 ) -> Result<Answer> {
-    let report = Report::of(&Patient::of(before, now, limits, &Ignored::default()));
+    let ignored = Ignored::default();
+    let report = Report::of(&Patient::of(before, now, limits, &ignored, why::account(now).ok()));
     Ok(Answer { output: setting.output(&report, Report::text)?, ..Answer::default() })
 }
 
@@ -225,10 +226,16 @@ pub struct Brief {
     pub causes: BTreeMap<&'static str, u64>,
 }
 
-/// Looks for everything. `before`: an earlier look.
-pub fn brief(before: Option<&Subject>, now: &Subject, limits: leaks::Limits) -> Brief {
+/// Looks for everything. `before`: an earlier look. `account`: None if nobody knows what is
+/// resident.
+pub fn brief(
+    before: Option<&Subject>,
+    now: &Subject,
+    limits: leaks::Limits,
+    account: Option<Account>,
+) -> Brief {
     let ignored = Ignored::default();
-    let patient = Patient::of(before, now, limits, &ignored);
+    let patient = Patient::of(before, now, limits, &ignored, account);
     let report = Report::of(&patient);
     let is_checked = |name: &str| report.not_checked.iter().all(|check| check.cause != name);
     let checked = CHECKS.iter().map(|check| check.name).filter(|name| is_checked(name));
@@ -245,7 +252,8 @@ impl Looks {
             after_ms: leaks::after_ms(arguments.after, &self.now),
             open_after_ms: Some(arguments.open_after.saturating_mul(1000)),
         };
-        Patient::of(self.before.as_ref(), &self.now, limits, ignored)
+        let account = why::account(&self.now).ok();
+        Patient::of(self.before.as_ref(), &self.now, limits, ignored, account)
     }
 }
 
@@ -255,13 +263,14 @@ impl<'a> Patient<'a> {
         subject: &'a Subject,
         limits: leaks::Limits,
         ignored: &'a Ignored,
+        account: Option<Account>,
     ) -> Self {
         let is_alive = subject.life == Life::Alive;
         let after_ms = limits.after_ms;
         Self {
             subject,
             before,
-            account: if is_alive { why::account(subject).ok() } else { None },
+            account,
             helper: if is_alive { Helper::of(subject.pid) } else { None },
             growths: Growths::read(before, subject, after_ms),
             ignored,
