@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::helper::Helper;
 use crate::commands::Subject;
 use crate::commands::account::{Account, Kind};
 use crate::commands::growth::Growths;
 use crate::commands::ignored::Ignored;
+use crate::helper::Helper;
 use crate::rows::process;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 use crate::text;
@@ -83,6 +83,8 @@ pub struct Patient<'a> {
     pub account: Option<Account>,
     /// None: it has ended, or the system does not tell.
     pub helper: Option<Helper>,
+    /// A Python whose small objects lie in arenas of its own.
+    pub hides_objects: bool,
     pub growths: Growths,
     pub ignored: &'a Ignored,
     pub after_ms: u64,

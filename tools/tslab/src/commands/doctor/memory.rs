@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::finding::{Finding, Found, MIB, Patient, Rank, percent, reaches, shown};
-use super::helper::Helper;
 use super::{epochs, refusals};
 use crate::commands::account::Kind;
+use crate::helper::Helper;
+use crate::python;
 use crate::rows::process;
 use crate::snapshot::{Class, Epoch, Snapshot};
 use crate::text;
@@ -134,9 +135,14 @@ pub(super) fn dirty(patient: &Patient) -> Found {
              program idles"
         }
         Some(Helper::Runs) => "lower option purge_delay_ms",
-        Some(Helper::Absent) | None => {
+        Some(Helper::Absent) => {
             "start it with TSLAB_HELPER=always and TSLAB_VERBOSE=true, which says if the system \
              refuses the thread that gives memory back"
+        }
+        None => {
+            "start it without option helper:never, or if it has not that, with TSLAB_HELPER=always \
+             and TSLAB_VERBOSE=true, which says if the system refuses the thread that gives \
+             memory back"
         }
     };
     let rank = Rank::of_bytes(dirty);
@@ -209,7 +215,15 @@ pub(super) fn outside(patient: &Patient) -> Found {
         ("rss_bytes", Value::from(rss)),
         ("live_bytes", Value::from(live)),
     ];
-    let advice = format!("`tslab why {}` says what it is: mappings, stacks or files", subject.pid);
+    let advice = if patient.hides_objects {
+        format!(
+            "start it with {}=malloc (`tslab run` says so, too): Python's small objects lie in \
+             arenas of its own, where nobody sees them",
+            python::VARIABLE
+        )
+    } else {
+        format!("`tslab why {}` says what it is: mappings, stacks or files", subject.pid)
+    };
     Some(vec![Finding::new("outside", Rank::of_bytes(beyond), what, &evidence, advice)])
 }
 
@@ -265,7 +279,7 @@ mod tests {
             report(&Case { before: Some(before), now, ..Case::default() }).findings
         };
         let expected = "dirty: 64.0 MiB are free beside 627.3 KiB in use, and none of it was \
-                        given back in 1.0 s -> start it with TSLAB_HELPER=always";
+                        given back in 1.0 s -> start it without option helper:never, or";
         assert!(said(&dirty(64 * MIB, &[])).starts_with(expected), "{:?}", dirty(64 * MIB, &[]));
         assert!(dirty(64 * MIB - 1, &[]).is_empty());
         assert_eq!(dirty(64 * MIB, &[("purges_refused", 6)])[0].cause, "purge-refused");

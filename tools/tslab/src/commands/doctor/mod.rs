@@ -2,7 +2,6 @@
 
 mod epochs;
 mod finding;
-mod helper;
 mod memory;
 mod refusals;
 mod speed;
@@ -23,10 +22,11 @@ use super::growth::Growths;
 use super::ignored::{self, Ignored};
 use super::looks::{self, Looks};
 use super::{Answer, Identity, Setting, Subject, leaks, why};
+use crate::helper::Helper;
 use crate::host::Life;
+use crate::python;
 use crate::text;
 use finding::{Finding, Found, Patient};
-pub(super) use helper::Helper;
 
 /// What `doctor` is asked.
 #[derive(Clone, Debug, Args)]
@@ -93,7 +93,8 @@ const CHECKS: [Check; 16] = [
     },
     Check {
         name: "leak",
-        threshold: "objects in epochs closed longer ago than --after, unless as many go as come",
+        threshold: "objects that outlived epochs by --after and do not turn over; in shared ones, \
+                    if they grow",
         needs: "epochs, heaps or bins",
         look: epochs::leak,
     },
@@ -141,7 +142,7 @@ const CHECKS: [Check; 16] = [
     },
     Check {
         name: "purge-churn",
-        threshold: "100 purges a second, and half of what they gave back is resident again",
+        threshold: "100 purges and 64 MiB a second, of which half is resident again",
         needs: RESIDENT_TWICE,
         look: speed::purge_churn,
     },
@@ -265,18 +266,34 @@ impl<'a> Patient<'a> {
         ignored: &'a Ignored,
         account: Option<Account>,
     ) -> Self {
-        let is_alive = subject.life == Life::Alive;
         let after_ms = limits.after_ms;
         Self {
             subject,
             before,
             account,
-            helper: if is_alive { Helper::of(subject.pid) } else { None },
+            helper: helper(subject),
+            hides_objects: hides_objects(subject),
             growths: Growths::read(before, subject, after_ms),
             ignored,
             after_ms,
             open_after_ms: limits.open_after_ms.unwrap_or(u64::MAX),
         }
+    }
+}
+
+// What the system says now, or said as the process was recorded.
+fn helper(subject: &Subject) -> Option<Helper> {
+    match &subject.recorded {
+        Some(recorded) => recorded.about().helper,
+        None if subject.life == Life::Alive => Helper::of(subject.pid),
+        None => None,
+    }
+}
+
+fn hides_objects(subject: &Subject) -> bool {
+    match &subject.recorded {
+        Some(recorded) => recorded.about().hides_objects,
+        None => subject.life == Life::Alive && python::hides_objects(subject.pid),
     }
 }
 
@@ -331,6 +348,7 @@ pub(super) fn between(before: &Subject, now: &Subject) -> String {
         before: Some(before),
         account: None,
         helper: None,
+        hides_objects: false,
         growths: Growths::read(Some(before), now, 0),
         ignored: &ignored,
         after_ms: 0,
@@ -357,11 +375,19 @@ mod tests {
         /// Of it, where blocks lie.
         pub blocks_bytes: Option<u64>,
         pub helper: Option<Helper>,
+        pub hides_objects: bool,
     }
 
     impl Default for Case {
         fn default() -> Self {
-            Self { before: None, now: healthy(), rss_bytes: None, blocks_bytes: None, helper: None }
+            Self {
+                before: None,
+                now: healthy(),
+                rss_bytes: None,
+                blocks_bytes: None,
+                helper: None,
+                hides_objects: false,
+            }
         }
     }
 
@@ -380,6 +406,7 @@ mod tests {
             before,
             account: case.blocks_bytes.map(|bytes| Account::of(&now, resident(bytes), 0)),
             helper: case.helper,
+            hides_objects: case.hides_objects,
             growths: Growths::read(before, &now, after_ms),
             ignored: &Ignored::default(),
             after_ms,
@@ -394,6 +421,7 @@ mod tests {
             before: None,
             account: None,
             helper: None,
+            hides_objects: false,
             growths: Growths::read(None, &subject, 60_000),
             ignored: &Ignored::default(),
             after_ms: 60_000,

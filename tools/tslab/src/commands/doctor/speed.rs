@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::finding::{Finding, Found, Patient, Rank, reaches, shown};
+use super::finding::{Finding, Found, MIB, Patient, Rank, reaches, shown};
 use crate::rows::process;
 use crate::snapshot::Class;
 use crate::text;
 
 // From when on counts count, a second.
 const PURGES: u64 = 100;
+const PURGED_BYTES: u64 = 64 * MIB;
 const PURGED_PERCENT: u64 = 50;
 const OPENED: u64 = 1_000;
 const OPENED_PERCENT: u64 = 5;
@@ -23,7 +24,8 @@ pub(super) fn purge_churn(patient: &Patient) -> Found {
     let bytes = patient.grew(|snapshot| snapshot.process_figure(process::PURGED_BYTES))?;
     let again = bytes.saturating_sub(patient.shrank_bytes()?);
     let is_often = patient.a_second(purges)? >= PURGES;
-    if !is_often || !reaches(again, PURGED_PERCENT, bytes) {
+    let is_much = patient.a_second(bytes)? >= PURGED_BYTES;
+    if !is_often || !is_much || !reaches(again, PURGED_PERCENT, bytes) {
         return Some(Vec::new());
     }
     let what = format!(
@@ -167,22 +169,24 @@ pub(super) fn slow_bins(patient: &Patient) -> Found {
 
 #[cfg(test)]
 mod tests {
-    use crate::commands::doctor::finding::MIB;
+    use super::*;
     use crate::commands::doctor::tests::{Case, healthy, in_a_second, report, said, with};
     use crate::fixture::{Image, TOLD_MS};
 
     #[test]
     fn purges_count_when_there_are_many_a_second_and_memory_stays_resident() {
-        let churn = |purges: u64, shrank: u64| {
-            let now = with(&[("purges", 5 + purges), ("purged_bytes", 64 * MIB)]);
+        let churn_of = |purges: u64, bytes: u64, shrank: u64| {
+            let now = with(&[("purges", 5 + purges), ("purged_bytes", bytes)]);
             let before = Image { told_ms: TOLD_MS - 1000, ..healthy() };
             let rss_bytes = Some([100 * MIB + shrank, 100 * MIB]);
             report(&Case { before: Some(before), now, rss_bytes, ..Case::default() }).findings
         };
+        let churn = |purges, shrank| churn_of(purges, 64 * MIB, shrank);
         let expected = "purge-churn: 100 purges gave back 64.0 MiB in 1.0 s, of which 32.0 MiB are \
                         resident again -> raise option purge_delay_ms";
         assert!(said(&churn(100, 32 * MIB)).starts_with(expected), "{:?}", churn(100, 32 * MIB));
         assert!(churn(99, 32 * MIB).is_empty() && churn(100, 32 * MIB + 1).is_empty());
+        assert!(churn_of(100, 64 * MIB - 1, 0).is_empty());
     }
 
     #[test]

@@ -21,6 +21,13 @@ pub fn all() -> Vec<Situation> {
             against: &[],
         },
         Situation {
+            name: "a Python that was started without PYTHONMALLOC",
+            verdict: "Its small objects lie in arenas of its own. One variable shows them.",
+            case: Case { hides_objects: true, ..still(|| unchanged(90, 10), 700, 100) },
+            expected: &[("outside", "start it with PYTHONMALLOC=malloc")],
+            against: &[],
+        },
+        Situation {
             name: "a large server with 300 MiB of libraries and stacks",
             verdict: "That is a quarter of it, and usual.",
             case: still(|| unchanged(850, 50), 1200, 900),

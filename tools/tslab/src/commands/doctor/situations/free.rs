@@ -34,6 +34,10 @@ fn evenly() -> Image {
 }
 
 pub fn all() -> Vec<Situation> {
+    [given_away(), fragmented()].into_iter().flatten().collect()
+}
+
+fn given_away() -> Vec<Situation> {
     let mut never = still(|| with_dirty(unchanged(40, 0), 40, 220), 280, 262);
     never.helper = Some(Helper::Never);
     let mut delayed = still(|| with_dirty(unchanged(40, 0), 40, 220), 280, 262);
@@ -67,6 +71,16 @@ pub fn all() -> Vec<Situation> {
             against: &[],
         },
         Situation {
+            name: "the same, after it wrote its title over its environment",
+            verdict: "Nobody knows whether a helper is forbidden: that is to be looked at first.",
+            case: Case {
+                helper: None,
+                ..still(|| with_dirty(unchanged(40, 0), 40, 220), 280, 262)
+            },
+            expected: &[("dirty", "start it without option helper:never, or")],
+            against: &[],
+        },
+        Situation {
             name: "redis after FLUSHALL, with a purge delay of an hour",
             verdict: "There is a helper, and it waits. The delay is too long.",
             case: delayed,
@@ -87,6 +101,11 @@ pub fn all() -> Vec<Situation> {
             expected: &[("dirty", "start it with TSLAB_HELPER=always")],
             against: &["retention"],
         },
+    ]
+}
+
+fn fragmented() -> Vec<Situation> {
+    vec![
         Situation {
             name: "memcached with 23 % free in slabs",
             verdict: "Fragmentation of 230 MiB. Nobody changes memcached, so advice about epochs \

@@ -10,6 +10,32 @@ fn closing(which: Closing) -> Case {
     looks(server(FIVE_MINUTES_MS - 1000, &[which]), server(FIVE_MINUTES_MS, &[which]), [80, 80], 70)
 }
 
+// Requests whose epochs share, after so long; 40 a second leave a sampled object, which is freed
+// `kept_ms` later.
+fn sharing(lived_ms: u64, kept_ms: u64) -> Image {
+    let mut image = Image::new(42, 7);
+    image.told_ms = image.made_ms + lived_ms;
+    let shared = [("state", 3), ("opened_ms", 100), ("held_bytes", 40 * MIB)];
+    add_epoch(&mut image, 7, "GET /upload", &shared);
+    image.set_class("epochs", 7, "survivors", 1, 5_000);
+    add_sampled(&mut image, &[0x1001]);
+    let made_ms = image.made_ms;
+    for (row, at_ms) in (1..).zip((0..=lived_ms).step_by(25)) {
+        image.reach("samples", row);
+        let sampled = [("site", 1), ("address", row as u64 * 4096), ("bytes", 128)];
+        image.set_all("samples", row, &sampled);
+        image.set_all("samples", row, &[("epoch", 1 << 24 | 7), ("sampled_ms", made_ms + at_ms)]);
+        if lived_ms - at_ms >= kept_ms {
+            image.set("samples", row, "site", 0);
+        }
+    }
+    image
+}
+
+fn sharing_for_30_s(kept_ms: u64) -> Case {
+    looks(sharing(29_000, kept_ms), sharing(30_000, kept_ms), [80, 80], 70)
+}
+
 fn ended(image: Image) -> Case {
     Case { now: image, ..Case::default() }
 }
@@ -54,6 +80,20 @@ pub fn all() -> Vec<Situation> {
             case: closing(Closing::leak((2, "upload"), 40)),
             expected: &[("leak", "grows: 40 came and 0 went in 1.0 s")],
             against: &[],
+        },
+        Situation {
+            name: "the same in epochs that share",
+            verdict: "A leak all the same: samples show it.",
+            case: sharing_for_30_s(u64::MAX),
+            expected: &[("leak", "in the shared epoch \"GET /upload\" about 5000 outlived")],
+            against: &[],
+        },
+        Situation {
+            name: "sessions of 10 s in epochs that share",
+            verdict: "As many end as come.",
+            case: sharing_for_30_s(10_000),
+            expected: &[],
+            against: &["leak"],
         },
         Situation {
             name: "sessions that end after 100 s",

@@ -9,11 +9,11 @@ mod lifetimes;
 mod speed;
 
 use super::finding::MIB;
-use super::helper::Helper;
 use super::tests::{Case, findings, healthy, report};
 use super::*;
 use crate::commands::Subject;
-use crate::fixture::{Closing, Image, TOLD_MS, add_epoch, server};
+use crate::fixture::{Closing, Image, TOLD_MS, add_epoch, add_sampled, server};
+use crate::helper::Helper;
 
 const UNIT: u64 = 65_536;
 const FIVE_MINUTES_MS: u64 = 300_000;
@@ -66,7 +66,7 @@ fn looks(before: Image, now: Image, rss: [u64; 2], blocks: u64) -> Case {
     let (rss_bytes, blocks_bytes) = (Some(rss.map(|mib| mib * MIB)), Some(blocks * MIB));
     let helper = Some(Helper::Absent);
     let before = Image { told_ms: now.told_ms - 1000, ..before };
-    Case { before: Some(before), now, rss_bytes, blocks_bytes, helper }
+    Case { before: Some(before), now, rss_bytes, blocks_bytes, helper, ..Case::default() }
 }
 
 fn still(image: fn() -> Image, rss: u64, blocks: u64) -> Case {
