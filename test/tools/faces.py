@@ -1,6 +1,6 @@
 """Live, held and resident are the same figures whichever face of the command is asked.
 
-faces.py TSLAB PRELOAD HOLDER
+faces.py TSLAB PRELOAD HOLDER SERVER
 
 The programs are stopped while they are asked: all faces read the same file. Where a figure has a
 truth of its own, in the program or in smaps, it is met within 2 %.
@@ -25,9 +25,13 @@ from typing import Any
 
 from live import KIB, Command, first_line, own_mappings_bytes, process
 from prometheus import daemon
+from servers import redis
 
 MOST_OFF = 0.02
-PATIENCE_SECONDS = 30
+# Clients of a server under load, and for how long; they make it allocate more often than this.
+CLIENTS = 20
+LOAD_SECONDS = 1.5
+LOAD_ALLOCATIONS = 5000
 
 UNITS = {"B": 1, "KiB": KIB, "MiB": KIB**2, "GiB": KIB**3}
 SAMPLE = re.compile(r"(\w+)\{(.*)\} (\S+)")
@@ -292,42 +296,39 @@ def check_sparse(tslab: Command, preload: str) -> None:
             assert faces.totals["spare_bytes"] > 64 * KIB**2, faces.totals
 
 
-@contextmanager
-def redis(preload: str, folder: str) -> Iterator[tuple[int, str]]:
-    """A server with many keys; its process, and what it says of its own memory."""
-    socket = f"{folder}/socket"
-    options = f"--port 0 --unixsocket {socket} --save --enable-debug-command yes --dir {folder}"
-    with process("redis-server", *options.split(), "--save", "", preload=preload) as child:
-
-        def client(*words: str) -> str:
-            command = ["redis-cli", "-s", socket, *words]
-            return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-
-        end = time.monotonic() + PATIENCE_SECONDS
-        while client("PING") != "PONG\n":
-            assert time.monotonic() < end, "redis-server does not answer"
-            time.sleep(0.05)
-        assert client("DEBUG", "POPULATE", "400000", "key", "200") == "OK\n"
-        client("DEBUG", "POPULATE", "4000", "more", "200")
-        yield child.pid, client("INFO", "memory")
-
-
 def check_redis(tslab: Command, preload: str) -> None:
+    """What it says of its own memory is what lives; under load, when that changes, all agree."""
     if shutil.which("redis-server") is None:
         print("redis-server is not installed: its figures are not compared")
         return
-    with tempfile.TemporaryDirectory() as folder, redis(preload, folder) as (pid, said):
-        used = re.search(r"^used_memory:(\d+)", said, re.MULTILINE)
-        assert used, said
-        with stopped(tslab, pid) as faces:
-            close("live of redis", faces.totals["live_bytes"], int(used[1]))
+    with tempfile.TemporaryDirectory() as folder, redis(preload, folder) as server:
+        server.does("DEBUG", "POPULATE", "400000", "key", "200")
+        server.does("DEBUG", "POPULATE", "4000", "more", "200")
+        used = server.used_bytes()
+        with stopped(tslab, server.pid) as faces:
+            close("live of redis", faces.totals["live_bytes"], used)
+        with server.under_load(CLIENTS):
+            time.sleep(LOAD_SECONDS)
+            with stopped(tslab, server.pid) as busy:
+                more = busy.stats["allocations"] - faces.stats["allocations"]
+                assert more > LOAD_ALLOCATIONS, "there was no load"
 
 
-def main(tslab_path: str, preload: str, holder: str) -> int:
+def check_server(tslab: Command, preload: str, server: str) -> None:
+    """Threads in the middle of requests, in epochs that open and close."""
+    with process(server, "annotated", "100000000", preload=preload) as child:
+        time.sleep(LOAD_SECONDS)
+        with stopped(tslab, child.pid) as faces:
+            assert faces.stats["allocations"] > LOAD_ALLOCATIONS, faces.stats["allocations"]
+            assert {"/item", "/login"} <= {epoch["label"] for epoch in faces.epochs}, faces.epochs
+
+
+def main(tslab_path: str, preload: str, holder: str, server: str) -> int:
     tslab = Command(tslab_path)
     check_holder(tslab, holder)
     check_sparse(tslab, preload)
     check_redis(tslab, preload)
+    check_server(tslab, preload, server)
     return 0
 
 

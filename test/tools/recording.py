@@ -148,6 +148,7 @@ def check_signal_and_interval(bench: Bench) -> None:
         assert before["pid"] == child.pid, before
         assert "live objects" in bench.run("why", str(place / "signal-1"))
         assert bench.json("diff", str(place / "signal-1"), str(child.pid))["compared"] > 5
+        check_doctor(bench, place / "signal-1", place / "at-1")
         recording.send_signal(signal.SIGTERM)
         told = report(recording)
         assert not told["ended"], told
@@ -156,6 +157,16 @@ def check_signal_and_interval(bench: Bench) -> None:
         assert "no empty folder" in again, again
     kinds = {dump["why"] for dump in told["dumps"]}
     assert kinds == {"peak", "interval", "signal"}, told
+
+
+def check_doctor(bench: Bench, now: Path, before: Path) -> None:
+    """Two dumps tell a doctor as much as two looks at the process do."""
+    told = bench.json("doctor", str(now), "--before", str(before))
+    assert (told["findings"], told["not_checked"]) == ([], []), told
+    moments = [json.loads((dump / "about.json").read_text()) for dump in (before, now)]
+    # Between the copies, whenever the process last wrote to its file.
+    assert told["over_ms"] == moments[1]["now_ms"] - moments[0]["now_ms"], (told, moments)
+    assert {moment["helper"] for moment in moments} <= {"runs", "absent"}, moments
 
 
 def check_bound(bench: Bench) -> None:

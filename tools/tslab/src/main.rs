@@ -14,6 +14,7 @@ mod elf;
 #[path = "../tests/common/mod.rs"]
 mod fixture;
 mod held;
+mod helper;
 mod holdings;
 mod host;
 mod live;
@@ -26,6 +27,7 @@ mod perf_map;
 mod profile;
 mod python;
 mod recorded;
+mod refusals;
 mod rows;
 mod sampling;
 mod say;

@@ -24,7 +24,12 @@ pub fn note(program: &Path, value: Option<&OsStr>) -> Option<String> {
     })
 }
 
-/// The same of a process, as far as the system shows how it was started.
+/// Whether a process is Python and does so, as far as the system shows how it was started.
+pub fn hides_objects(pid: u32) -> bool {
+    note_of_process(pid).is_some()
+}
+
+/// The same as `note` of a process.
 pub fn note_of_process(pid: u32) -> Option<String> {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let variables = fs::read(format!("/proc/{pid}/environ")).ok()?;

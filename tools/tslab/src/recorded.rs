@@ -10,6 +10,7 @@ use rustix::fs::SeekFrom as Place;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::helper::Helper;
 use crate::host;
 use crate::modules::Maps;
 
@@ -23,6 +24,7 @@ const BLOCK_BYTES: u64 = 4096;
 
 /// What the copies do not tell.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
 pub struct About {
     /// The process, as it is numbered here.
     pub pid: u32,
@@ -34,6 +36,12 @@ pub struct About {
     pub at_ms: u64,
     /// What was resident; None: the process had ended.
     pub rss_bytes: Option<u64>,
+    /// `CLOCK_MONOTONIC` then, in ms; None: the process had ended.
+    pub now_ms: Option<u64>,
+    /// None: the process had ended, or the system did not tell.
+    pub helper: Option<Helper>,
+    /// It is a Python whose small objects lie in arenas of its own.
+    pub hides_objects: bool,
 }
 
 /// A folder that was written.

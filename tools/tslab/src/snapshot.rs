@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::held::{self, Holder};
 use crate::holdings::Holdings;
 use crate::live::{self, InEpochs, Quantity, Role, Tables, Total};
+use crate::refusals;
 use crate::rows::{
     EpochState, Field, HeapState, Kind, Unit, bins, classes, epochs, heaps, labels, process,
 };
@@ -271,13 +272,16 @@ impl Snapshot {
             sizes,
             large_in_default: large.unwrap_or_default(),
         };
+        let mut told = process.as_ref().map(figures).unwrap_or_default();
+        let by_name = told.iter_mut().map(|figure| (figure.name.as_str(), &mut figure.value));
+        refusals::raise(by_name, labels.as_ref());
         let holdings = reading.holdings();
         let by_default = reading.held_by_default(&holdings);
         let found = epochs.as_ref().map_or_else(Vec::new, |epochs| reading.epochs(epochs, &whole));
         Ok(Self {
             header: segment.header.clone(),
             name: process.as_ref().and_then(name),
-            process: process.as_ref().map(figures).unwrap_or_default(),
+            process: told,
             classes: reading.classes(bins.as_ref(), &whole),
             epochs: with_own_bytes(found, by_default),
             work: reading.work(),

@@ -226,6 +226,21 @@ fn what_changes_is_judged_by_an_earlier_look() {
 }
 
 #[test]
+fn what_is_resident_is_told_only_where_it_is_looked_at() {
+    let files = alive(&resident_image());
+    let told = |looks: &[&str]| {
+        let server = Server::start(&files, looks);
+        let families = server.metrics();
+        let why = server.get(&format!("/api/v1/processes/{}/why", process::id()));
+        assert_eq!(why.status, 200, "who asks is told: {}", why.body);
+        let has = |name, labels| value(&families, name, labels).is_some();
+        (has("tslab_why_not_resident_bytes", &[]), has("tslab_findings", &[("cause", "leak")]))
+    };
+    assert_eq!(told(&["--looks", "60"]), (true, true));
+    assert_eq!(told(&["--looks", "never"]), (false, true));
+}
+
+#[test]
 fn errors_of_the_api_say_what_to_do() {
     let files = Directory::new();
     files.add(&sample(NOBODY, 7));

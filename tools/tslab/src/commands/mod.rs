@@ -161,7 +161,10 @@ impl Subject {
         };
         let (path, about) = (recorded.statistics(), recorded.about());
         let subject = Self::of_file(host::open(&path, true)?, &path, pid)?;
-        Ok(Self { rss_bytes: about.rss_bytes, recorded: Some(recorded), ..subject })
+        // The process ran on after its last word in the copy.
+        let as_of_ms = subject.as_of_ms.max(about.now_ms.unwrap_or_default());
+        let rss_bytes = about.rss_bytes;
+        Ok(Self { as_of_ms, rss_bytes, recorded: Some(recorded), ..subject })
     }
 
     // `path`: where the file lies, or lay when it was opened.

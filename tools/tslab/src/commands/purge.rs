@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
-use super::doctor::Helper;
 use super::{Answer, Identity, Setting, Subject};
 use crate::control::Request;
+use crate::helper::Helper;
 use crate::host::{self, Life};
 use crate::rows::process;
 use crate::text;

@@ -34,6 +34,20 @@ fn what_lives_is_what_went_out_less_what_came_back() {
 }
 
 #[test]
+fn the_process_knows_at_least_of_the_refusals_that_its_labels_know() {
+    let mut image = sample(42, 7);
+    image.set_all("labels", 3, &[("limits_refused", 2), ("memory_refused", 1)]);
+    image.set("labels", 7, "limits_refused", 3);
+    let mut told = |of_process| {
+        image.set("process", 0, "limits_refused", of_process);
+        let snapshot = snapshot(&image);
+        [process::LIMITS_REFUSED, process::MEMORY_REFUSED]
+            .map(|field| snapshot.process_figure(field).unwrap())
+    };
+    assert_eq!([0, 5, 6].map(&mut told), [[5, 1], [5, 1], [6, 1]]);
+}
+
+#[test]
 fn the_last_moment_may_be_an_epochs() {
     let mut image = sample(42, 7);
     assert_eq!(snapshot(&image).last_ms(), 1_000_000);

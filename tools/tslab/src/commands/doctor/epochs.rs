@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::finding::{Finding, Found, Patient, Rank, percent, reaches};
 use crate::commands::growth::Verdict;
+use crate::commands::outlived::Outlived;
 use crate::rows::EpochState;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch};
 use crate::text;
@@ -97,6 +98,15 @@ fn is_leaking(patient: &Patient, epoch: &Epoch) -> bool {
         && !turns_over()
 }
 
+// Objects of a shared epoch may be those of requests in flight, or of a cache: only samples tell,
+// and only more and more of them are a leak.
+fn is_growing(patient: &Patient, epoch: &Epoch) -> bool {
+    let growth = patient.growths.of(epoch);
+    epoch.is_shared()
+        && growth.is_some_and(|growth| growth.verdict == Verdict::Grows)
+        && !patient.ignored.has_label(epoch.label.as_deref())
+}
+
 fn is_open_too_long(patient: &Patient, epoch: &Epoch) -> bool {
     let open_ms = epoch.since_opened_ms(patient.subject.as_of_ms);
     epoch.state == Some(EpochState::Open) && is_older(open_ms, patient.open_after_ms)
@@ -104,7 +114,7 @@ fn is_open_too_long(patient: &Patient, epoch: &Epoch) -> bool {
 
 /// Whether a finding here tells of the epoch's memory.
 pub(super) fn is_told(patient: &Patient, epoch: &Epoch) -> bool {
-    let is_told = [is_leaking, is_left, is_open_too_long];
+    let is_told = [is_leaking, is_growing, is_left, is_open_too_long];
     epoch.row != DEFAULT_EPOCH && is_told.iter().any(|is_told| is_told(patient, epoch))
 }
 
@@ -112,32 +122,60 @@ pub(super) fn is_told(patient: &Patient, epoch: &Epoch) -> bool {
 pub(super) fn leak(patient: &Patient) -> Found {
     let subject = patient.subject;
     subject.snapshot.missing.is_empty().then_some(())?;
-    let finding = |group: &Group| {
-        let objects = group.sum(|epoch| epoch.live.objects);
-        let bytes = group.sum(|epoch| epoch.live.bytes);
-        let closed_ms = group.most(|epoch| epoch.since_closed_ms(subject.as_of_ms));
-        let growth = patient.growths.of(group.epochs[0]);
-        let what = format!(
-            "{} closed up to {} ago, with {} of {} in {}{}",
-            group.count(),
-            text::age(closed_ms),
-            text::count(Some(objects), "object"),
-            text::bytes(Some(bytes)),
-            text::bytes(Some(group.own_bytes)),
-            growth.map(|growth| format!("; {}", growth.text())).unwrap_or_default()
-        );
-        let figures =
-            [("objects", objects), ("bytes", bytes), ("closed_ms", closed_ms.unwrap_or_default())];
-        let advice = format!(
-            "`tslab leaks {}` lists their size classes: find what the code under this label keeps, \
-             and allocate that outside of the epoch",
-            subject.pid
-        );
-        let mut evidence = group.evidence(&figures);
-        evidence.push(("verdict", json!(growth.map(|growth| growth.verdict))));
-        Finding::new("leak", Rank::of_bytes(group.own_bytes), what, &evidence, advice)
-    };
-    Some(groups(patient, |epoch| is_leaking(patient, epoch)).iter().map(finding).collect())
+    let closed = groups(patient, |epoch| is_leaking(patient, epoch));
+    let shared = groups(patient, |epoch| is_growing(patient, epoch));
+    let shared = shared.iter().map(|group| shared_leak(patient, group));
+    Some(closed.iter().map(|group| closed_leak(patient, group)).chain(shared).collect())
+}
+
+fn closed_leak(patient: &Patient, group: &Group) -> Finding {
+    let objects = group.sum(|epoch| epoch.live.objects);
+    let bytes = group.sum(|epoch| epoch.live.bytes);
+    let closed_ms = group.most(|epoch| epoch.since_closed_ms(patient.subject.as_of_ms));
+    let what = format!(
+        "{} closed up to {} ago, with {} of {} in {}",
+        group.count(),
+        text::age(closed_ms),
+        text::count(Some(objects), "object"),
+        text::bytes(Some(bytes)),
+        text::bytes(Some(group.own_bytes))
+    );
+    let figures =
+        [("objects", objects), ("bytes", bytes), ("closed_ms", closed_ms.unwrap_or_default())];
+    leak_of(patient, group, what, &figures)
+}
+
+// There is one shared epoch a label.
+fn shared_leak(patient: &Patient, group: &Group) -> Finding {
+    let outlived = Outlived::read(patient.subject, patient.after_ms);
+    let objects = group.sum(|epoch| outlived.objects(epoch));
+    let live = group.sum(|epoch| epoch.live.objects);
+    let what = format!(
+        "of {} in the shared epoch {} about {objects} outlived the epochs that they were allocated \
+         in, in {}",
+        text::count(Some(live), "object"),
+        text::label(group.label),
+        text::bytes(Some(group.own_bytes))
+    );
+    leak_of(patient, group, what, &[("objects", objects), ("live_objects", live)])
+}
+
+fn leak_of(
+    patient: &Patient,
+    group: &Group,
+    what: String,
+    figures: &[(&'static str, u64)],
+) -> Finding {
+    let growth = patient.growths.of(group.epochs[0]);
+    let growth_text = growth.map(|growth| format!("; {}", growth.text())).unwrap_or_default();
+    let advice = format!(
+        "`tslab leaks {}` lists their size classes: find what the code under this label keeps, and \
+         allocate that outside of the epoch",
+        patient.subject.pid
+    );
+    let mut evidence = group.evidence(figures);
+    evidence.push(("verdict", json!(growth.map(|growth| growth.verdict))));
+    Finding::new("leak", Rank::of_bytes(group.own_bytes), what + &growth_text, &evidence, advice)
 }
 
 /// Epochs are open for too long.

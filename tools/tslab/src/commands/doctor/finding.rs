@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::helper::Helper;
 use crate::commands::Subject;
 use crate::commands::account::{Account, Kind};
 use crate::commands::growth::Growths;
 use crate::commands::ignored::Ignored;
+use crate::helper::Helper;
 use crate::rows::process;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 use crate::text;
@@ -83,6 +83,8 @@ pub struct Patient<'a> {
     pub account: Option<Account>,
     /// None: it has ended, or the system does not tell.
     pub helper: Option<Helper>,
+    /// A Python whose small objects lie in arenas of its own.
+    pub hides_objects: bool,
     pub growths: Growths,
     pub ignored: &'a Ignored,
     pub after_ms: u64,
@@ -184,4 +186,9 @@ pub fn reaches(part: u64, percent: u64, whole: u64) -> bool {
 pub fn percent(part: u64, whole: u64) -> u64 {
     let share = u128::from(part) * 100 / u128::from(whole.max(1));
     u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// Bytes, for people.
+pub fn shown(bytes: u64) -> String {
+    text::bytes(Some(bytes))
 }

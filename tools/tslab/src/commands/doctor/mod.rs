@@ -2,8 +2,10 @@
 
 mod epochs;
 mod finding;
-mod helper;
 mod memory;
+mod refusals;
+mod speed;
+mod tables;
 
 #[cfg(test)]
 mod situations;
@@ -20,10 +22,11 @@ use super::growth::Growths;
 use super::ignored::{self, Ignored};
 use super::looks::{self, Looks};
 use super::{Answer, Identity, Setting, Subject, leaks, why};
+use crate::helper::Helper;
 use crate::host::Life;
+use crate::python;
 use crate::text;
 use finding::{Finding, Found, Patient};
-pub(super) use helper::Helper;
 
 /// What `doctor` is asked.
 #[derive(Clone, Debug, Args)]
@@ -74,13 +77,13 @@ const CHECKS: [Check; 16] = [
         name: "memory-refused",
         threshold: "the system refused memory once",
         needs: "process.memory_refused",
-        look: memory::memory_refused,
+        look: refusals::memory_refused,
     },
     Check {
         name: "limit-refused",
         threshold: "a hard limit refused memory once",
         needs: "process.limits_refused",
-        look: memory::limit_refused,
+        look: refusals::limit_refused,
     },
     Check {
         name: "near-limit",
@@ -90,7 +93,8 @@ const CHECKS: [Check; 16] = [
     },
     Check {
         name: "leak",
-        threshold: "objects in epochs closed longer ago than --after, unless as many go as come",
+        threshold: "objects that outlived epochs by --after and do not turn over; in shared ones, \
+                    if they grow",
         needs: "epochs, heaps or bins",
         look: epochs::leak,
     },
@@ -134,37 +138,37 @@ const CHECKS: [Check; 16] = [
         name: "purge-refused",
         threshold: "the system refused pages between the looks, or more often than it took any",
         needs: "process.purges_refused, or process.purges",
-        look: memory::purge_refused,
+        look: refusals::purge_refused,
     },
     Check {
         name: "purge-churn",
-        threshold: "100 purges a second, and half of what they gave back is resident again",
+        threshold: "100 purges and 64 MiB a second, of which half is resident again",
         needs: RESIDENT_TWICE,
-        look: memory::purge_churn,
+        look: speed::purge_churn,
     },
     Check {
         name: "slow-slabs",
         threshold: "1,000 slabs of a class a second, for 20 allocations each at most, half unused",
         needs: SECOND_LOOK,
-        look: memory::slow_slabs,
+        look: speed::slow_slabs,
     },
     Check {
         name: "slow-frees",
         threshold: "100,000 frees a second by other threads, and half of all allocations",
         needs: SECOND_LOOK,
-        look: memory::slow_frees,
+        look: speed::slow_frees,
     },
     Check {
         name: "slow-bins",
         threshold: "100,000 freed objects of a class a second find no room at hand, half of all",
         needs: SECOND_LOOK,
-        look: memory::slow_bins,
+        look: speed::slow_bins,
     },
     Check {
         name: "full-table",
         threshold: "9 of 10 rows of a table, no memory for rows, or no place for a label",
         needs: "epochs",
-        look: memory::full_table,
+        look: tables::full_table,
     },
 ];
 
@@ -209,7 +213,8 @@ pub fn run_between(
     now: &Subject,
     limits: leaks::Limits,
 ) -> Result<Answer> {
-    let report = Report::of(&Patient::of(before, now, limits, &Ignored::default()));
+    let ignored = Ignored::default();
+    let report = Report::of(&Patient::of(before, now, limits, &ignored, why::account(now).ok()));
     Ok(Answer { output: setting.output(&report, Report::text)?, ..Answer::default() })
 }
 
@@ -222,10 +227,16 @@ pub struct Brief {
     pub causes: BTreeMap<&'static str, u64>,
 }
 
-/// Looks for everything. `before`: an earlier look.
-pub fn brief(before: Option<&Subject>, now: &Subject, limits: leaks::Limits) -> Brief {
+/// Looks for everything. `before`: an earlier look. `account`: None if nobody knows what is
+/// resident.
+pub fn brief(
+    before: Option<&Subject>,
+    now: &Subject,
+    limits: leaks::Limits,
+    account: Option<Account>,
+) -> Brief {
     let ignored = Ignored::default();
-    let patient = Patient::of(before, now, limits, &ignored);
+    let patient = Patient::of(before, now, limits, &ignored, account);
     let report = Report::of(&patient);
     let is_checked = |name: &str| report.not_checked.iter().all(|check| check.cause != name);
     let checked = CHECKS.iter().map(|check| check.name).filter(|name| is_checked(name));
@@ -242,7 +253,8 @@ impl Looks {
             after_ms: leaks::after_ms(arguments.after, &self.now),
             open_after_ms: Some(arguments.open_after.saturating_mul(1000)),
         };
-        Patient::of(self.before.as_ref(), &self.now, limits, ignored)
+        let account = why::account(&self.now).ok();
+        Patient::of(self.before.as_ref(), &self.now, limits, ignored, account)
     }
 }
 
@@ -252,19 +264,36 @@ impl<'a> Patient<'a> {
         subject: &'a Subject,
         limits: leaks::Limits,
         ignored: &'a Ignored,
+        account: Option<Account>,
     ) -> Self {
-        let is_alive = subject.life == Life::Alive;
         let after_ms = limits.after_ms;
         Self {
             subject,
             before,
-            account: if is_alive { why::account(subject).ok() } else { None },
-            helper: if is_alive { Helper::of(subject.pid) } else { None },
+            account,
+            helper: helper(subject),
+            hides_objects: hides_objects(subject),
             growths: Growths::read(before, subject, after_ms),
             ignored,
             after_ms,
             open_after_ms: limits.open_after_ms.unwrap_or(u64::MAX),
         }
+    }
+}
+
+// What the system says now, or said as the process was recorded.
+fn helper(subject: &Subject) -> Option<Helper> {
+    match &subject.recorded {
+        Some(recorded) => recorded.about().helper,
+        None if subject.life == Life::Alive => Helper::of(subject.pid),
+        None => None,
+    }
+}
+
+fn hides_objects(subject: &Subject) -> bool {
+    match &subject.recorded {
+        Some(recorded) => recorded.about().hides_objects,
+        None => subject.life == Life::Alive && python::hides_objects(subject.pid),
     }
 }
 
@@ -319,6 +348,7 @@ pub(super) fn between(before: &Subject, now: &Subject) -> String {
         before: Some(before),
         account: None,
         helper: None,
+        hides_objects: false,
         growths: Growths::read(Some(before), now, 0),
         ignored: &ignored,
         after_ms: 0,
@@ -345,11 +375,19 @@ mod tests {
         /// Of it, where blocks lie.
         pub blocks_bytes: Option<u64>,
         pub helper: Option<Helper>,
+        pub hides_objects: bool,
     }
 
     impl Default for Case {
         fn default() -> Self {
-            Self { before: None, now: healthy(), rss_bytes: None, blocks_bytes: None, helper: None }
+            Self {
+                before: None,
+                now: healthy(),
+                rss_bytes: None,
+                blocks_bytes: None,
+                helper: None,
+                hides_objects: false,
+            }
         }
     }
 
@@ -368,6 +406,7 @@ mod tests {
             before,
             account: case.blocks_bytes.map(|bytes| Account::of(&now, resident(bytes), 0)),
             helper: case.helper,
+            hides_objects: case.hides_objects,
             growths: Growths::read(before, &now, after_ms),
             ignored: &Ignored::default(),
             after_ms,
@@ -382,6 +421,7 @@ mod tests {
             before: None,
             account: None,
             helper: None,
+            hides_objects: false,
             growths: Growths::read(None, &subject, 60_000),
             ignored: &Ignored::default(),
             after_ms: 60_000,
@@ -410,6 +450,24 @@ mod tests {
         let mut image = sample(42, 7);
         image.set_all("epochs", 7, &[("state", 0), ("closed_ms", 0), ("opened_ms", 999_000)]);
         image
+    }
+
+    /// The healthy process, but for these figures of its own.
+    pub fn with(values: &[(&str, u64)]) -> Image {
+        let mut image = healthy();
+        image.set_all("process", 0, values);
+        image
+    }
+
+    /// The one finding, for people.
+    pub fn said(found: &[Finding]) -> String {
+        assert_eq!(found.len(), 1, "{found:?}");
+        format!("{}: {} -> {}", found[0].cause, found[0].what, found[0].advice)
+    }
+
+    /// The one that is found in a file.
+    pub fn only(image: &Image) -> String {
+        said(&findings(image))
     }
 
     #[test]

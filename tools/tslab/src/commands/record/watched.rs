@@ -12,7 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::asked::Asked;
 use super::folder::Why;
 use crate::commands::{NotFound, Setting, Subject, run as launch};
+use crate::helper::Helper;
 use crate::host::{self, Life};
+use crate::python;
 use crate::recorded::{About, Copies, maps_of, program_of};
 use crate::rows::{Field, process};
 use crate::segment::Segment;
@@ -176,6 +178,9 @@ impl Watched {
             why: why.text().to_owned(),
             at_ms,
             rss_bytes: if is_there { host::rss_bytes(self.pid) } else { None },
+            now_ms: is_there.then(host::now_ms),
+            helper: if is_there { Helper::of(self.pid) } else { None },
+            hides_objects: is_there && python::hides_objects(self.pid),
         };
         Copies::take(&self.file, &about, self.maps.as_deref())
     }

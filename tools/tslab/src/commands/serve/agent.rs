@@ -13,10 +13,7 @@ use super::limits::Limits;
 use super::question::{Question, Whose};
 use super::samples::{Samples, Value};
 use super::watch::Found;
-use crate::commands::{
-    Answer, NotFound, Setting, Subject, doctor, epochs, leaks, profile, ps, stats, why,
-};
-use crate::host::Life;
+use crate::commands::{NotFound, Setting, Subject, epochs, leaks, profile, ps, stats};
 use crate::text;
 
 /// Of the processes that a question may mean, so many are named.
@@ -28,7 +25,6 @@ pub struct Agent {
     setting: Setting,
     metrics: Arc<[Metric]>,
     finder: Finder,
-    limits: Limits,
     ledger: Ledger,
     found: Arc<Found>,
 }
@@ -40,7 +36,6 @@ impl Agent {
             setting: Setting { directory: directory.to_owned(), json: true },
             metrics: encode::metrics()?,
             finder: Finder::default(),
-            limits,
             ledger: Ledger::new(limits),
             found,
         })
@@ -62,28 +57,15 @@ impl Agent {
             Question::Stats(pid) => stats::run(setting, &pid.to_string()),
             Question::Epochs { pid, all } => epochs::run(setting, &pid.to_string(), *all),
             Question::Profile(pid) => profile::so_far(setting, &pid.to_string()),
-            Question::Why(pid) => why::of_process(setting, &pid.to_string()),
             Question::Leaks { pid, limits } => {
-                self.compare(*pid, |before, now| leaks::run_between(setting, before, now, *limits))
+                let now = Subject::find(setting, &pid.to_string())?;
+                let before = self.found.before(&now);
+                leaks::run_between(setting, before.as_deref(), &now, *limits)
             }
-            Question::Doctor(pid) => self.compare(*pid, |before, now| {
-                doctor::run_between(setting, before, now, self.limits.of_findings())
-            }),
+            Question::Why(_) | Question::Doctor(_) => unreachable!("the walker is asked"),
             Question::Past(_) => unreachable!("the historian is asked"),
         };
         Ok(answer?.output.into_bytes())
-    }
-
-    // An earlier look and one of now. What does not run does not change.
-    fn compare(
-        &self,
-        pid: u32,
-        judge: impl FnOnce(Option<&Subject>, &Subject) -> Result<Answer>,
-    ) -> Result<Answer> {
-        let now = Subject::find(&self.setting, &pid.to_string())?;
-        let before = Some(&now).filter(|now| now.life == Life::Alive);
-        let before = before.and_then(|now| self.found.before(now));
-        judge(before.as_deref(), &now)
     }
 
     fn find_sampled(&mut self, whose: &Whose) -> Result<u32> {

@@ -1,7 +1,8 @@
 //! The desk: answers questions, and gives an answer that is fresh to all who ask the same.
 //!
-//!  D1  one question is worked on at a time, beside the watch and the disk: however many ask, one
-//!      core is busy
+//!  D1  one question is worked on at a time, and one beside it for which the system walks through
+//!      page tables: however many ask, two cores are busy, beside the watch and the disk; a walk
+//!      that takes long holds up other walks alone
 //!  D2  an answer is kept for `FRESH` at least, and nine times as long as it took, up to `STALE`:
 //!      reading takes a tenth of that core's time at most, unless it takes very long
 //!  D3  what is kept is bounded in number and in bytes; the newest answer stays
@@ -18,9 +19,11 @@ use tokio::sync::Mutex as Turn;
 use super::agent::Agent;
 use super::historian::{self, Historian, Wanted};
 use super::limits::Limits;
+use super::pace::Pace;
 use super::question::Question;
 use super::refusal::Refusal;
 use super::spare;
+use super::walker::Walker;
 use super::watch::{Found, Watch};
 
 const FRESH: Duration = Duration::from_millis(200);
@@ -43,6 +46,7 @@ pub struct Desk {
     found: Arc<Found>,
     historian: OnceLock<Weak<Historian>>,
     agent: Arc<Turn<Agent>>,
+    walker: Arc<Turn<Walker>>,
     kept: Mutex<HashMap<Question, Kept>>,
 }
 
@@ -51,21 +55,23 @@ impl Desk {
     pub fn new(directory: &Path, limits: Limits) -> Result<Self> {
         let found = Arc::default();
         let agent = Agent::new(directory, limits, Arc::clone(&found))?;
+        let walker = Walker::new(directory, limits, Arc::clone(&found));
         Ok(Self {
             directory: directory.to_owned(),
             limits,
             found,
             historian: OnceLock::new(),
             agent: Arc::new(Turn::new(agent)),
+            walker: Arc::new(Turn::new(walker)),
             kept: Mutex::default(),
         })
     }
 
     /// Begins to look at all processes, now and then. `history`: where to keep what is found.
-    pub fn watch(&self, history: Option<&Path>) {
+    pub fn watch(&self, history: Option<&Path>, pace: Pace) {
         let begin = || {
             let limits = self.limits.of_findings();
-            Watch::begin(self.directory.clone(), limits, &self.found, history)
+            Watch::begin(self.directory.clone(), limits, pace, &self.found, history)
         };
         self.historian.get_or_init(begin);
     }
@@ -90,13 +96,27 @@ impl Desk {
         if let Question::Past(wanted) = question {
             return self.remember(wanted).await;
         }
-        let mut agent = Arc::clone(&self.agent).lock_owned().await;
+        if question.walks() {
+            let answer = |walker: &mut Walker, question: &Question| walker.answer(question);
+            return self.in_turn(&self.walker, question, answer).await;
+        }
+        self.in_turn(&self.agent, question, Agent::answer).await
+    }
+
+    async fn in_turn<R: Send + 'static>(
+        self: &Arc<Self>,
+        reader: &Arc<Turn<R>>,
+        question: Question,
+        answer: fn(&mut R, &Question) -> Result<Vec<u8>>,
+    ) -> Reply {
+        let mut reader = Arc::clone(reader).lock_owned().await;
         // Who was before may have asked the same.
         if let Some(reply) = self.fresh(&question) {
             return reply;
         }
         let desk = Arc::clone(self);
-        let work = tokio::task::spawn_blocking(move || desk.work(&mut agent, question));
+        let work = move || desk.work(question, |question| answer(&mut reader, question));
+        let work = tokio::task::spawn_blocking(work);
         work.await.unwrap_or_else(|_| {
             let advice = "what `tslab serve` wrote to standard error says why";
             Err(Refusal::Failed(format!("reading broke off: {advice}")))
@@ -113,9 +133,9 @@ impl Desk {
         reply
     }
 
-    fn work(&self, agent: &mut Agent, question: Question) -> Reply {
+    fn work(&self, question: Question, answer: impl FnOnce(&Question) -> Result<Vec<u8>>) -> Reply {
         let start = Instant::now();
-        let reply = agent.answer(&question).map(Bytes::from).map_err(Refusal::from);
+        let reply = answer(&question).map(Bytes::from).map_err(Refusal::from);
         if question.reads_programs() {
             spare::give_back();
         }
@@ -166,8 +186,12 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::serve::form::Form;
 
     const LIMITS: Limits = Limits { most_labels: 16, leak_after_ms: 60_000 };
+    const PATIENCE: Duration = Duration::from_secs(30);
+    // Above the largest number that Linux gives to a process.
+    const NOBODY: u32 = 4_200_000_000;
 
     fn desk() -> Arc<Desk> {
         Arc::new(Desk::new(Path::new("/nowhere"), LIMITS).unwrap())
@@ -207,10 +231,32 @@ mod tests {
         assert!(desk.kept().len() == 1 && desk.fresh(&Question::Profile(7)).is_some());
     }
 
+    // A slow read of what is resident is one that has not ended.
+    #[test]
+    fn a_slow_walk_holds_up_other_walks_alone() {
+        let desk = Arc::new(Desk::new(Path::new("src"), LIMITS).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let walk = desk.walker.lock().await;
+            for question in [Question::Metrics(Form::Plain), Question::Stats(NOBODY)] {
+                let answer = tokio::time::timeout(PATIENCE, desk.answer(question)).await;
+                assert!(answer.is_ok(), "it waits");
+            }
+            for question in [Question::Why(NOBODY), Question::Doctor(NOBODY)] {
+                let answer = tokio::time::timeout(FRESH, desk.answer(question)).await;
+                assert!(answer.is_err(), "two walks at a time");
+            }
+            drop(walk);
+            let _scrape = desk.agent.lock().await;
+            let walk = tokio::time::timeout(PATIENCE, desk.answer(Question::Why(NOBODY))).await;
+            assert!(matches!(walk, Ok(Err(Refusal::NotFound(_)))), "{walk:?}");
+        });
+    }
+
     #[test]
     fn a_process_that_is_not_there_is_told_from_what_went_wrong() {
         let desk = Arc::new(Desk::new(Path::new("src"), LIMITS).unwrap());
-        let refused = ask(&desk, Question::Stats(4_200_000_000)).unwrap_err();
+        let refused = ask(&desk, Question::Stats(NOBODY)).unwrap_err();
         assert!(matches!(refused, Refusal::NotFound(_)), "{refused:?}");
     }
 }

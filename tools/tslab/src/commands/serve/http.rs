@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use super::access::Token;
 use super::desk::Desk;
 use super::form::Form;
+use super::pace::Pace;
 use super::question::Question;
 use super::refusal::Refusal;
 use super::{api, page};
@@ -34,9 +35,10 @@ pub fn serve(
     token: Option<Token>,
     desk: &Arc<Desk>,
     history: Option<&Path>,
+    pace: Pace,
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(run(listen, token, desk, history));
+    let result = runtime.block_on(run(listen, token, desk, history, pace));
     runtime.block_on(desk.end());
     runtime.shutdown_background();
     result
@@ -47,12 +49,13 @@ async fn run(
     token: Option<Token>,
     desk: &Arc<Desk>,
     history: Option<&Path>,
+    pace: Pace,
 ) -> Result<()> {
     let end = End::new()?;
     let cannot = || format!("cannot listen on {listen}: choose another address with --listen");
     let listener = TcpListener::bind(listen).await.with_context(cannot)?;
     say(&format!("serving http://{}/", listener.local_addr()?));
-    desk.watch(history);
+    desk.watch(history, pace);
     let (tell, told) = oneshot::channel();
     let ended = async move {
         end.wait().await;

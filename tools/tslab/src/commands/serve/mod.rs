@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::{Answer, Setting};
 use crate::host;
 use limits::Limits;
+use pace::Pace;
 
 mod access;
 mod agent;
@@ -26,6 +27,7 @@ mod http;
 mod labels;
 mod ledger;
 mod limits;
+mod pace;
 mod page;
 mod place;
 mod question;
@@ -34,6 +36,7 @@ mod samples;
 mod spare;
 mod store;
 mod verdicts;
+mod walker;
 mod watch;
 
 #[cfg(test)]
@@ -67,6 +70,11 @@ pub struct Arguments {
     /// others' in `$XDG_STATE_HOME/tslab`
     #[arg(long, value_name = "FILE|none")]
     history: Option<PathBuf>,
+
+    /// How often to ask the system what is resident of each process, part by part, which takes it
+    /// time in proportion; without it `tslab_why_bytes` is missing, and findings are the file's
+    #[arg(long, value_name = "SECONDS|never", default_value = "10", value_parser = Pace::parse)]
+    looks: Pace,
 }
 
 impl Arguments {
@@ -85,6 +93,6 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     host::entries(&setting.directory)?;
     let desk = desk::Desk::new(&setting.directory, arguments.limits())?;
     let history = place::find(arguments.history.as_deref());
-    http::serve(arguments.listen, token, &Arc::new(desk), history.as_deref())?;
+    http::serve(arguments.listen, token, &Arc::new(desk), history.as_deref(), arguments.looks)?;
     Ok(Answer::default())
 }

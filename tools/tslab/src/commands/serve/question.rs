@@ -51,6 +51,11 @@ pub enum Question {
 }
 
 impl Question {
+    /// Whether the system walks through page tables for the answer, which takes long.
+    pub fn walks(&self) -> bool {
+        matches!(self, Self::Why(_) | Self::Doctor(_))
+    }
+
     /// Whether programs are read for the answer, which takes much memory for a moment.
     pub fn reads_programs(&self) -> bool {
         matches!(self, Self::Profile(_) | Self::Heap(_) | Self::Leaks { .. })

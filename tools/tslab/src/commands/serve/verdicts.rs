@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::pace::Pace;
 use super::samples::{OfProcess, Samples};
 use crate::commands::account::Kind;
 use crate::commands::doctor::{self, Brief};
-use crate::commands::{Subject, leaks};
+use crate::commands::{Subject, leaks, why};
 
 /// Of one process.
 #[derive(Debug)]
@@ -13,8 +14,9 @@ pub struct Verdict(Brief);
 
 impl Verdict {
     /// Of a process that runs. `before`: an earlier look at it.
-    pub fn of(before: Option<&Subject>, now: &Subject, limits: leaks::Limits) -> Self {
-        Self(doctor::brief(before, now, limits))
+    pub fn of(before: Option<&Subject>, now: &Subject, limits: leaks::Limits, pace: Pace) -> Self {
+        let account = if pace.walks() { why::account(now).ok() } else { None };
+        Self(doctor::brief(before, now, limits, account))
     }
 
     /// Adds it to what a scrape gets.
@@ -41,7 +43,7 @@ pub fn of_resident(subject: &Subject) -> Verdict {
 
     let limits = leaks::Limits { after_ms: 0, open_after_ms: Some(600_000) };
     let resident = Resident { blocks_bytes: 1 << 30, ..Resident::default() };
-    let Verdict(brief) = Verdict::of(None, subject, limits);
+    let Verdict(brief) = Verdict::of(None, subject, limits, Pace::Never);
     Verdict(Brief { account: Some(Account::of(subject, resident, 0)), ..brief })
 }
 

@@ -14,9 +14,11 @@ use super::earlier::{Earlier, Key, key};
 use super::events::Events;
 use super::find::Finder;
 use super::historian::{Historian, Kept, now_s};
+use super::pace::Pace;
 use super::store::{Owner, Row, STEP_S};
 use super::verdicts::Verdict;
 use crate::commands::{Subject, leaks};
+use crate::host::Life;
 use crate::say::say;
 
 /// How long a scrape waits for the first look.
@@ -38,9 +40,9 @@ struct Last {
 }
 
 impl Found {
-    /// An earlier look at the same process, up to a minute ago.
+    /// An earlier look at the same process, up to a minute ago. What does not run does not change.
     pub fn before(&self, now: &Subject) -> Option<Arc<Subject>> {
-        self.last().earlier.before(now)
+        if now.life == Life::Alive { self.last().earlier.before(now) } else { None }
     }
 
     /// What the last look found of a process.
@@ -65,6 +67,9 @@ impl Found {
 pub struct Watch {
     directory: PathBuf,
     limits: leaks::Limits,
+    pace: Pace,
+    /// When it last judged all processes.
+    judged: Option<Instant>,
     found: Arc<Found>,
     finder: Finder,
     events: Events,
@@ -77,6 +82,7 @@ impl Watch {
     pub fn begin(
         directory: PathBuf,
         limits: leaks::Limits,
+        pace: Pace,
         found: &Arc<Found>,
         history: Option<&Path>,
     ) -> Weak<Historian> {
@@ -86,6 +92,8 @@ impl Watch {
         let mut watch = Self {
             directory,
             limits,
+            pace,
+            judged: None,
             found: Arc::clone(found),
             finder: Finder::silent(),
             events: Events::default(),
@@ -104,14 +112,18 @@ impl Watch {
     fn look(&mut self) {
         let (at, at_s) = (Instant::now(), now_s());
         let (mut rows, mut seen) = (Vec::new(), HashSet::new());
-        let Self { directory, limits, found, finder, events, .. } = self;
+        let is_due = self.pace.is_due(self.judged, at);
+        self.judged = if is_due { Some(at) } else { self.judged };
+        let Self { directory, limits, pace, found, finder, events, .. } = self;
         finder.find(directory, &mut |subject| {
             rows.push(row(&subject, events, at_s));
             seen.insert(key(&subject));
-            let before = found.before(&subject);
-            let verdict = Verdict::of(before.as_deref(), &subject, *limits);
+            if is_due || found.verdict(&subject).is_none() {
+                let before = found.before(&subject);
+                let verdict = Verdict::of(before.as_deref(), &subject, *limits, *pace);
+                found.last().verdicts.insert(key(&subject), Arc::new(verdict));
+            }
             let mut last = found.last();
-            last.verdicts.insert(key(&subject), Arc::new(verdict));
             last.earlier.keep(subject, at);
         });
         events.keep_seen(at_s);
@@ -176,13 +188,15 @@ mod tests {
         let watch = Watch {
             directory: PathBuf::new(),
             limits: LIMITS,
+            pace: Pace::Never,
+            judged: None,
             found: Arc::clone(&found),
             finder: Finder::silent(),
             events: Events::default(),
             historian: Some(historian),
             is_behind: false,
         };
-        let verdict = Arc::new(Verdict::of(None, &subject, LIMITS));
+        let verdict = Arc::new(Verdict::of(None, &subject, LIMITS, Pace::Never));
         found.last().verdicts.insert(key(&subject), verdict);
         found.last().is_first = true;
         assert!(found.verdict(&subject).is_some());
@@ -202,7 +216,7 @@ mod tests {
         let found = Arc::<Found>::default();
         let start = Instant::now();
         found.wait();
-        Watch::begin("/nowhere".into(), LIMITS, &found, None);
+        Watch::begin("/nowhere".into(), LIMITS, Pace::Never, &found, None);
         found.wait();
         assert!(!found.last().is_first && start.elapsed() < PATIENCE);
     }

@@ -2,11 +2,14 @@
 
 use std::fs;
 
+use serde::{Deserialize, Serialize};
+
 // As the library names it.
 const NAME: &[u8] = b"tslab-helper";
 
 /// Whether there is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Helper {
     /// It runs.
     Runs,
@@ -25,11 +28,14 @@ impl Helper {
             return Some(Self::Runs);
         }
         let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        Some(if is_never(&String::from_utf8_lossy(&environment)) {
-            Self::Never
-        } else {
-            Self::Absent
-        })
+        Self::absent(&String::from_utf8_lossy(&environment))
+    }
+
+    // Why there is none. A program that changes its title may write over its environment.
+    fn absent(environment: &str) -> Option<Self> {
+        let is_known = environment.contains('=');
+        let kind = if is_never(environment) { Self::Never } else { Self::Absent };
+        is_known.then_some(kind)
     }
 }
 
@@ -66,6 +72,15 @@ mod tests {
         for other in others {
             assert!(!is_never(other), "{other}");
         }
+    }
+
+    #[test]
+    fn an_environment_that_was_written_over_tells_nothing() {
+        for environment in ["", "\0\0\0", "redis-server *:6379\0\0"] {
+            assert_eq!(Helper::absent(environment), None, "{environment:?}");
+        }
+        assert_eq!(Helper::absent("A=b"), Some(Helper::Absent));
+        assert_eq!(Helper::absent("TSLAB_HELPER=never"), Some(Helper::Never));
     }
 
     #[test]
