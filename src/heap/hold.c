@@ -56,9 +56,9 @@ static void epoch_retire(uint32_t slot) {
   TSL_PROBE1(epoch_drain, tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word)));
   tsl_store_relaxed(&epoch->late, 0);
   epoch->soft_told = 0;
-  if (tsl_unlikely(epoch->trial != 0)) epoch_end_trial(epoch);
   uint64_t word = tsl_load_relaxed(&epoch->word) | TSL_EPOCH_FREE;
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
+  if (tsl_unlikely(epoch->trial != 0)) epoch_end_trial(epoch);
   bool tells = epoch->on_over != NULL;
   if (!tells) tsl_slot_give(slot);
   parent_release(parent);

@@ -266,7 +266,7 @@ class Checks:
     def check_kept(self, pid: str) -> None:
         notes = run(self.tslab, "profile", pid, "--seconds", "1", "--keep", "--json")[1]
         assert "as when it began" in notes, notes
-        assert self.sample_bytes(pid) == 4096
+        assert self.sample_bytes(pid) == 4096, self.sample_bytes(pid)
         self.of("profile", pid, "--stop", "-o", os.devnull)
         self.wait_until_off(pid)
         run(self.tslab, "profile", pid, "--seconds", "0", "-o", os.devnull)

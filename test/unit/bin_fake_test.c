@@ -364,6 +364,7 @@ static void blocks_of_others_leave_short_bins(void) {
   alloc_many(3000, 600);
   free_many();
   CHECK_EQ(tsl_bin_length(heap, class), 1);
+  tsl_heap_current = other;
   tsl_heap_look_at_ready(other, UINT32_MAX);
   CHECK_GE(other->store->tallies[class].taken, limit - 1);
   state_check();

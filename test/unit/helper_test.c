@@ -88,7 +88,7 @@ static void one_thread_with_more_gets_one(void) {
 }
 
 static void small_blocks_freed_last_are_noticed(void) {
-  enum { BLOCKS = 40 * MIB / 1024 };
+  enum { BLOCKS = 96 * MIB / 1024 };
   void **blocks = malloc(BLOCKS * sizeof *blocks);
   begin();
   for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = tsl_fast_malloc(1000);

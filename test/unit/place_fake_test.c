@@ -17,6 +17,9 @@
 
 enum { BYTES = 100, BLOCKS = 64, MANY = 4000 };
 
+// More than a quarter of the least memory that an epoch holds.
+enum { LATE_BLOCKS = 200 };
+
 static void *blocks[MANY];
 
 static tslab_epoch open_as(enum tslab_place place) {
@@ -55,14 +58,14 @@ static void labels_come_to_share(void) {
   CHECK(!shares(EPOCHS_OPEN(.place = TSLAB_PLACE_OWN)));
 }
 
-// Ten objects, closed first and freed later.
+// Objects that live when their epoch is closed, and are freed later.
 static void serve_late(uint64_t late_ms) {
   tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
   CHECK(!shares(epoch));
-  epochs_alloc_many(blocks, epoch, BYTES, 10);
-  epochs_close(epoch, 10);
+  epochs_alloc_many(blocks, epoch, BYTES, LATE_BLOCKS);
+  epochs_close(epoch, LATE_BLOCKS);
   os_fake.now_ms += late_ms;
-  epochs_free_many(blocks, BYTES, 10);
+  epochs_free_many(blocks, BYTES, LATE_BLOCKS);
   CHECK(epochs_is_over(epoch));
 }
 
@@ -88,8 +91,8 @@ static void labels_with_survivors_do_not(void) {
     for (unsigned j = 1; j < TSL_HISTORY_ENOUGH; j++) serve_late(1);
     tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
     CHECK(!shares(epoch));
-    for (unsigned j = 0; j < 10; j++) CHECK(epochs_alloc(epoch, BYTES) != NULL);
-    epochs_close(epoch, 10);
+    for (unsigned j = 0; j < LATE_BLOCKS; j++) CHECK(epochs_alloc(epoch, BYTES) != NULL);
+    epochs_close(epoch, LATE_BLOCKS);
     os_fake.now_ms += TSL_HISTORY_LATE_MS + 1;
   }
 }

@@ -48,16 +48,10 @@ static void stay_in_gather(void) { home->home->own->gathers[takes_class(64)].rou
 static void wait_for_nothing(void) { home->home->own->gathers[0].out = 1; }
 static void count_quarantined(void) { home->store->quarantined[0]++; }
 
-// B2, B5, B6, S1, H2, H3, PA1.
-static void broken_homes_are_found(void) {
-  static void (*const damages[])(void) = {
-      lengthen_bin,      count_block_out, unlist_slab,        lose_slab,           count_slab,
-      slab_of_another,   map_another,     begin_another_life, stay_in_gather,      wait_for_nothing,
-      count_quarantined, exceed_limit,    limit_beyond_most,  most_beyond_longest,
-  };
+static void damages_are_found(void (*const damages[])(void), size_t count) {
   open_all();
   char before[sizeof *home];
-  for (unsigned i = 0; i < sizeof damages / sizeof *damages; i++) {
+  for (unsigned i = 0; i < count; i++) {
     struct tsl_slab *slab = listed();
     tsl_unit first = home->slabs;
     struct tsl_home_store store = *home->home->own;
@@ -73,6 +67,22 @@ static void broken_homes_are_found(void) {
     *tsl_map_entry(first) = entry;
     CHECK(tsl_heap_valid(home));
   }
+}
+
+// B2, S1, H2, H3, PA1.
+static void broken_homes_are_found(void) {
+  static void (*const damages[])(void) = {
+      lengthen_bin,   count_block_out,  unlist_slab,       lose_slab,
+      count_slab,     slab_of_another,  map_another,       begin_another_life,
+      stay_in_gather, wait_for_nothing, count_quarantined,
+  };
+  damages_are_found(damages, sizeof damages / sizeof *damages);
+}
+
+// B5, B6.
+static void broken_limits_are_found(void) {
+  static void (*const damages[])(void) = {exceed_limit, limit_beyond_most, most_beyond_longest};
+  damages_are_found(damages, sizeof damages / sizeof *damages);
 }
 
 static void broken_bins_are_found(void) {
@@ -121,6 +131,7 @@ static void broken_cells_are_found(void) {
 
 int main(void) {
   RUN(broken_homes_are_found);
+  RUN_UNLESS_SECURE(broken_limits_are_found);
   RUN_UNLESS_SECURE(broken_bins_are_found);
   RUN(blocks_in_two_places_are_found);
   RUN_UNLESS_SECURE(broken_cells_are_found);
