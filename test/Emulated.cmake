@@ -5,6 +5,7 @@
 set(emulator_lacks
   # Silence: it adds a line of its own to stderr when a signal ends a program.
   unit.check_test
+  unit.options_test
   # A fork among threads: it stops in its own `cpu == current_cpu`.
   unit.fork_test
   # Refusals of madvise, and RLIMIT_AS, which counts the emulator's own addresses.

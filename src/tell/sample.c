@@ -113,14 +113,19 @@ static uint64_t mean_within_bounds(uint64_t bytes) {
 
 // P3: a request in the control row overrides the option.
 static uint64_t wanted_mean(void) {
+  if (TSL_SECURE) return 0;
   const struct tsl_control_row *control = TSL_ROW(control, 0);
   uint32_t asked = control == NULL ? 0 : tsl_load_relaxed(&control->sample_bytes);
   if (asked == TSL_NUMBER_no_samples) return 0;
   return mean_within_bounds(asked != 0 ? asked : tsl_option(sample_bytes));
 }
 
+bool tsl_sample_waits(bool samples) {
+  return tsl_report_is_on() && (wanted_mean() != 0) != samples;
+}
+
 void tsl_sample_follow(void) {
-  uint64_t wanted = TSL_SECURE ? 0 : wanted_mean(), first = 0;
+  uint64_t wanted = wanted_mean(), first = 0;
   if (wanted != 0 && !tsl_cas_relaxed(&weight_mean, &first, wanted) && first != 0) wanted = first;
   struct tsl_process_row *row = TSL_ROW(process, 0);
   if (row == NULL) return;

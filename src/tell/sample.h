@@ -8,6 +8,7 @@
 //      what is sampled
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@
 // Starts or stops sampling as the option and the table `control` ask; called from time to time. The
 // first mean stays for the process's life, because its counts are weighed by it. Any thread.
 TSL_HIDDEN void tsl_sample_follow(void);
+
+// Whether a thread that samples, or does not, has yet to follow. Any thread.
+TSL_HIDDEN bool tsl_sample_waits(bool samples);
 
 // Writes the sample of a block, which stands for `times` samples of its class. Returns the sample's
 // number, which the caller stores with the block's cell or span; 0 when no row is free. Owner of

@@ -18,6 +18,7 @@
 #include "tell/heaps.h"
 #include "tell/points.h"
 #include "tell/request.h"
+#include "tell/sample.h"
 #include "upkeep/pool.h"
 #include "upkeep/remains.h"
 #include "upkeep/reports.h"
@@ -120,12 +121,12 @@ static void heap_pace(struct tsl_home *home, bool too_early, bool too_late) {
 
 // A program in a steady state takes hot blocks only, and never refills. It still comes here: after
 // each `pace` allocations while there is memory to give back, otherwise after each
-// TSL_SELDOM_COUNT, to find what sleeping and ended threads left.
+// TSL_SELDOM_COUNT, to find what sleeping and ended threads left, and whether it is to sample.
 void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   if (!home->awake) tsl_request_tick();
-  if (!home->awake && process_waits()) tsl_home_wake(home);
+  if (!home->awake && (process_waits() || tsl_sample_waits(home->sampling))) tsl_home_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->heap.store->sparse.due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   if (tsl_points_are_on()) tsl_heap_follow_times(heap);
