@@ -61,9 +61,9 @@ packages: ## The Debian packages, into build/packages, and Conan's: built, linte
 	@tools/bootstrap build command packages
 	@tools/packages
 
-soak: ## Fork 100,000 times, serve 2,000,000 requests, follow the first page
+soak: ## Fork 100,000 times, the whole model, 2,000,000 requests, the first page
 	@tools/bootstrap build
-	@tools/build release libraries stress_fork_anywhere fork_steps_test example_server
+	@tools/build release libraries stress_fork_anywhere fork_steps_test model example_server
 	@tools/soak
 
 site: ## The documentation site, into build/site

@@ -1,6 +1,7 @@
-// Explores each scenario in a process of its own: model [--broken|--everywhere] [NAME...].
+// Explores each scenario in a process of its own: model [--broken|--everywhere|--long] [NAME...].
 //  --broken      the core is a mutant, and a violation is what is wanted
 //  --everywhere  threads stop at every atomic operation: X2 is put to the proof
+//  --long        those too that take more than half of the time of all, and are not named
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,11 +43,12 @@ static bool holds(const struct model_scenario *scenario) {
   return done && status == 0;
 }
 
-static bool is_wanted(const char *name, int argc, char **argv) {
+static bool is_wanted(const struct model_scenario *scenario, bool with_long, int argc,
+                      char **argv) {
   for (int i = 0; i < argc; i++) {
-    if (strcmp(argv[i], name) == 0) return true;
+    if (strcmp(argv[i], scenario->name) == 0) return true;
   }
-  return argc == 0;
+  return argc == 0 && (with_long || !scenario->takes_long);
 }
 
 static unsigned violations, mistakes;
@@ -64,12 +66,13 @@ int main(int argc, char **argv) {
   const struct model_scenario *suites[] = {free_scenarios, scope_scenarios, heap_scenarios};
   bool broken = argc > 1 && strcmp(argv[1], "--broken") == 0;
   model_stops_everywhere = argc > 1 && strcmp(argv[1], "--everywhere") == 0;
-  int options = 1 + (broken || model_stops_everywhere);
+  bool with_long = argc > 1 && strcmp(argv[1], "--long") == 0;
+  int options = 1 + (broken || model_stops_everywhere || with_long);
   argc -= options;
   argv += options;
   for (unsigned i = 0; i < sizeof suites / sizeof *suites; i++) {
     for (const struct model_scenario *at = suites[i]; at->name != NULL; at++) {
-      if (is_wanted(at->name, argc, argv) && !(broken && at->fails)) run(at);
+      if (is_wanted(at, with_long, argc, argv) && !(broken && at->fails)) run(at);
     }
   }
   return (broken ? violations != 0 : mistakes == 0) ? EXIT_SUCCESS : EXIT_FAILURE;
