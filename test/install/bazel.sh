@@ -56,4 +56,5 @@ if ! bazel-4 --batch --output_user_root="$work/root" build //:all >log 2>&1; the
 fi
 bazel-bin/captures captures
 bazel-bin/alone alone
-TSLAB_CONF=confirm:1 bazel-bin/replaced 2>&1 | grep -q '^tslab: confirm:true'
+TSLAB_CONF=confirm:1 bazel-bin/replaced >said 2>&1
+grep -q '^tslab: confirm:true' said
