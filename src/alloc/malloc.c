@@ -12,7 +12,6 @@
 #include "heap/freed.h"
 #include "heap/hold.h"
 #include "heap/mixed.h"
-#include "heap/part.h"
 #include "heap/remote.h"
 #include "memory/detention.h"
 #include "memory/large.h"
@@ -210,15 +209,7 @@ TSL_NOINLINE static bool free_join(uint32_t owner, unsigned class) {
   return class < TSL_GATHERS && tsl_owner_is_home(owner) && tsl_thread_join();
 }
 
-static void free_aside(struct tsl_heap *heap, unsigned class, void *block) {
-  tsl_heap_current->aside = heap;
-  tsl_heap_push(heap, class, block);
-}
-
 static void free_foreign(uint32_t owner, unsigned class, void *block) {
-  struct tsl_heap *shared = tsl_part_shared(owner);
-  if (shared != NULL && shared->slab_count < TSL_PART_FEW_SLABS)
-    return free_aside(shared, class, block);
   if (tsl_unlikely(tsl_heap_current == &tsl_home_empty.heap) && !free_join(owner, class))
     return tsl_remote_put(owner, class, block);
   struct tsl_home *home = tsl_heap_current->home;
@@ -234,7 +225,7 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   if (entry == 0) {
     tsl_free_outside(block);
   } else if (home_code < TSL_CODES) {
-    free_aside(&home->heap, tsl_code_class(home_code), block);
+    tsl_heap_push(&home->heap, tsl_code_class(home_code), block);
   } else if (home_code - TSL_CODE_VISITED < TSL_CODES) {
     tsl_home_put_visited(home, tsl_code_class(code), block);
   } else if (code == TSL_CODE_LARGE) {
@@ -244,14 +235,9 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   }
 }
 
-// The warm path of frees in young epochs, and of those that go where the last one went. It needs no
-// frame.
+// The warm path of frees in young epochs: it needs no frame.
 void tsl_free_slow(void *block, uint32_t entry) {
   unsigned code = tsl_entry_code(entry);
-  struct tsl_heap *heap = tsl_heap_current;
-  if (tsl_likely(tsl_code_is_cell(code))) return tsl_cells_free(heap, block, code);
-  struct tsl_heap *aside = heap->aside;
-  uint32_t code_aside = entry ^ heap->tag ^ aside->tag;
-  if (tsl_likely(code_aside < TSL_CODES)) return tsl_fast_put(aside, block, code_aside);
+  if (tsl_likely(tsl_code_is_cell(code))) return tsl_cells_free(tsl_heap_current, block, code);
   free_beyond_cells(block, entry);
 }

@@ -72,8 +72,19 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   return tsl_malloc_beyond_bin(offset, heap);
 }
 
-// Puts a block that lies in a slab of the heap on its bin.
-TSL_ALWAYS_INLINE void tsl_fast_put(struct tsl_heap *heap, void *block, size_t code) {
+// NULL and every address outside the region fail the comparison with the open units; so does a
+// misaligned address, whose lowest bits the rotation moves to the top. An address inside on which
+// no slab lies has a map entry that is not this heap's.
+TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
+  uintptr_t base = tsl_region.base;
+  size_t unit = tsl_rotate_right((uintptr_t)block - base, TSL_GRANULE_LOG2) >>
+                (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2);
+  if (tsl_unlikely(unit >= tsl_load_operand(&tsl_region.units))) return tsl_free_outside(block);
+  uint32_t entry = tsl_load_relaxed((uint32_t *)base + unit);
+  struct tsl_heap *heap = tsl_heap_current;
+  entry ^= heap->tag;
+  if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
+  size_t code = entry;
   if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, tsl_code_offset(code))->room))) {
     return tsl_heap_put_full(heap, block, code);
   }
@@ -88,19 +99,4 @@ TSL_ALWAYS_INLINE void tsl_fast_put(struct tsl_heap *heap, void *block, size_t c
   TSL_OPAQUE(code);
   tsl_compiler_fence();  // pairs: bin-head
   TSL_BIN(heap, tsl_code_offset(code))->head = block;
-}
-
-// NULL and every address outside the region fail the comparison with the open units; so does a
-// misaligned address, whose lowest bits the rotation moves to the top. An address inside on which
-// no slab lies has a map entry that is not this heap's.
-TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
-  uintptr_t base = tsl_region.base;
-  size_t unit = tsl_rotate_right((uintptr_t)block - base, TSL_GRANULE_LOG2) >>
-                (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2);
-  if (tsl_unlikely(unit >= tsl_load_operand(&tsl_region.units))) return tsl_free_outside(block);
-  uint32_t entry = tsl_load_relaxed((uint32_t *)base + unit);
-  struct tsl_heap *heap = tsl_heap_current;
-  entry ^= heap->tag;
-  if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
-  tsl_fast_put(heap, block, entry);
 }

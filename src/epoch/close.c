@@ -26,7 +26,8 @@
 
 enum {
   REST_ATTEMPTS = 16,
-  REST_PAGES = 64,  // of cells, of a part that keeps more than one request at a time needs
+  REST_SLABS = 64,  // of a part that keeps more than one request at a time needs
+  REST_PAGES = 64,  // of cells, likewise
   TICK_MS = 50,     // from one tick to the next of a thread that releases
 };
 
@@ -76,25 +77,19 @@ static bool slot_shares(uint32_t slot) { return tsl_epoch_place(slot) != slot; }
 
 static void rest(struct tsl_heap *heap) {
   tsl_mixed_look(heap);
-  if (heap->slab_count < TSL_PART_FEW_SLABS) return;
+  if (heap->slab_count < REST_SLABS) return;
   struct tsl_change change = tsl_change_begin(heap->home);
-  tsl_heap_look_at_ready(heap, TSL_PART_FEW_SLABS);
+  tsl_heap_look_at_ready(heap, REST_SLABS);
   tsl_change_end(change);
   tsl_heap_rest_unused(heap);
 }
 
-static bool is_small(const struct tsl_heap *part) {
-  return part->slab_count < TSL_PART_FEW_SLABS && part->cell_pages < REST_PAGES;
-}
-
 // A thread that ends many at once allocates nothing meanwhile: what it keeps at hand in the place
-// that they shared goes back, so that slabs can empty. What it frees there next does not go to its
-// bins.
+// that they shared goes back, so that slabs can empty.
 static void shared_rest(uint32_t place) {
   struct tsl_heap *heap = tsl_scope_heap(place);
-  if (heap == NULL || is_small(heap)) return;
-  tsl_heap_current->aside = tsl_heap_current;
-  tsl_part_visit_inside(heap, rest);
+  bool is_small = heap == NULL || (heap->slab_count < REST_SLABS && heap->cell_pages < REST_PAGES);
+  if (!is_small) tsl_part_visit_inside(heap, rest);
 }
 
 static void end_finish(struct ending ending) {
@@ -125,9 +120,8 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct ending ending = end_begin(slot);
   end_heaps(epoch, survivors);
   count_large_list(slot, survivors);
-  struct tsl_closed closed = {ending.held_bytes, survivors->bytes, lived_ms(epoch),
-                              ending.closed_ms};
-  epoch->trial = tsl_history_closed(epoch->label, closed);
+  struct tsl_closed closed = {ending.held_bytes, survivors->bytes, lived_ms(epoch)};
+  tsl_history_closed(epoch->label, closed);
   if (closed.held_bytes != 0) tsl_report_history(epoch->label);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
   end_finish(ending);

@@ -34,16 +34,9 @@ void tsl_orphans_after_fork(const struct tsl_home *mine) {
   tsl_store_relaxed(&tsl_orphans_wait, tsl_region.last_heap != 0);
 }
 
-// Whether the fork may have come in the middle of a fast path: the thread was inside, or freed from
-// outside (tsl_part_shared). A part of the thread that forked is torn when another thread was
-// laying it down (inspect.c).
-static bool is_torn(const struct tsl_heap *part) {
-  return part->depth != 0 || part->torn == TSL_HEAP_TORN ||  // pairs: heap-torn
-         tsl_epoch_is_shared(tsl_epoch_at(part->epoch));
-}
-
+// A part of the thread that forked is torn when another thread was laying it down (inspect.c).
 static void part_adopt(struct tsl_heap *part, const struct tsl_home *mine) {
-  if (is_torn(part)) tsl_heap_mend(part);
+  if (part->depth != 0 || part->torn == TSL_HEAP_TORN) tsl_heap_mend(part);  // pairs: heap-torn
   tsl_store_relaxed(&part->torn, TSL_HEAP_WHOLE);
   if (part->home != mine) part->depth = 0;
 }

@@ -6,7 +6,6 @@
 #include "heap/freed.h"
 #include "heap/handful.h"
 #include "heap/hold.h"
-#include "heap/part.h"
 #include "state/change.h"
 #include "state/epoch.h"
 #include "state/misuse.h"
@@ -190,22 +189,13 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   if (tsl_unlikely(tsl_cell_put_remote(number))) tsl_cells_drained(number);
 }
 
-// Frees a block in a cell that is not the current heap's: another one's of the thread, or a
-// stranger's.
-TSL_NOINLINE static void free_elsewhere(tsl_cell_number number, uint32_t owner, void *block,
-                                        unsigned code) {
-  struct tsl_heap *shared = owner == 0 ? NULL : tsl_part_shared(owner);
-  if (shared != NULL) return tsl_cells_free(shared, block, code);
-  free_remote(number, owner, block);
-}
-
 // In a scope the thread also frees blocks of its home's cells: those that were sampled (P1).
 void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) {
   tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
   if (tsl_unlikely(owner == current->home->heap.number)) current = &current->home->heap;
-  if (tsl_unlikely(owner != current->number)) return free_elsewhere(number, owner, block, code);
+  if (tsl_unlikely(owner != current->number)) return free_remote(number, owner, block);
   unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
   if (byte == 0) return tsl_cells_free_nothing(block);
   current->freed_objects++;

@@ -5,9 +5,7 @@
 #include "heap/charge.h"
 #include "heap/over.h"
 #include "heap/slots.h"
-#include "os/os.h"
 #include "state/epoch.h"
-#include "state/history.h"
 #include "tell/epochs.h"
 
 bool tsl_epoch_hold(uint32_t slot) {
@@ -41,12 +39,6 @@ static bool is_over(const struct tsl_epoch *epoch) {
   return has_ended && tsl_load_relaxed(&epoch->children) == 0;
 }
 
-TSL_NOINLINE static void epoch_end_trial(struct tsl_epoch *epoch) {
-  uint64_t after_ms = tsl_os_now_ms() - tsl_load_relaxed(&epoch->closed_ms);
-  if (tsl_history_over(epoch->label, epoch->trial, after_ms)) tsl_report_history(epoch->label);
-  epoch->trial = 0;
-}
-
 static void epoch_retire(uint32_t slot) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   uint32_t parent = epoch->parent;
@@ -58,7 +50,6 @@ static void epoch_retire(uint32_t slot) {
   epoch->soft_told = 0;
   uint64_t word = tsl_load_relaxed(&epoch->word) | TSL_EPOCH_FREE;
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
-  if (tsl_unlikely(epoch->trial != 0)) epoch_end_trial(epoch);
   bool tells = epoch->on_over != NULL;
   if (!tells) tsl_slot_give(slot);
   parent_release(parent);

@@ -138,13 +138,6 @@ void tsl_part_share(struct tsl_part *part) {
   tsl_store_release(&home->own->shared, part->heap.number);  // pairs: shared-parts
 }
 
-struct tsl_heap *tsl_part_shared(uint32_t owner) {
-  if (owner >= TSL_HEAP_NOBODY || tsl_owner_is_home(owner)) return NULL;
-  struct tsl_heap *heap = tsl_heap_at(owner);
-  if (heap->home != tsl_heap_current->home) return NULL;
-  return tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)) ? heap : NULL;
-}
-
 void tsl_part_visit_inside(struct tsl_heap *heap, void (*visit)(struct tsl_heap *)) {
   tsl_assert(tsl_owner_is_me(heap));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);

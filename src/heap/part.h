@@ -31,12 +31,6 @@ TSL_HIDDEN bool tsl_home_valid(const struct tsl_home *home);
 // on. Owner only.
 TSL_HIDDEN void tsl_part_share(struct tsl_part *part);
 
-// The calling thread's own part of a shared epoch, by an entry's owner; NULL: the owner is none.
-// Nobody seals it, so the thread may free blocks there without a scope. Its bins take them while it
-// has fewer than TSL_PART_FEW_SLABS: they would keep slabs of a large one from becoming sparse.
-enum { TSL_PART_FEW_SLABS = 64 };
-TSL_HIDDEN struct tsl_heap *tsl_part_shared(uint32_t owner);
-
 // Calls `visit` for a heap of the thread's that nobody seals. It is entered meanwhile, so that the
 // child of a fork mends it. Owner only.
 TSL_HIDDEN void tsl_part_visit_inside(struct tsl_heap *heap, void (*visit)(struct tsl_heap *));

@@ -49,7 +49,6 @@ static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_home *h
   heap->tag = tsl_entry(number, 0);
   heap->contained = tsl_region.span_bytes;
   heap->home = home;
-  heap->aside = heap;
   heap->store = &tsl_store_empty;
   for (unsigned class = 0; class < TSL_BINS; class += 1)
     heap->bins[class] = tsl_bin_new(class, TSL_SELDOM_COUNT);

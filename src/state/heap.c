@@ -22,7 +22,6 @@ TSL_RELRO struct tsl_home tsl_home_empty = {
             .home = &tsl_home_empty,
             .tag = (uint32_t)TSL_HEAP_NOBODY << TSL_CODE_BITS,
             .number = TSL_HEAP_NOBODY,
-            .aside = &tsl_home_empty.heap,
         },
     .unit_count = UINT32_MAX,
     .slot_count = TSL_HOME_SLOTS,

@@ -222,9 +222,7 @@ struct tsl_heap {
 
   // The last word. Its line goes on with the remote words of the home or the part.
   tslab_epoch name;  // [owner] the epoch entered: `epoch`, or one that shares it; stays when left
-  struct tsl_heap *aside;  // [owner] to whose bins a block went that was freed last while this one
-                           // was current: the home, or a part of a shared epoch; itself: none yet
-  uint64_t unused[2];
+  uint64_t unused[3];
   uint64_t ready;  // [remote] life << 32 | slabs with remote bits
 };
 

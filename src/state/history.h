@@ -1,11 +1,6 @@
 // history: how the epochs of each label ended that had memory of their own. It tells whether the
 // next ones share their label's memory: when they are many, small and short, few of their bytes
 // survive, and none of them was released (docs/decisions/020-epochs-that-share.md).
-//
-// Survivors that are freed soon after the close do not count where a trial shows it: 16 epochs
-// that are closed one after the other. An epoch passes when few of its bytes survive, or when the
-// last of its survivors is freed within a second. Where all 16 pass, the next epochs may share. The
-// next trial begins once the 16 have had their second.
 #pragma once
 
 #include <stdbool.h>
@@ -15,12 +10,11 @@
 #include "base/compiler.h"
 
 enum {
-  TSL_HISTORY_ENOUGH = 16,      // epochs that ended, before the next ones may share; of a trial
+  TSL_HISTORY_ENOUGH = 16,      // epochs that ended, before the next ones may share
   TSL_HISTORY_MOST = 64,        // epochs, after which all sums are halved
   TSL_HISTORY_BYTES = 1 << 20,  // to share, they hold at most so much at their end, on average;
   TSL_HISTORY_SURVIVING = 4,    // of these bytes at most one in so many survives;
   TSL_HISTORY_LIVED_MS = 1000,  // and they live at most so long, on average
-  TSL_HISTORY_LATE_MS = 1000,   // after its close an epoch may be over, and pass its trial
   TSL_HISTORY_LONG = 16,        // epochs that share and lived longer than that: then all is
                                 // forgotten, and the next ones have memory of their own
 };
@@ -30,16 +24,10 @@ struct tsl_closed {
   size_t held_bytes;
   size_t survivor_bytes;
   uint64_t lived_ms;
-  uint64_t closed_ms;
 };
 
-// Any thread. Of two that come at once, one may not be counted. The trial in which the epoch has
-// yet to pass, for tsl_history_over; 0: none.
-TSL_HIDDEN uint32_t tsl_history_closed(uint32_t label, struct tsl_closed closed);
-
-// An epoch of a trial is over, so long after its close. Whether the next ones of its label may
-// share since. Any thread.
-TSL_HIDDEN bool tsl_history_over(uint32_t label, uint32_t trial, uint64_t after_ms);
+// Any thread. Of two that come at once, one may not be counted.
+TSL_HIDDEN void tsl_history_closed(uint32_t label, struct tsl_closed closed);
 
 // An epoch that shared was closed. Any thread.
 TSL_HIDDEN void tsl_history_shared(uint32_t label, uint64_t lived_ms);

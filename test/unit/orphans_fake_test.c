@@ -106,24 +106,6 @@ static void parts_that_were_laid_down_are_mended(void) {
   CHECK_EQ(part->home->heap.number, heap->number);
 }
 
-// As if the fork had come between two stores of a free from outside.
-static void shared_parts_are_mended_wherever_their_threads_were(void) {
-  tslab_epoch id;
-  open_heaps();
-  tsl_heap_current = other;
-  CHECK_EQ(tsl_epoch_open_shared(0, &id), 0);
-  struct tsl_heap *part = &tsl_part_take(other->home, tsl_epoch_slot(id))->heap;
-  tsl_heap_current = part;
-  part->mixed = false;
-  alloc_many(64, 100);
-  tsl_fast_free(blocks[--block_count]);
-  part->bins[tsl_sizeclass_of(64)].room--;
-  CHECK(part->depth == 0 && !tsl_heap_valid(part));
-  adopt_orphans();
-  tsl_heap_current = part;
-  CHECK(tsl_heap_valid(part));
-}
-
 // A signal handler forked in the middle of a change: its thread's next refill adopts them.
 static void who_was_interrupted_adopts_later(void) {
   open_heaps();
@@ -166,7 +148,6 @@ int main(void) {
   RUN_UNLESS_SECURE(torn_heaps_are_mended);
   RUN_UNLESS_SECURE(torn_stocks_are_given_up);
   RUN_UNLESS_SECURE(parts_that_were_laid_down_are_mended);
-  RUN_UNLESS_SECURE(shared_parts_are_mended_wherever_their_threads_were);
   RUN_UNLESS_SECURE(what_a_lost_thread_freed_is_sent);
   RUN(who_was_interrupted_adopts_later);
   RUN(what_ends_goes_by_the_remote_way);

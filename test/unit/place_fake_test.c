@@ -9,16 +9,10 @@
 #include "heap/valid.h"
 #include "os_fake.h"
 #include "state/history.h"
-#include "state/label.h"
-#include "tell/rows.h"
 #include "threads.h"
-#include "upkeep/reports.h"
 #include "upkeep/tick.h"
 
 enum { BYTES = 100, BLOCKS = 64, MANY = 4000 };
-
-// More than a quarter of the least memory that an epoch holds.
-enum { LATE_BLOCKS = 200 };
 
 static void *blocks[MANY];
 
@@ -56,45 +50,6 @@ static void labels_come_to_share(void) {
   CHECK(tsl_place_is_shared(place) && !tsl_place_is_shared(first));
   CHECK(!shares(open_as(TSLAB_PLACE_OWN)));
   CHECK(!shares(EPOCHS_OPEN(.place = TSLAB_PLACE_OWN)));
-}
-
-// Objects that live when their epoch is closed, and are freed later.
-static void serve_late(uint64_t late_ms) {
-  tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
-  CHECK(!shares(epoch));
-  epochs_alloc_many(blocks, epoch, BYTES, LATE_BLOCKS);
-  epochs_close(epoch, LATE_BLOCKS);
-  os_fake.now_ms += late_ms;
-  epochs_free_many(blocks, BYTES, LATE_BLOCKS);
-  CHECK(epochs_is_over(epoch));
-}
-
-static const struct tsl_labels_row *label_row(void) {
-  return TSL_ROW(labels, tsl_label_intern("request", 7));
-}
-
-static void labels_that_free_late_come_to_share(void) {
-  tsl_report_start();
-  for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++) serve_late(TSL_HISTORY_LATE_MS);
-  CHECK(shares(open_as(TSLAB_PLACE_AUTO)));
-  CHECK_EQ(label_row()->shares, 1);
-}
-
-static void labels_that_free_too_late_do_not(void) {
-  for (unsigned i = 0; i < 3 * TSL_HISTORY_ENOUGH; i++) serve_late(TSL_HISTORY_LATE_MS + 1);
-  CHECK(!shares(open_as(TSLAB_PLACE_AUTO)));
-}
-
-// Of each sixteen epochs one has a true survivor.
-static void labels_with_survivors_do_not(void) {
-  for (unsigned i = 0; i < 10; i++) {
-    for (unsigned j = 1; j < TSL_HISTORY_ENOUGH; j++) serve_late(1);
-    tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
-    CHECK(!shares(epoch));
-    for (unsigned j = 0; j < LATE_BLOCKS; j++) CHECK(epochs_alloc(epoch, BYTES) != NULL);
-    epochs_close(epoch, LATE_BLOCKS);
-    os_fake.now_ms += TSL_HISTORY_LATE_MS + 1;
-  }
 }
 
 static void what_needs_its_own_has_it(void) {
@@ -332,59 +287,6 @@ static void requests_beside_many_survivors_stay_hot(void) {
   for (unsigned i = 0; i < MANY / 4; i++) epochs_free(kept[i], 8192);
 }
 
-// From outside of the scope, too: the bin's block is handed out next, where it is not the last one.
-static void blocks_freed_outside_are_hot(void) {
-  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
-  CHECK(has_slabs(epoch));
-  void *first = epochs_alloc(epoch, BYTES), *second = tslab_malloc(BYTES);
-  tslab_free(first);
-  tslab_free(second);
-  for (unsigned i = 0; i < 100; i++) {
-    void *block = epochs_alloc(epoch, BYTES), *other = tslab_malloc(BYTES);
-    epochs_free(block, BYTES);
-    tslab_free(other);
-    CHECK(epochs_alloc(epoch, BYTES) == block && tslab_malloc(BYTES) == other);
-    tslab_free(block);
-    tslab_free(other);
-  }
-  CHECK(tsl_heap_valid(tsl_heap_current));
-}
-
-// Its cells count them as the thread's own frees, and so it goes on in slabs.
-static void who_frees_outside_gets_slabs(void) {
-  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
-  for (unsigned i = 0; i < 100; i++) {
-    epochs_alloc_many(blocks, epoch, BYTES, 10);
-    epochs_free_many(blocks, BYTES, 10);
-    tsl_home_tick(tsl_heap_current->home);
-  }
-  tslab_scope scope;
-  epochs_enter(&scope, epoch);
-  CHECK(tsl_heap_has_store(tsl_heap_current) && tsl_heap_current->cell_count == 0);
-  epochs_leave(&scope);
-  CHECK_EQ(epochs_stats(epochs_stats(epoch).place).live_objects, 0);
-}
-
-static void *free_one(void *block) {
-  tslab_scope scope;
-  epochs_enter(&scope, open_as(TSLAB_PLACE_SHARED));
-  void *mine = tslab_malloc(BYTES);
-  epochs_leave(&scope);
-  tslab_free(mine);
-  tslab_free(block);
-  tslab_free(mine = epochs_alloc(open_as(TSLAB_PLACE_SHARED), BYTES));
-  CHECK(mine != block);
-  return NULL;
-}
-
-// Not on the bins of another thread's part.
-static void blocks_of_other_threads_go_home(void) {
-  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
-  CHECK(has_slabs(epoch));
-  threads_run_one(free_one, epochs_alloc(epoch, BYTES));
-  CHECK_EQ(epochs_stats(epochs_stats(epoch).place).live_objects, 0);
-}
-
 static void *serve_many(void *unused) {
   (void)unused;
   for (unsigned i = 0; i < 300; i++) {
@@ -438,9 +340,6 @@ static void threads_share_one_place(void) {
 
 int main(void) {
   RUN(labels_come_to_share);
-  RUN(labels_that_free_late_come_to_share);
-  RUN(labels_that_free_too_late_do_not);
-  RUN(labels_with_survivors_do_not);
   RUN(what_needs_its_own_has_it);
   RUN(an_option_keeps_all_apart);
   RUN(blocks_lie_in_the_shared_one);
@@ -458,9 +357,6 @@ int main(void) {
   RUN(a_release_after_the_close_ends_no_block);
   RUN(dead_cells_go_back);
   RUN(shared_ones_take_no_place_of_others);
-  RUN_UNLESS_SECURE(blocks_freed_outside_are_hot);
-  RUN(who_frees_outside_gets_slabs);
-  RUN(blocks_of_other_threads_go_home);
   RUN(threads_find_their_parts);
   RUN(what_many_at_once_took_goes_back);
   RUN(threads_share_one_place);
