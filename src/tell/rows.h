@@ -28,7 +28,7 @@ enum {
   ONE(T, uint64_t, dirty_bytes, BYTES, GAUGE, "of `free_bytes`: not given back yet")            \
   ONE(T, uint64_t, cached_bytes, BYTES, GAUGE, "empty units at hand for all threads")           \
   ONE(T, uint64_t, peak_held_bytes, BYTES, GAUGE,                                               \
-      "the most of `open_bytes` that was neither free nor cached")                              \
+      "the most of `open_bytes` that was neither free nor cached when threads reported")        \
   ONE(T, uint64_t, peak_ms, MS, GAUGE, "when it was `peak_held_bytes`")                         \
   ONE(T, uint64_t, large_objects, OBJECTS, GAUGE, "live blocks of whole units")                 \
   ONE(T, uint64_t, large_bytes, BYTES, GAUGE, "of `large_objects`")                             \

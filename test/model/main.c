@@ -1,7 +1,7 @@
 // Explores each scenario in a process of its own: model [--broken|--everywhere|--long] [NAME...].
 //  --broken      the core is a mutant, and a violation is what is wanted
 //  --everywhere  threads stop at every atomic operation: X2 is put to the proof
-//  --long        those too that take more than half of the time of all, and are not named
+//  --long        those too that take long, which otherwise run by name alone
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@ struct model_scenario {
   void (*finish)(void);                  // after they ended, in each end state; may be NULL
   bool delays_depth;     // a store of a heap's depth may become visible after the next load
   bool delays_changing;  // so may the store that begins or ends a change
-  bool takes_long;       // explored with --long, or by its name
+  bool takes_long;       // left to --long, and to who names it
   bool purges;           // what goes back to the system is zero afterwards
   bool no_barrier;       // the system has none: scopes use fences
   bool fails;            // what is left out here must be found

@@ -1,9 +1,12 @@
 #include "upkeep/tick.h"
 
 #include "blocks.h"
+#include "heap/store.h"
 #include "memory/segment.h"
 #include "memory/units.h"
 #include "takes.h"
+#include "tell/rows.h"
+#include "upkeep/reports.h"
 
 static struct tsl_heap *heap, *other;
 
@@ -32,6 +35,26 @@ static void sleepers_memory_goes_back(void) {
     CHECK(rounds < 1000000);
   }
   free_many();
+}
+
+// Neither does it refill, nor has it anything to give back.
+static void sleepers_begin_to_sample_and_end(void) {
+  open_heaps();
+  tsl_report_start();
+  alloc(64);
+  struct tsl_control_row *control = TSL_ROW(control, 0);
+  const struct tsl_process_row *process = TSL_ROW(process, 0);
+  void *last = alloc(64);
+  for (unsigned i = 0; i < 2; i++) {
+    control->sample_bytes = i == 0 ? 1 << 20 : TSL_NUMBER_no_samples;
+    for (unsigned rounds = 0; heap->home->sampling != (i == 0); rounds++) {
+      tsl_fast_free(last);
+      last = alloc(64);
+      if (rounds % 1000 == 0) os_fake.now_ms++;
+      CHECK(rounds < 2 * TSL_SELDOM_COUNT);
+    }
+    CHECK_EQ(process->sample_bytes, i == 0 ? 1 << 20 : 0);
+  }
 }
 
 // When a tick of a heap that sleeps finds something to do, the next looks come soon.
@@ -77,6 +100,7 @@ static void looks_follow_the_clock(void) {
 
 int main(void) {
   RUN_UNLESS_SECURE(sleepers_memory_goes_back);
+  RUN_UNLESS_SECURE(sleepers_begin_to_sample_and_end);
   RUN_UNLESS_SECURE(a_tick_wakes);
   RUN_UNLESS_SECURE(looks_follow_the_clock);
   return test_status();
