@@ -1,6 +1,7 @@
 // First in, first out: the oldest of LIVE blocks is freed and a new one allocated, each call timed
 // on its own. Blocks are written outside the timed part, so that first touches of fresh pages are
-// the kernel's time, not malloc's.
+// the kernel's time, not malloc's. Frees on another page than the one before are told apart as
+// well: there the processor has read nothing ahead.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/latency.h"
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PAGE_BYTES = 4096 };
+
 typedef struct churn {
   char **blocks;
   uint32_t live;
@@ -18,6 +21,8 @@ typedef struct churn {
   uint32_t state;
   histogram mallocs;
   histogram frees;
+  uintptr_t page;         // of the block that was freed last
+  histogram other_pages;  // frees on another page than the one before
 } churn;
 
 static size_t churn_next_bytes(churn *c) {
@@ -27,9 +32,13 @@ static size_t churn_next_bytes(churn *c) {
 static void churn_replace(churn *c, char **slot) {
   size_t bytes = churn_next_bytes(c);
   char *old = *slot;
+  uintptr_t page = (uintptr_t)old / PAGE_BYTES;
   uint64_t start = ticks_begin();
   free(old);
-  histogram_add(&c->frees, ticks_end() - start);
+  uint64_t taken = ticks_end() - start;
+  histogram_add(&c->frees, taken);
+  if (page != c->page) histogram_add(&c->other_pages, taken);
+  c->page = page;
   start = ticks_begin();
   char *block = malloc(bytes);
   histogram_add(&c->mallocs, ticks_end() - start);
@@ -65,6 +74,9 @@ static void churn_report(const churn *c, uint64_t operations) {
   report_real("floor_ns", floor_ns);
   latency_report("malloc", &c->mallocs, ns_per_tick);
   latency_report("free", &c->frees, ns_per_tick);
+  latency_report_one("free_other_page", "p50", latency_ns(&c->other_pages, 0.5, ns_per_tick));
+  report_real("free_other_page_pct",
+              100 * (double)c->other_pages.count / (double)c->frees.count);
   report_close(
       "churn of %u live: malloc p50 %.0f, p99.9 %.0f ns, free p50 %.0f, p99.9 %.0f ns, "
       "timer floor %.0f ns (included)",

@@ -3,7 +3,7 @@
     programs.py --preload LIBRARY NAME [ARGUMENT...]
 
 NAME is one of the programs below. Exit status 77 means that the program is not installed, or that
-it fails without the library too: then the test says nothing about the library.
+it fails without the library too and is not ours: then the test says nothing about the library.
 """
 
 from __future__ import annotations
@@ -353,6 +353,9 @@ PROGRAMS: dict[str, Callable[..., str]] = {
 # Their result says nothing beyond success: without the library they run only to judge a failure.
 JUDGED_BY_SUCCESS = {"python", "tests"}
 
+# The project's own: where they fail without the library, the project is wrong, not the machine.
+OURS = {"tests"}
+
 
 def check_preloading(library: Path) -> None:
     """The loader must take the library: otherwise every comparison would be empty."""
@@ -379,6 +382,8 @@ def plain_result(name: str, arguments: list[str]) -> str:
     try:
         return result_of(name, arguments, None)
     except ProgramError as error:
+        if name in OURS:
+            raise
         raise MissingError(f"fails without the library too:\n{error}") from error
 
 
