@@ -75,8 +75,7 @@ static void churn_report(const churn *c, uint64_t operations) {
   latency_report("malloc", &c->mallocs, ns_per_tick);
   latency_report("free", &c->frees, ns_per_tick);
   latency_report_one("free_other_page", "p50", latency_ns(&c->other_pages, 0.5, ns_per_tick));
-  report_real("free_other_page_pct",
-              100 * (double)c->other_pages.count / (double)c->frees.count);
+  report_real("free_other_page_pct", 100 * (double)c->other_pages.count / (double)c->frees.count);
   report_close(
       "churn of %u live: malloc p50 %.0f, p99.9 %.0f ns, free p50 %.0f, p99.9 %.0f ns, "
       "timer floor %.0f ns (included)",

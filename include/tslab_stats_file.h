@@ -139,15 +139,22 @@ static inline int tslab_reader_is_in_(uint64_t at, uint64_t bytes, uint64_t end)
   return at <= end && bytes <= end - at;
 }
 
+/* What the file has not is 0. */
+static inline tslab_reader_error tslab_reader_copy_(tslab_reader *reader, uint64_t at, void *to,
+                                                    size_t bytes) {
+  tslab_reader_error error = TSLAB_READER_OK;
+  const unsigned char *from = tslab_reader_look_(reader, at, bytes, &error);
+  memset(to, 0, bytes);
+  if (from != NULL) memcpy(to, from, bytes);
+  return error;
+}
+
 static inline tslab_reader_error tslab_reader_table_(tslab_reader *reader, uint32_t number,
                                                      struct tslab_stats_table *table) {
   const struct tslab_stats_header *header = &reader->header;
-  tslab_reader_error error = TSLAB_READER_OK;
   uint64_t at = header->tables_at + TSLAB_READER_CAST(uint64_t, number) * header->table_bytes;
-  const unsigned char *bytes = tslab_reader_look_(reader, at, sizeof *table, &error);
-  memset(table, 0, sizeof *table);
-  if (bytes == NULL) return error;
-  memcpy(table, bytes, sizeof *table);
+  tslab_reader_error error = tslab_reader_copy_(reader, at, table, sizeof *table);
+  if (error != TSLAB_READER_OK) return error;
   uint64_t rows_bytes = TSLAB_READER_CAST(uint64_t, table->rows) * table->row_bytes;
   int is_sound = table->rows <= table->most_rows && (table->row_bytes > 0 || table->rows == 0) &&
                  rows_bytes <= TSLAB_READER_MOST_ROWS_BYTES &&
@@ -159,14 +166,10 @@ static inline tslab_reader_error tslab_reader_table_(tslab_reader *reader, uint3
 static inline tslab_reader_error tslab_reader_field_(tslab_reader *reader, uint32_t number,
                                                      struct tslab_stats_field *field) {
   const struct tslab_stats_header *header = &reader->header;
-  tslab_reader_error error = TSLAB_READER_OK;
   uint64_t at = header->fields_at + TSLAB_READER_CAST(uint64_t, number) * header->field_bytes;
-  const unsigned char *bytes = tslab_reader_look_(reader, at, sizeof *field, &error);
-  memset(field, 0, sizeof *field);
-  if (bytes == NULL) return error;
-  memcpy(field, bytes, sizeof *field);
+  tslab_reader_error error = tslab_reader_copy_(reader, at, field, sizeof *field);
   field->name[sizeof field->name - 1] = '\0';
-  return TSLAB_READER_OK;
+  return error;
 }
 
 static inline int tslab_reader_describes_(uint64_t at, uint32_t count, uint32_t each, size_t least,
