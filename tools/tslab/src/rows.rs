@@ -267,7 +267,7 @@ tables! {
         DIRTY_BYTES "dirty_bytes" One 8 Gauge Bytes;
         /// Empty units at hand for all threads.
         CACHED_BYTES "cached_bytes" One 8 Gauge Bytes;
-        /// The most of `open_bytes` that was neither free nor cached.
+        /// The most of `open_bytes` that was neither free nor cached when threads reported.
         PEAK_HELD_BYTES "peak_held_bytes" One 8 Gauge Bytes;
         /// When it was `peak_held_bytes`.
         PEAK_MS "peak_ms" One 8 Gauge Ms;

@@ -27,7 +27,7 @@ export const PROCESS = {
   },
   peak_held_bytes: {
     unit: "bytes",
-    meaning: "the most of `open_bytes` that was neither free nor cached",
+    meaning: "the most of `open_bytes` that was neither free nor cached when threads reported",
   },
   peak_ms: {
     unit: "ms",
