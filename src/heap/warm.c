@@ -27,6 +27,8 @@ static bool is_plain(const struct tsl_epoch *epoch) {
          epoch->purge == TSLAB_PURGE_DECAY && !tsl_epoch_is_shared(epoch);
 }
 
+// Who else holds the part may still look at it. Near the soft limit a cell that waits is memory
+// that could go back.
 bool tsl_warm_may_keep(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
   bool is_mine = heap->home == tsl_heap_current->home;
@@ -51,6 +53,7 @@ void tsl_warm_keep(struct tsl_part *part) {
   tsl_report_warm(part);
 }
 
+// Its cell is in use already: it is retired, so that the part is as W1 says.
 void tsl_warm_return(struct tsl_part *part) {
   tsl_mixed_retire(&part->heap);
   tsl_store_relaxed(&part->sealing, TSL_PART_SEALED);
