@@ -139,8 +139,9 @@ bool tsl_warm_is_due(const struct tsl_home *home, uint64_t now_ms) {
   return count != 0;
 }
 
-// W4. The cell is a block of the home's own: for the helper it is a remote one, which waits for the
-// owner. Its pages do not: the slab is not sparse as long as others of its cells are at hand.
+// W4. The cell is a block of the home's slab. The helper frees it as any other thread would, and it
+// waits for the owner. Its pages go back now: a slab gives pages back only once three quarters
+// of it are free.
 static void last_tend(struct tsl_home *home) {
   uint32_t count = home->own->warm_count - 1;
   struct tsl_part *part = tsl_part_at(home->own->warm[count].part);
