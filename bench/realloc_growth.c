@@ -1,12 +1,13 @@
 // Buffers that grow in turns by realloc, to twice their size, to one and a half, or by steps of the
-// same number of bytes: the time inside realloc, and the most that is resident over what the full
-// buffers hold. Whether a move copied cannot be seen from outside, only that the address changed.
-// Each way of growing has a process of its own.
+// same number of bytes: the time and the page faults inside realloc, and the most that is resident
+// over what the full buffers hold. Whether a move copied cannot be seen from outside, only that the
+// address changed. Each way of growing has a process of its own.
 #include "common/args.h"
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/report.h"
+#include "common/usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ typedef struct growth {
   uint64_t rounds;
   uint64_t before;  // resident bytes, before the first buffer
   uint64_t ns;
+  uint64_t faults;
   uint64_t calls;
   uint64_t moves;
   uint64_t peak_bytes;
@@ -46,6 +48,7 @@ static const struct {
 #define WAYS (sizeof ways / sizeof ways[0])
 
 static void growth_resize(growth *g, size_t bytes) {
+  usage before = usage_now(RUSAGE_SELF);
   uint64_t start = clock_ns();
   for (unsigned i = 0; i < g->buffers; i++) {
     char *old = g->starts[i];
@@ -54,6 +57,7 @@ static void growth_resize(growth *g, size_t bytes) {
     g->moves += was != 0 && (uintptr_t)g->starts[i] != was;
   }
   g->ns += clock_ns() - start;
+  g->faults += usage_since(RUSAGE_SELF, &before).faults;
   g->calls += g->buffers;
 }
 
@@ -98,6 +102,8 @@ static void growth_report(const growth *g) {
   char key[32];
   snprintf(key, sizeof key, "%s_ms", g->name);
   report_real(key, (double)g->ns / 1e6 / (double)g->rounds);
+  snprintf(key, sizeof key, "%s_faults", g->name);
+  report_count(key, g->faults);
   snprintf(key, sizeof key, "%s_calls", g->name);
   report_count(key, g->calls);
   snprintf(key, sizeof key, "%s_moves", g->name);
@@ -109,9 +115,11 @@ static void growth_report(const growth *g) {
 }
 
 static void growth_print(const growth *g) {
-  printf("%8s: %.2f ms a round in realloc, %.0f %% of calls move, peak %.1f %% over the buffers\n",
-         g->name, (double)g->ns / 1e6 / (double)g->rounds,
-         (double)g->moves / (double)g->calls * 100, growth_overhead_pct(g));
+  printf(
+      "%8s: %.2f ms and %.0f faults a round in realloc, %.0f %% of calls move, peak %.1f %% over "
+      "the buffers\n",
+      g->name, (double)g->ns / 1e6 / (double)g->rounds, (double)g->faults / (double)g->rounds,
+      (double)g->moves / (double)g->calls * 100, growth_overhead_pct(g));
 }
 
 static void growths_report(const growth *growths, unsigned count) {

@@ -7,7 +7,7 @@ set(emulator_lacks
   unit.check_test
   unit.options_test
   # A fork among threads: it stops in its own `cpu == current_cpu`.
-  unit.fork_test
+  unit.fork_test unit.fork_epochs_test
   # Refusals of madvise, and RLIMIT_AS, which counts the emulator's own addresses.
   unit.os_linux_test unit.os_map_test unit.os_share_test
   api.new_handler_frees.preload api.new_handler_frees.archive

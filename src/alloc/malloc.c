@@ -134,6 +134,8 @@ static bool large_charge(uint32_t epoch, size_t bytes) {
   return false;
 }
 
+// Limits are asked before the system: where one refuses there is nothing to undo. What heaps hold
+// free becomes memory before the program is refused.
 static void *large_alloc(size_t bytes, size_t alignment, bool *clean) {
   struct tsl_heap *heap = tsl_heap_current;
   size_t held_bytes = tsl_round_up(bytes == 0 ? 1 : bytes, TSL_UNIT_BYTES);
@@ -217,6 +219,8 @@ static void free_foreign(uint32_t owner, unsigned class, void *block) {
   if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
+// `entry` comes without the current heap's tag, as the fast path left it. A thread in an epoch
+// frees the blocks of its home like its own.
 TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   struct tsl_home *home = tsl_heap_current->home;
   unsigned code = tsl_entry_code(entry);

@@ -36,6 +36,8 @@ size_t tsl_good_size(size_t bytes) {
   return bytes > PTRDIFF_MAX ? 0 : tsl_round_up(bytes, TSL_UNIT_BYTES);
 }
 
+// A block stays where it is until less than half of it is wanted: a buffer that was cut down would
+// otherwise keep what it had. Where no class is smaller nothing would be gained.
 static bool fits_in_place(size_t usable, size_t bytes) {
   return bytes <= usable && (bytes >= usable / 2 || tsl_good_size(bytes) == usable);
 }
@@ -60,6 +62,8 @@ bool tsl_resize_without_move(void *block, size_t bytes) {
   size_t usable = tsl_usable(block), wanted = bytes == 0 ? 1 : bytes;
   if (usable == 0) return block != NULL && bytes == 0 && tsl_zero_has(block);
   if (tsl_resize_in_place(block, usable, wanted)) return true;
+  // Blocks of slabs have the bytes of their class, and large ones have units of their own: neither
+  // becomes the other in place.
   if (usable <= TSL_SMALL_LIMIT || bytes <= TSL_SMALL_LIMIT) return false;
   return resize_large(block, bytes, false) != NULL;
 }
@@ -75,6 +79,7 @@ void tsl_check_size(const void *block, size_t bytes) {
   tsl_misuse_size(block, bytes, usable);
 }
 
+// The old block is freed last: without memory for the new one the program keeps it as it was.
 static void *realloc_copy(void *block, size_t usable, size_t bytes) {
   void *moved = tsl_malloc_beside(block, bytes);
   if (moved == NULL) return NULL;
@@ -86,12 +91,13 @@ static void *realloc_copy(void *block, size_t usable, size_t bytes) {
 void *tsl_realloc(void *block, size_t bytes) {
   if (block == NULL) return tsl_fast_malloc(bytes);
   size_t usable = tsl_usable(block);
-  if (usable == 0 && !tsl_zero_has(block)) return NULL;
+  if (usable == 0 && !tsl_zero_has(block)) return NULL;  // tsl_usable has reported the misuse
   if (tsl_resize_in_place(block, usable, bytes)) return block;
   if (usable > TSL_SMALL_LIMIT && bytes > TSL_SMALL_LIMIT) {
     void *resized = resize_large(block, bytes, true);
     if (resized != NULL) return resized;
   }
+  // Also a large block to which its epoch, which has ended or is at its limit, gives no more.
   return realloc_copy(block, usable, bytes);
 }
 
@@ -101,6 +107,7 @@ TSL_NOINLINE static void *calloc_odd(struct tsl_heap *heap, size_t offset,
   return other == NULL ? NULL : memset(other, 0, bytes);
 }
 
+// Large blocks know which of their pages are zero already.
 TSL_NOINLINE static void *calloc_slow(size_t bytes) {
   if (bytes > TSL_SMALL_LIMIT) return tsl_calloc_large(bytes);
   void *block = tsl_fast_malloc(bytes);
@@ -121,6 +128,7 @@ void *tsl_calloc(size_t count, size_t bytes) {
   return calloc_slow(total);
 }
 
+// Heaps come first: what they give back is purged with the rest.
 bool tsl_trim(size_t keep_bytes) {
   tsl_heap_collect_all();
   return tsl_purge_all(keep_bytes) != 0;

@@ -127,6 +127,8 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   end_finish(ending);
 }
 
+// Who moves the epoch away from open ends it, alone. Cleanups come first: they may use what lives
+// in it.
 int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   uint32_t slot = tsl_epoch_slot(id);
   int error = tsl_epoch_end(id, TSL_EPOCH_CLOSED);
@@ -199,6 +201,7 @@ static void poison(uint32_t slot) {
   }
 }
 
+// The claim comes after the last reason to refuse: nobody gives it back.
 static int release_closed(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);

@@ -52,6 +52,7 @@ static void end_objects(struct tsl_epoch *epoch, uint32_t slot) {
   tsl_store_relaxed(&epoch->resets, epoch->resets + 1);
 }
 
+// Cleanups come before the objects end, as in a release: they may use them.
 int tsl_reset_epoch(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   int error = reset_begin(id);

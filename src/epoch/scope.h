@@ -93,8 +93,8 @@ TSL_ALWAYS_INLINE void tsl_scope_leave_heap(struct tsl_heap *heap) {
   tsl_scope_leave_ended(heap);
 }
 
-// A visit: one operation in a heap of the thread's by the epoch's id, which need not become the
-// current one. False when the epoch has ended: another thread may seal the heap.
+// A visit: one operation in the thread's heap in an epoch, without a scope there. False when the
+// epoch has ended: another thread may seal the heap.
 TSL_ALWAYS_INLINE bool tsl_scope_visit_begin(struct tsl_heap *heap, tslab_epoch id) {
   tsl_assert(tsl_owner_is_me(heap));
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));

@@ -227,6 +227,7 @@ static void part_leave(struct tsl_part *part, bool stays) {
   if (!stays) tsl_part_let_go(part);
 }
 
+// The epoch drains last: it may retire, and its slot be another one's.
 void tsl_part_release(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
   uint32_t epoch = heap->epoch;

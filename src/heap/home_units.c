@@ -8,6 +8,7 @@
 #include "state/change.h"
 #include "state/owner.h"
 
+// What is taken counts towards the soft limit: idle memory makes room for it.
 static tsl_unit fresh_units_take(struct tsl_home *home, unsigned count) {
   bool clean;
   tsl_unit first = tsl_units_take(count, count, &clean);
@@ -18,9 +19,10 @@ static tsl_unit fresh_units_take(struct tsl_home *home, unsigned count) {
 
 tsl_unit tsl_home_units_take(struct tsl_home *home, unsigned count) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (count > 1) return fresh_units_take(home, count);
+  if (count > 1) return fresh_units_take(home, count);  // caches hold single units
   if (home->unit_count != 0) {
     tsl_unit cached = home->own->units[--home->unit_count];
+    // What the cache never went below is what the thread can do without (trim_unused).
     if (home->unit_count < home->unit_low) home->unit_low = home->unit_count;
     home->own->taken.kept++;
     return cached;
@@ -31,7 +33,7 @@ tsl_unit tsl_home_units_take(struct tsl_home *home, unsigned count) {
   return unit;
 }
 
-// C2: count and list change together.
+// C2: count and list change together. Near the soft limit idle units go where others find them.
 static bool keep_unit(tsl_unit unit) {
   struct tsl_home *home = tsl_heap_current->home;
   if (home == &tsl_home_empty || tsl_limit_is_near()) return false;

@@ -44,7 +44,9 @@ static size_t warm_bytes(struct tsl_home *home) {
   return pages << TSL_CELL_PAGE_LOG2;
 }
 
-// What their slabs have more free than after the helper's last round, and what is warm: it is idle.
+// The bytes that became free in the home's slabs since the helper's last round, and those of its
+// warm parts, in which nothing lives. After a round, or where there is less free than at the last
+// look, counting begins at what is free now.
 static size_t loose_bytes(struct tsl_home *home) {
   struct tsl_loose *loose = &home->own->loose;
   uint32_t rounds = tsl_load_relaxed(&home->rounds);

@@ -1,5 +1,6 @@
-// loose: how much the slabs of a home and of its parts of shared epochs have more free than the
-// helper last found, with the cells of its warm parts. All threads' together may be worth a helper.
+// loose: the bytes that became free in the slabs of a home, and of its parts of shared epochs,
+// since the helper last looked at them, and those of its warm parts. The sum over all homes decides
+// whether a helper is worth its thread.
 #pragma once
 
 #include "state/heap.h"

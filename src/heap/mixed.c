@@ -181,6 +181,8 @@ static bool cell_restart(struct tsl_heap *heap) {
   return true;
 }
 
+// The cell at hand again, where nothing lives in it; else slabs, for a heap that frees most or
+// holds much; else another cell.
 static bool cell_renew(struct tsl_heap *heap, size_t bytes) {
   bool wants_slabs = frees_most(heap);
   if (!wants_slabs && newest_is_empty(heap) && newest_bytes(heap) >= ROOM * bytes)

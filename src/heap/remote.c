@@ -156,6 +156,7 @@ bool tsl_remote_valid(const struct tsl_home *home) {
   return true;
 }
 
+// In the word that is gathered a free costs no atomic operation.
 void tsl_remote_gather(struct tsl_home *home, uint32_t owner, unsigned class, void *block) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   if (TSL_SECURE) return tsl_remote_put(owner, class, block);

@@ -10,8 +10,7 @@ TSL_HIDDEN void tsl_remote_put(uint32_t owner, unsigned class, void *block);
 
 // The same for a block up to TSL_TINY_LIMIT. The first block of a word of a home's slab is sent at
 // once; up to 63 more of the word wait in the gather, until a block of another word comes. Blocks
-// of declared epochs never wait. The owner of `home`, which is not the empty
-// heap.
+// of declared epochs never wait. The owner of `home`, which is not the empty home.
 TSL_HIDDEN void tsl_remote_gather(struct tsl_home *home, uint32_t owner, unsigned class,
                                   void *block);
 

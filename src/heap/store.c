@@ -33,6 +33,7 @@ void tsl_store_open(struct tsl_heap *heap) {
   if (tsl_store_counts(heap)) tsl_add_relaxed(&heap->home->stores, 1);
 }
 
+// Bins keep their limits: the same program goes on, in the same epoch.
 void tsl_store_renew(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_store *store = heap->store;

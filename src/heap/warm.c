@@ -27,6 +27,8 @@ static bool is_plain(const struct tsl_epoch *epoch) {
          epoch->purge == TSLAB_PURGE_DECAY && !tsl_epoch_is_shared(epoch);
 }
 
+// Who else holds the part may still look at it. Near the soft limit a cell that waits is memory
+// that could go back.
 bool tsl_warm_may_keep(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
   bool is_mine = heap->home == tsl_heap_current->home;
@@ -51,6 +53,7 @@ void tsl_warm_keep(struct tsl_part *part) {
   tsl_report_warm(part);
 }
 
+// Its cell is in use already: it is retired, so that the part is as W1 says.
 void tsl_warm_return(struct tsl_part *part) {
   tsl_mixed_retire(&part->heap);
   tsl_store_relaxed(&part->sealing, TSL_PART_SEALED);
@@ -136,8 +139,9 @@ bool tsl_warm_is_due(const struct tsl_home *home, uint64_t now_ms) {
   return count != 0;
 }
 
-// W4. The cell is a block of the home's own: for the helper it is a remote one, which waits for the
-// owner. Its pages do not: the slab is not sparse as long as others of its cells are at hand.
+// W4. The cell is a block of the home's slab. The helper frees it as any other thread would, and it
+// waits for the owner. Its pages go back now: a slab gives pages back only once three quarters
+// of it are free.
 static void last_tend(struct tsl_home *home) {
   uint32_t count = home->own->warm_count - 1;
   struct tsl_part *part = tsl_part_at(home->own->warm[count].part);

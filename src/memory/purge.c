@@ -159,6 +159,7 @@ bool tsl_purge_step(void) {
 
 bool tsl_purge_tick(void) { return !tsl_purge_has_helper() && tsl_purge_step(); }
 
+// What is detained or cached comes first: only then is it among the units that are purged.
 size_t tsl_purge_all(size_t keep_bytes) {
   size_t keep = keep_bytes >> TSL_UNIT_LOG2, purged = 0, from = 0;
   tsl_store_relaxed(&keep_units, 0);

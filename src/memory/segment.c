@@ -194,6 +194,7 @@ void tsl_segment_mark_purged(size_t index, struct tsl_run run) {
   tsl_add_relaxed(&counts.purged, run.count);
 }
 
+// `longest` is read without the lock, which a segment without room is not worth.
 tsl_unit tsl_segment_take(size_t index, size_t count, size_t alignment, bool *clean) {
   struct tsl_segment *segment = tsl_segment_at(index);
   unsigned first = 0;

@@ -184,6 +184,9 @@ static void run_give_held(size_t index, struct tsl_run held, struct tsl_run run,
   if (after.count != 0) run_give(index, after, false);
 }
 
+// The units are taken meanwhile: nobody gets one whose pages are about to go. So are their clean
+// neighbours, since a page of records tells of several units. After a refusal the next call begins
+// elsewhere.
 size_t tsl_units_purge(size_t *cursor, size_t most) {
   size_t first = tsl_segments_first(), count = tsl_segments_end() - first;
   for (size_t tried = 0; tried < count; tried++) {

@@ -100,8 +100,8 @@ struct tsl_sparse {
   uint64_t before;   // [helper] and that the round before met
 };
 
-// What the slabs that the helper tends for a home have more free than it last found, and what of it
-// is warm (loose.h).
+// The bytes that became free, since the helper last looked, in the slabs that it tends for a home,
+// and those of the home's warm parts (loose.h).
 struct tsl_loose {
   size_t freed_bytes;    // [owner] that came back to them since they were added up last
   size_t free_seen;      // [owner] bytes that were free in them

@@ -10,6 +10,7 @@ bool tsl_quarantine_has(const void *block) {
   return TSL_SECURE && tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) == TSL_CANARY_WAITS;
 }
 
+// A block that waits is out of its slab like a live one: only the mark tells a second free of it.
 static void quarantine_mark(const void *block, uint8_t byte) {
   tsl_store_relaxed(tsl_granule_at((uintptr_t)block), byte);
 }

@@ -13,6 +13,7 @@
 #include "tell/heaps.h"
 #include "upkeep/pool.h"
 
+// A slab closes with its last block, but in the hardened build the system may have left its guard.
 static void heap_collect(struct tsl_heap *heap) {
   tsl_heap_look_at_ready(heap, UINT32_MAX);
   if (TSL_SECURE) tsl_heap_close_empty(heap);
@@ -22,6 +23,8 @@ static void shared_collect(struct tsl_heap *heap) {
   if (tsl_heap_has_store(heap)) heap_collect(heap);
 }
 
+// Each step frees what the next ones give back: cells are blocks of the home's slabs, slabs close
+// once no block of theirs is hot, and the units of closed slabs come to the home.
 void tsl_home_collect(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   tsl_warm_drop(home);

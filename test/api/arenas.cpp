@@ -121,11 +121,6 @@ void make_throws_test() {
 }  // namespace
 
 int main() {
-  int before = epochs_alive();
-  for (auto *test : {reset_test, on_over_test, make_test, make_trivial_test, make_throws_test}) {
-    test();
-    CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
-    CHECK_EQ(epochs_alive(), before);
-  }
+  tests_run({reset_test, on_over_test, make_test, make_trivial_test, make_throws_test});
   return 0;
 }

@@ -1,12 +1,7 @@
-// Epochs as a program meets them: what lands where, and how lifetimes end.
-#include <semaphore.h>
+// Epochs as a program meets them: how they open, and what lands where.
 #include <stdarg.h>
 
 #include "epochs.h"
-
-static void free_all(void **blocks, int count) {
-  for (int i = 0; i < count; i++) free(blocks[i]);
-}
 
 // Whatever a program calls by the name it always had.
 static void plain_names_test(void) {
@@ -144,376 +139,32 @@ static void refused_scope_test(void) {
   CHECK_EQ(tslab_epoch_release(outer), 0);
 }
 
-static void explicit_sizes_test(void) {
-  tslab_epoch epoch = epoch_open(NULL);
-  for (size_t size = 0; size <= 2 * MIB; size = size_next(size)) {
-    unsigned char *block = tslab_epoch_malloc(epoch, size);
-    unsigned char *zeroed = tslab_epoch_calloc(epoch, 3, size);
-    block_check(block, size);
-    block_check(zeroed, 3 * size);
-    CHECK_LANDS(epoch, block);
-    CHECK_LANDS(epoch, zeroed);
-    for (size_t i = 0; i < 3 * size; i++) CHECK(zeroed[i] == 0);
-    memset(zeroed, 1, 3 * size);
-    pattern_fill(block, size, 3);
-    free(zeroed);
-    pattern_check(block, size, 3);
-    free(block);
-  }
-  CHECK_EQ(epoch_stats(epoch).live_objects, 0);
-  CHECK_EQ(tslab_epoch_release(epoch), 0);
-}
-
-static void explicit_aligned_test(void) {
-  tslab_epoch epoch = epoch_open(NULL);
-  for (size_t alignment = 1; alignment <= 4 * MIB; alignment *= 2) {
-    for (size_t size = 1; size <= 100 * KIB; size = size * 3 + 1) {
-      void *block = tslab_epoch_aligned_alloc(epoch, alignment, size);
-      CHECK_THAT(block != NULL && is_aligned(block, alignment), "%zu at %zu gave %p", size,
-                 alignment, block);
-      CHECK_LANDS(epoch, block);
-      pattern_fill(block, size, 9);
-      pattern_check(block, size, 9);
-      if (size % 2 == 0) free(block);
-    }
-  }
-  const volatile size_t impossible = SIZE_IMPOSSIBLE, half = SIZE_MAX / 2 + 1;
-  CHECK_REFUSED(tslab_epoch_aligned_alloc(epoch, 48, 100), EINVAL);
-  CHECK_REFUSED(tslab_epoch_aligned_alloc(epoch, 64, impossible), ENOMEM);
-  CHECK_REFUSED(tslab_epoch_malloc(epoch, impossible), ENOMEM);
-  CHECK_REFUSED(tslab_epoch_calloc(epoch, half, 2), ENOMEM);
-  CHECK_REFUSED(tslab_epoch_realloc(epoch, NULL, impossible), ENOMEM);
-  CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
-  CHECK_EQ(tslab_epoch_release(epoch), 0);
-}
-
-// Moves a block from epoch to epoch; the content moves with it. Each kind of memory is met on the
-// way, at last a block that is larger than a segment.
-static void explicit_realloc_test(void) {
-  enum { STEPS = 30 };
-  tslab_epoch ids[] = {epoch_open(NULL), TSLAB_DEFAULT, epoch_open(NULL)};
-  unsigned char *block = NULL;
-  size_t size = 0;
-  for (unsigned step = 0; step < STEPS; step++) {
-    size_t larger = size + size / 2 + 16;
-    block = tslab_epoch_realloc(ids[step % 3], block, larger);
-    CHECK(block != NULL);
-    pattern_check(block, size, step);
-    size = larger;
-    pattern_fill(block, size, step + 1);
-    tslab_epoch at = tslab_epoch_of(block);
-    CHECK_THAT(at == ids[step % 3] || step > 0, "0x%llx", (unsigned long long)at);
-  }
-  block = tslab_epoch_realloc(ids[0], block, 200 * MIB);
-  CHECK(block != NULL);
-  pattern_check(block, size, STEPS);
-  CHECK(tslab_epoch_realloc(ids[0], block, 0) == NULL);
-  CHECK_EQ(tslab_epoch_close(ids[0]).objects, 0);
-  CHECK_EQ(tslab_epoch_close(ids[2]).objects, 0);
-}
-
-// Plain realloc keeps a block in its epoch while that is open, wherever the thread is.
-static void realloc_stays_test(void) {
-  tslab_epoch epoch = epoch_open(NULL), other = epoch_open(NULL);
-  tslab_scope scope;
-  unsigned char *block = tslab_epoch_malloc(epoch, 10);
-  unsigned char *late = tslab_epoch_malloc(epoch, 10);
-  pattern_fill(block, 10, 1);
-  scope_enter(&scope, other);
-  block = realloc(block, 5000);
-  CHECK_LANDS(epoch, block);
-  pattern_check(block, 10, 1);
-  block = realloc(block, 100 * KIB);
-  CHECK_LANDS(epoch, block);
-  CHECK_EQ(tslab_epoch_current(), other);
-  CHECK_EQ(tslab_epoch_close(epoch).objects, 2);
-  late = realloc(late, 5000);
-  CHECK_LANDS(TSLAB_DEFAULT, late);
-  free(late);
-  free(block);
-  stale_check(epoch);
-  scope_leave(&scope, TSLAB_DEFAULT);
-  CHECK_EQ(tslab_epoch_close(other).objects, 0);
-}
-
-// Cells, slabs and large blocks: each kind of memory has a survivor, and more of them.
-static size_t survivors_make(tslab_epoch epoch, void **blocks, int count) {
-  static const size_t sizes[] = {1, 40, 200, 1000, 5000, 20000, 100000, 64, 64, 64};
-  size_t bytes = 0;
-  for (int i = 0; i < count; i++) {
-    size_t size = sizes[i % 10];
-    blocks[i] = tslab_epoch_malloc(epoch, size);
-    pattern_fill(blocks[i], size, (unsigned)i);
-    bytes += malloc_usable_size(blocks[i]);
-  }
-  return bytes;
-}
-
-static void survivors_of(size_t first_cell_bytes) {
-  enum { BLOCKS = 200 };
-  tslab_epoch_options options = {.size = sizeof options, .first_cell_bytes = first_cell_bytes};
-  tslab_epoch epoch = epoch_open(&options);
-  void *blocks[BLOCKS], *dead[BLOCKS];
-  size_t bytes = survivors_make(epoch, blocks, BLOCKS);
-  survivors_make(epoch, dead, BLOCKS);
-  free_all(dead, BLOCKS);
-  tslab_survivors left = tslab_epoch_close(epoch);
-  CHECK_EQ(left.error, 0);
-  CHECK_EQ(left.objects, BLOCKS);
-  CHECK_GE(left.bytes, bytes);
-  if (!TSL_SECURE) CHECK_EQ(left.bytes, bytes);
-  CHECK_GE(left.pages * 4096, bytes);
-  CHECK_LE(left.pages * 4096, epoch_stats(epoch).held_bytes);
-  closed_check(epoch);
-  for (int i = 0; i < BLOCKS; i++) {
-    CHECK_EQ(epoch_stats(epoch).live_objects, BLOCKS - i);
-    CHECK_GE(epoch_stats(epoch).live_bytes, bytes);
-    if (!TSL_SECURE) CHECK_EQ(epoch_stats(epoch).live_bytes, bytes);
-    bytes -= malloc_usable_size(blocks[i]);
-    pattern_check(blocks[i], 1, (unsigned)i);
-    thread_run(thread_free_run, blocks[i]);
-  }
-  stale_check(epoch);
-}
-
-static void survivors_test(void) {
-  survivors_of(0);
-  survivors_of(64 * KIB);
-  survivors_of(TSLAB_NO_CELLS);
-}
-
-// Memory is held for as long as something lives there, and no longer.
-static void drain_gives_back_test(void) {
-  enum { BLOCKS = 1000 };
-  static void *blocks[BLOCKS];
-  tslab_epoch epoch = epoch_open(NULL);
-  for (int i = 0; i < BLOCKS; i++) blocks[i] = tslab_epoch_malloc(epoch, 5000);
-  CHECK_EQ(tslab_epoch_close(epoch).objects, BLOCKS);
-  size_t held = epoch_stats(epoch).held_bytes;
-  for (int i = 0; i < BLOCKS - 1; i++) free(blocks[i]);
-  CHECK_GE(held, BLOCKS * (size_t)5000);
-  CHECK_LE(epoch_stats(epoch).held_bytes, 64 * KIB);
-  free(blocks[BLOCKS - 1]);
-  stale_check(epoch);
-}
-
-static void release_test(void) {
-  enum { BLOCKS = 1000 };
-  void *blocks[BLOCKS];
-  for (int round = 0; round < 20; round++) {
-    tslab_epoch parent = epoch_open(NULL), child = epoch_open_child(parent);
-    tslab_epoch grandchild = epoch_open_child(child), closed = epoch_open_child(parent);
-    survivors_make(parent, blocks, BLOCKS);
-    survivors_make(child, blocks, BLOCKS);
-    survivors_make(grandchild, blocks, BLOCKS);
-    survivors_make(closed, blocks, BLOCKS);
-    CHECK_EQ(tslab_epoch_close(closed).objects, BLOCKS);
-    CHECK_EQ(tslab_epoch_release(parent), 0);
-    stale_check(grandchild);
-    stale_check(closed);
-    stale_check(child);
-    stale_check(parent);
-  }
-  tslab_epoch epoch = epoch_open(NULL);
-  survivors_make(epoch, blocks, BLOCKS);
-  CHECK_EQ(tslab_epoch_close(epoch).objects, BLOCKS);
-  CHECK_EQ(tslab_epoch_release(epoch), 0);
-  stale_check(epoch);
-  CHECK_EQ(tslab_epoch_release(TSLAB_DEFAULT), EPERM);
-  CHECK_EQ(tslab_epoch_close(TSLAB_DEFAULT).error, EPERM);
-}
-
-// A child that lives on keeps its parent's id, but nothing else of it.
-static void child_keeps_parent_test(void) {
-  tslab_epoch parent = epoch_open(NULL), child = epoch_open_child(parent);
-  void *block = tslab_epoch_malloc(child, 100);
-  CHECK_EQ(tslab_epoch_close(parent).objects, 0);
-  closed_check(parent);
-  CHECK_EQ(epoch_stats(child).state, TSLAB_OPEN);
-  CHECK_EQ(epoch_stats(parent).children, 1);
-  CHECK_EQ(epoch_stats(parent).held_bytes, epoch_stats(child).held_bytes);
-  CHECK_EQ(tslab_epoch_close(child).objects, 1);
-  free(block);
-  stale_check(child);
-  stale_check(parent);
-}
-
-static char deferred_order[8];
-static int deferred_count;
-static pthread_t deferred_thread;
-static tslab_epoch deferred_epoch;
-static char *deferred_object;
-
-static void deferred_run(void *letter) {
-  CHECK(pthread_equal(pthread_self(), deferred_thread));
-  CHECK(strcmp(deferred_object, "alive") == 0);
-  CHECK_REFUSED(tslab_epoch_malloc(deferred_epoch, 10), ECANCELED);
-  void *block = malloc(100);
-  CHECK_LANDS(TSLAB_DEFAULT, block);
-  free(block);
-  deferred_order[deferred_count++] = *(const char *)letter;
-}
-
-static void deferred_prepare(void) {
-  deferred_epoch = epoch_open(NULL);
-  deferred_object = tslab_epoch_malloc(deferred_epoch, 10);
-  strcpy(deferred_object, "alive");
-  deferred_thread = pthread_self();
-  deferred_count = 0;
-  memset(deferred_order, 0, sizeof deferred_order);
-  for (const char *letter = "abc"; *letter != '\0'; letter++)
-    CHECK_EQ(tslab_epoch_defer(deferred_epoch, deferred_run, (void *)letter), 0);
-}
-
-static void defer_test(void) {
-  deferred_prepare();
-  CHECK_EQ(tslab_epoch_close(deferred_epoch).objects, 1);
-  CHECK(strcmp(deferred_order, "cba") == 0);
-  closed_check(deferred_epoch);
-  free(deferred_object);
-  stale_check(deferred_epoch);
-  deferred_prepare();
-  CHECK_EQ(tslab_epoch_release(deferred_epoch), 0);
-  CHECK(strcmp(deferred_order, "cba") == 0);
-  stale_check(deferred_epoch);
-  CHECK_EQ(tslab_epoch_defer(TSLAB_DEFAULT, deferred_run, NULL), EPERM);
-}
-
-// A cleanup may free the epoch's last object: the epoch is over when closing returns.
-static void defer_frees_test(void) {
-  tslab_epoch epoch = epoch_open(NULL);
-  for (int i = 0; i < 100; i++)
-    CHECK_EQ(tslab_epoch_defer(epoch, free, tslab_epoch_malloc(epoch, 100)), 0);
-  CHECK_EQ(tslab_epoch_close(epoch).objects, 0);
-  stale_check(epoch);
-}
-
-struct visitor {
-  tslab_epoch epoch;
-  int error;
-  sem_t inside, go_on, left;
-  void *block;
-};
-
-static void *visitor_run(void *data) {
-  struct visitor *visitor = data;
-  tslab_scope scope;
-  scope_enter(&scope, visitor->epoch);
-  sem_post(&visitor->inside);
-  sem_wait(&visitor->go_on);
-  visitor->block = malloc(100);
-  CHECK_LANDS(visitor->epoch, visitor->block);
-  scope_leave(&scope, TSLAB_DEFAULT);
-  sem_post(&visitor->left);
-  return NULL;
-}
-
-static void visitor_start(struct visitor *visitor, pthread_t *thread) {
-  *visitor = (struct visitor){.epoch = epoch_open(NULL)};
-  sem_init(&visitor->inside, 0, 0);
-  sem_init(&visitor->go_on, 0, 0);
-  sem_init(&visitor->left, 0, 0);
-  CHECK_EQ(pthread_create(thread, NULL, visitor_run, visitor), 0);
-  sem_wait(&visitor->inside);
-}
-
-// A thread that is inside goes on; what it allocates then lives as long as any object.
-static void close_while_inside_test(void) {
-  struct visitor visitor;
-  pthread_t thread;
-  visitor_start(&visitor, &thread);
-  CHECK_EQ(tslab_epoch_close(visitor.epoch).objects, 0);
-  closed_check(visitor.epoch);
-  sem_post(&visitor.go_on);
-  CHECK_EQ(pthread_join(thread, NULL), 0);
-  closed_check(visitor.epoch);
-  CHECK_LANDS(visitor.epoch, visitor.block);
-  free(visitor.block);
-  stale_check(visitor.epoch);
-}
-
-static void visitor_leaves(void *data) {
-  struct visitor *visitor = data;
-  sem_post(&visitor->go_on);
-  sem_wait(&visitor->left);
-  free(visitor->block);
-}
-
-// Epochs that are open at once have nothing in common.
-static void next_epochs_check(void) {
-  enum { NEXT = 20 };
-  tslab_epoch ids[NEXT];
-  void *blocks[NEXT];
-  for (int i = 0; i < NEXT; i++) {
-    ids[i] = epoch_open(NULL);
-    for (int earlier = 0; earlier < i; earlier++) CHECK_NE(ids[earlier], ids[i]);
-    blocks[i] = tslab_epoch_malloc(ids[i], 100);
-    CHECK_LANDS(ids[i], blocks[i]);
-  }
-  for (int i = 0; i < NEXT; i++) {
-    CHECK_EQ(tslab_epoch_close(ids[i]).objects, 1);
-    CHECK_LANDS(ids[i], blocks[i]);
-    free(blocks[i]);
-    stale_check(ids[i]);
-  }
-}
-
-// The last thread leaves after the epoch was closed and before closing came to the threads: the id
-// stays until closing is done, and no new epoch gets mixed up with it.
-static void leave_while_closing_test(void) {
-  struct visitor visitor;
-  pthread_t thread;
-  visitor_start(&visitor, &thread);
-  CHECK_EQ(tslab_epoch_defer(visitor.epoch, visitor_leaves, &visitor), 0);
-  tslab_survivors left = tslab_epoch_close(visitor.epoch);
-  CHECK_EQ(left.error, 0);
-  CHECK_EQ(left.objects, 0);
-  CHECK_EQ(pthread_join(thread, NULL), 0);
-  stale_check(visitor.epoch);
-  next_epochs_check();
-}
-
-// Closing and releasing by a thread that is inside take effect when it leaves.
-static void end_from_inside_test(void) {
-  tslab_scope scope, inner;
-  for (int release = 0; release < 2; release++) {
-    tslab_epoch epoch = epoch_open(NULL);
-    scope_enter(&scope, epoch);
-    scope_enter(&inner, epoch);
-    void *block = malloc(100);
-    if (release)
-      CHECK_EQ(tslab_epoch_release(epoch), 0);
-    else
-      CHECK_EQ(tslab_epoch_close(epoch).error, 0);
-    CHECK_EQ(epoch_stats(epoch).state, release ? TSLAB_RELEASED : TSLAB_CLOSED);
-    scope_leave(&inner, epoch);
-    scope_leave(&scope, TSLAB_DEFAULT);
-    if (!release) {
-      CHECK_LANDS(epoch, block);
-      free(block);
-    }
+static void options_test(void) {
+  char label[80];
+  memset(label, 'x', sizeof label);
+  label[TSLAB_LABEL_BYTES - 1] = '\0';
+  tslab_epoch epoch = tslab_epoch_open(label, NULL);
+  CHECK(strcmp(epoch_stats(epoch).label, label) == 0);
+  CHECK_EQ(tslab_epoch_close(epoch).error, 0);
+  label[TSLAB_LABEL_BYTES - 1] = 'x';
+  label[TSLAB_LABEL_BYTES] = '\0';
+  errno = 0;
+  CHECK_EQ(tslab_epoch_open(label, NULL), TSLAB_NO_EPOCH);
+  CHECK_EQ(errno, EINVAL);
+  tslab_epoch_options options = {.size = sizeof options + 1};
+  errno = 0;
+  CHECK_EQ(tslab_epoch_open("test", &options), TSLAB_NO_EPOCH);
+  CHECK_EQ(errno, EINVAL);
+  options = (tslab_epoch_options){.size = sizeof options, .purge = (enum tslab_purge)9};
+  errno = 0;
+  CHECK_EQ(tslab_epoch_open("test", &options), TSLAB_NO_EPOCH);
+  CHECK_EQ(errno, EINVAL);
+  for (enum tslab_purge purge = TSLAB_PURGE_DECAY; purge <= TSLAB_PURGE_NOW; purge++) {
+    options.purge = purge;
+    epoch = epoch_open(&options);
+    CHECK(tslab_epoch_calloc(epoch, 1, 10 * MIB) != NULL);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
     stale_check(epoch);
-  }
-}
-
-static void *ends_inside_run(void *data) {
-  static _Thread_local tslab_scope scopes[3];
-  struct visitor *visitor = data;
-  scope_enter(&scopes[0], visitor->epoch);
-  CHECK_EQ(tslab_scope_default(&scopes[1]), 0);
-  scope_enter(&scopes[2], visitor->epoch);
-  visitor->block = malloc(100);
-  return NULL;
-}
-
-static void thread_ends_inside_test(void) {
-  for (int round = 0; round < 10; round++) {
-    struct visitor visitor = {.epoch = epoch_open(NULL)};
-    thread_run(ends_inside_run, &visitor);
-    CHECK_EQ(epoch_stats(visitor.epoch).scopes, 0);
-    CHECK_EQ(tslab_epoch_close(visitor.epoch).objects, 1);
-    free(visitor.block);
-    stale_check(visitor.epoch);
   }
 }
 
@@ -534,20 +185,7 @@ int main(void) {
   library_test();
   nesting_test();
   refused_scope_test();
-  explicit_sizes_test();
-  explicit_aligned_test();
-  explicit_realloc_test();
-  realloc_stays_test();
-  survivors_test();
-  drain_gives_back_test();
-  release_test();
-  child_keeps_parent_test();
-  defer_test();
-  defer_frees_test();
-  close_while_inside_test();
-  end_from_inside_test();
-  thread_ends_inside_test();
+  options_test();
   ids_test();
-  leave_while_closing_test();
   return 0;
 }

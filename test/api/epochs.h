@@ -87,6 +87,10 @@ static inline void closed_check(tslab_epoch epoch) {
   CHECK_EQ(errno, ECANCELED);
 }
 
+static inline void free_all(void **blocks, int count) {
+  for (int i = 0; i < count; i++) free(blocks[i]);
+}
+
 static inline void *thread_free_run(void *block) {
   free(block);
   return NULL;

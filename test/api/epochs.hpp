@@ -2,6 +2,7 @@
 #ifndef TSLAB_TEST_EPOCHS_HPP
 #define TSLAB_TEST_EPOCHS_HPP
 
+#include <initializer_list>
 #include <tslab.hpp>
 
 #include "blocks.h"
@@ -30,6 +31,29 @@ inline int epochs_alive() {
   int count = 0;
   CHECK_EQ(tslab_epochs_each(count_epoch, &count), 0);
   return count;
+}
+
+inline tslab_epoch stale_id() { return tslab::epoch("stale").id(); }
+
+// An epoch that was closed, and what keeps it from being over.
+struct closed_epoch {
+  tslab::epoch owner{"closed"};
+  tslab::unique_ptr<int> survivor = tslab::make<int>(owner, 1);
+  closed_epoch() { CHECK_EQ(owner.close().objects, 1); }
+};
+
+struct alignas(256) Wide {
+  char bytes[256];
+};
+
+// After each test the thread is in the default epoch, and as many epochs are left as before.
+inline void tests_run(std::initializer_list<void (*)()> tests) {
+  int before = epochs_alive();
+  for (auto *test : tests) {
+    test();
+    CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
+    CHECK_EQ(epochs_alive(), before);
+  }
 }
 
 // The errno value of the system_error that `call` throws; 0 when it throws none.

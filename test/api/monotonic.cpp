@@ -221,13 +221,9 @@ void move_test() {
 }  // namespace
 
 int main() {
-  int before = epochs_alive();
-  for (auto *test : {pieces_test, containers_test, chunks_test, given_back_test, release_test,
-                     destructor_test, refused_test, equality_test, closed_test, reset_test,
-                     ended_test, ended_by_id_test, move_test}) {
-    test();
-    CHECK_EQ(epochs_alive(), before);
-  }
+  tests_run({pieces_test, containers_test, chunks_test, given_back_test, release_test,
+             destructor_test, refused_test, equality_test, closed_test, reset_test, ended_test,
+             ended_by_id_test, move_test});
   shared_test();
   return 0;
 }

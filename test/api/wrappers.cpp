@@ -187,31 +187,14 @@ void stats_test() {
   CHECK_EQ(error_of([&] { static_cast<void>(tslab::stats(owner)); }), ESTALE);
 }
 
-void (*const tests[])() = {
-    no_allocation_test,
-    one_resource_for_all_threads_test,
-    user_pointer_test,
-    limits_test,
-    cancel_test,
-    handle_test,
-    handle_refused_test,
-    rotation_by_requests_test,
-    rotation_by_hand_test,
-    rotation_by_time_test,
-    rotation_options_test,
-    rotation_refused_test,
-    stats_test,
-};
-
 }  // namespace
 
 int main(int argc, char **argv) {
   CHECK_EQ(argc, 2);
   CHECK_EQ(tslab::captures_malloc(), strcmp(argv[1], "preloaded") == 0);
-  int before = epochs_alive();
-  for (auto *test : tests) {
-    test();
-    CHECK_EQ(epochs_alive(), before);
-  }
+  tests_run({no_allocation_test, one_resource_for_all_threads_test, user_pointer_test, limits_test,
+             cancel_test, handle_test, handle_refused_test, rotation_by_requests_test,
+             rotation_by_hand_test, rotation_by_time_test, rotation_options_test,
+             rotation_refused_test, stats_test});
   return 0;
 }

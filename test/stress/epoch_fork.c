@@ -4,13 +4,11 @@
 // notices nothing.
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/wait.h>
 #include <tslab.h>
 
-#include "shadow.h"
+#include "forks.h"
 #include "stale.h"
 
 enum { WORKERS = 4, KEPT = 60, LIVE = 40, CHILD_SECONDS = 20, SIZE_LOG2 = 14 };
@@ -193,14 +191,6 @@ static void child_live(uintptr_t seed, tslab_epoch mine, tslab_scope *scope) {
   allocator_trim(0);
 }
 
-static void child_expect(pid_t child) {
-  int status;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK_THAT(!WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM, "%s", "a child hangs");
-  CHECK_THAT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child ended with status 0x%x",
-             (unsigned)status);
-}
-
 static void fork_once(uintptr_t seed) {
   struct random random = {seed};
   tslab_epoch epoch = epoch_open(&random);
@@ -214,7 +204,7 @@ static void fork_once(uintptr_t seed) {
     child_live(seed, epoch, &scope);
     _exit(0);
   }
-  child_expect(child);
+  child_expect(child, "a child");
   CHECK_EQ(tslab_epoch_current(), epoch);
   CHECK_EQ(tslab_scope_leave(&scope), 0);
   CHECK_EQ(tslab_epoch_close(epoch).objects, 1);

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <tslab.h>
 
-#include "shadow.h"
+#include "mailbox.h"
 
 enum {
   THREADS = 64,
@@ -34,11 +34,6 @@ struct worker {
   struct random random;
   pthread_t thread;
   unsigned long long allocated, freed, refused;
-};
-
-struct mailbox {
-  atomic_bool taken;
-  struct shadow block;
 };
 
 static struct worker workers[THREADS];
@@ -82,15 +77,6 @@ static void block_drop(struct worker *worker, struct shadow *block) {
   if (block->block == NULL) return;
   shadow_drop(block);
   worker->freed++;
-}
-
-static void mailbox_exchange(struct shadow *block, struct random *random) {
-  struct mailbox *mailbox = &mailboxes[random_below(random, MAILBOXES)];
-  if (atomic_exchange_explicit(&mailbox->taken, true, memory_order_acquire)) return;
-  struct shadow mine = *block;
-  *block = mailbox->block;
-  mailbox->block = mine;
-  atomic_store_explicit(&mailbox->taken, false, memory_order_release);
 }
 
 // Stays where it is when the epoch of the day ends at this moment.
@@ -145,7 +131,7 @@ static void operation(struct worker *worker) {
     else
       move(worker);
   } else if (way < 50) {
-    mailbox_exchange(block, &worker->random);
+    mailbox_exchange(&mailboxes[random_below(&worker->random, MAILBOXES)], block);
   } else {
     block_drop(worker, block);
   }

@@ -20,16 +20,9 @@
 
 #include "../process.h"
 #include "fork_handlers.h"
-#include "shadow.h"
+#include "forks.h"
 
-enum {
-  PRINTERS = 3,
-  LIVE = 64,
-  CHILD_SECONDS = 20,
-  SIZE_LOG2 = 17,
-  SIGNAL_US = 700,
-  WRITE_US = 200000
-};
+enum { PRINTERS = 3, CHILD_SECONDS = 20, SIGNAL_US = 700, WRITE_US = 200000 };
 
 static struct {
   bool stream, stdio, handlers, signals;
@@ -40,17 +33,6 @@ static atomic_bool stopped;
 static volatile sig_atomic_t is_child;  // of a handler that forked
 static atomic_uint signal_forks;
 static __thread volatile sig_atomic_t may_fork;  // the thread's signals do
-
-static void churn(struct random *random, int rounds) {
-  struct shadow live[LIVE] = {{NULL, 0, 0}};
-  for (int i = 0; i < rounds; i++) {
-    struct shadow *block = &live[random_below(random, LIVE)];
-    shadow_drop(block);
-    size_t size = random_size(random, SIZE_LOG2);
-    CHECK(shadow_take(block, allocator_malloc(size), size, random_next(random)));
-  }
-  for (int i = 0; i < LIVE; i++) shadow_drop(&live[i]);
-}
 
 // A stream in memory allocates while it is locked; to flush all streams locks their list, and waits
 // for each.
@@ -95,14 +77,6 @@ static void *streams_flush(void *unused) {
   while (!atomic_load(&is_writing)) usleep(WRITE_US / 100);
   CHECK_EQ(fflush(NULL), 0);
   return unused;
-}
-
-static void child_expect(pid_t child) {
-  int status;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK_THAT(!WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM, "%s", "a child hangs");
-  CHECK_THAT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child ended with status 0x%x",
-             (unsigned)status);
 }
 
 static void *child_thread_run(void *data) {
@@ -186,7 +160,7 @@ static void forks_by_calls(void) {
       _exit(0);
     }
     if (arguments.handlers) CHECK_EQ(fork_handlers_ran(), before + 2);
-    child_expect(child);
+    child_expect(child, "a child");
   }
 }
 
@@ -202,7 +176,7 @@ static void fork_behind_a_stream(void) {
     child_live(1);
     _exit(0);
   }
-  child_expect(child);
+  child_expect(child, "a child");
   CHECK_EQ(pthread_join(writer, NULL), 0);
   CHECK_EQ(pthread_join(flusher, NULL), 0);
 }

@@ -2,19 +2,16 @@
 // inherited, starts a thread of its own, forks again, and ends; a child that hangs has inherited a
 // lock that nobody will release.
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/wait.h>
 
-#include "shadow.h"
+#include "forks.h"
 
 enum {
   WORKERS = 4,
   FORKERS = 2,
   FORKS = 40,
   INHERITED = 300,
-  LIVE = 64,
   CHILD_SECONDS = 20,
   SIZE_LOG2 = 17,
 };
@@ -23,17 +20,6 @@ enum {
 static struct shadow inherited[WORKERS][INHERITED];
 static pthread_barrier_t prepared;
 static atomic_bool stopped;
-
-static void churn(struct random *random, int rounds) {
-  struct shadow live[LIVE] = {{NULL, 0, 0}};
-  for (int i = 0; i < rounds; i++) {
-    struct shadow *block = &live[random_below(random, LIVE)];
-    shadow_drop(block);
-    size_t size = random_size(random, SIZE_LOG2);
-    CHECK(shadow_take(block, allocator_malloc(size), size, random_next(random)));
-  }
-  for (int i = 0; i < LIVE; i++) shadow_drop(&live[i]);
-}
 
 static void *worker_run(void *data) {
   struct random random = {(uintptr_t)data + 1};
@@ -62,14 +48,6 @@ static void child_thread(uintptr_t seed) {
 static void inherited_free(void) {
   for (int worker = 0; worker < WORKERS; worker++)
     for (int i = 0; i < INHERITED; i++) shadow_drop(&inherited[worker][i]);
-}
-
-static void child_expect(pid_t child, const char *whose) {
-  int status;
-  CHECK_EQ(waitpid(child, &status, 0), child);
-  CHECK_THAT(!WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM, "%s hangs", whose);
-  CHECK_THAT(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s ended with status 0x%x", whose,
-             (unsigned)status);
 }
 
 static void child_work(uintptr_t seed) {

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/time.h>
 
-#include "shadow.h"
+#include "mailbox.h"
 
 enum {
   DESKS = 64,
@@ -28,11 +28,6 @@ struct desk {
   struct shadow blocks[BLOCKS];
   struct random random;
   pthread_t thread;
-};
-
-struct mailbox {
-  atomic_bool taken;
-  struct shadow block;
 };
 
 static struct desk desks[DESKS];
@@ -87,15 +82,6 @@ static void block_make(struct shadow *block, struct random *random) {
   CHECK_THAT(shadow_take(block, made, size, random_next(random)), "size %zu gave NULL", size);
 }
 
-static void mailbox_exchange(struct shadow *block, struct random *random) {
-  struct mailbox *mailbox = &mailboxes[random_below(random, MAILBOXES)];
-  if (atomic_exchange_explicit(&mailbox->taken, true, memory_order_acquire)) return;
-  struct shadow mine = *block;
-  *block = mailbox->block;
-  mailbox->block = mine;
-  atomic_store_explicit(&mailbox->taken, false, memory_order_release);
-}
-
 static void operation(struct desk *desk) {
   struct shadow *block = &desk->blocks[random_below(&desk->random, BLOCKS)];
   size_t way = random_below(&desk->random, 100);
@@ -107,7 +93,7 @@ static void operation(struct desk *desk) {
     size_t size = 1 + size_choose(&desk->random);
     CHECK_THAT(shadow_resize(block, size), "resize to %zu", size);
   } else if (way < 99) {
-    mailbox_exchange(block, &desk->random);
+    mailbox_exchange(&mailboxes[random_below(&desk->random, MAILBOXES)], block);
   } else if (random_below(&desk->random, 200) == 0) {
     allocator_trim(0);
   }

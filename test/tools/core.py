@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from live import Command, first_line, process
+from command import Command, first_line, process
 
 DAMAGED = 200
 CUT = 10

@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from live import KIB, Command, first_line, own_mappings_bytes, process
+from command import Command, first_line, process
+from live import KIB, own_mappings_bytes
 from prometheus import daemon
 from servers import redis
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from live import Command, first_line, process
+from command import Command, first_line, process
 
 # With a sample in 4 KiB, of 2 MB there are 488 on average: so many are never missing.
 LIVE_BYTES = 2_000_000

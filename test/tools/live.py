@@ -5,81 +5,22 @@ live.py TSLAB PRELOAD LEAKER FILLER
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import pty
-import re
-import select
-import struct
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from command import Command, end_input, first_line, process
 
 # What may be the residual of the allocator's resident memory.
 MOST_RESIDUAL = 0.02
 
 KIB = 1024
-
-
-class Command:
-    """The command under test."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def streams(self, *arguments: str, status: int = 0) -> tuple[str, str]:
-        done = subprocess.run(
-            [self.path, *arguments], capture_output=True, text=True, check=False, timeout=30
-        )
-        said = done.stdout + done.stderr
-        assert done.returncode == status, f"{arguments}: status {done.returncode}\n{said}"
-        return done.stdout, done.stderr
-
-    def run(self, *arguments: str, status: int = 0) -> str:
-        return "".join(self.streams(*arguments, status=status))
-
-    def json(self, *arguments: str, status: int = 0) -> Any:
-        return json.loads(self.streams(*arguments, "--json", status=status)[0])
-
-
-@contextmanager
-def process(*command: str, preload: str = "") -> Iterator[subprocess.Popen[str]]:
-    """A process that is ended if it did not end."""
-    child = subprocess.Popen(
-        command,
-        env={**os.environ, "LD_PRELOAD": preload},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.wait()
-        child.stdin.close()
-        child.stdout.close()
-
-
-def first_line(child: subprocess.Popen[str]) -> str:
-    """What it says when it is ready."""
-    assert child.stdout is not None
-    return child.stdout.readline()
-
-
-def end_input(child: subprocess.Popen[str]) -> None:
-    """Lets it end by itself."""
-    assert child.stdin is not None
-    child.stdin.close()
-    child.wait(timeout=30)
 
 
 def check_leaks(tslab: Command, pid: str) -> None:
@@ -222,125 +163,6 @@ def check_run(tslab: Command, preload: str, leaker: str) -> None:
         assert (child.returncode, watch.returncode) == (0, 0)
 
 
-def read_until(terminal: int, text: bytes) -> bytes:
-    """What a terminal shows until a text appears there."""
-    shown = b""
-    end = time.monotonic() + 30
-    while text not in shown:
-        assert time.monotonic() < end, shown
-        if select.select([terminal], [], [], 1)[0]:
-            shown += os.read(terminal, 65536)
-    return shown
-
-
-def resize(terminal: int, lines: int, columns: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-
-
-def on_terminal(tslab: Command, *arguments: str, **environment: str) -> tuple[int, int]:
-    """The command with a terminal of its own: its number, and the terminal."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execve(tslab.path, [tslab.path, *arguments], {**os.environ, **environment})
-    return child, terminal
-
-
-def check_top(tslab: Command, pid: str) -> None:
-    """On a terminal, with keys and a resize, and as plain text."""
-    assert pid in tslab.run("top", "--batch", "-n", "1")
-    child, terminal = on_terminal(tslab, "top", "--interval", "0.1")
-    try:
-        resize(terminal, 24, 80)
-        read_until(terminal, b"tslab top")
-        os.write(terminal, b"?")
-        read_until(terminal, b"goes")
-        os.write(terminal, b"x")
-        read_until(terminal, b"quit")
-        resize(terminal, 30, 100)
-        read_until(terminal, b"tslab top")
-        os.write(terminal, b"q")
-        # The terminal gets its own screen back.
-        read_until(terminal, b"\x1b[?1049l")
-        assert os.waitpid(child, 0)[1] == 0
-    finally:
-        os.close(terminal)
-
-
-def colours(shown: bytes) -> set[int]:
-    """Numbers of what was shown that choose a colour, and of sequences with a number missing."""
-    sequences = re.findall(rb"\x1b\[([0-9;:]*)m", shown)
-    numbers = {int(part or -1) for text in sequences if text for part in re.split(rb"[;:]", text)}
-    return {number for number in numbers if number < 0 or 30 <= number < 50 or number >= 90}
-
-
-def check_colours(tslab: Command) -> None:
-    """NO_COLOR takes the colours of `top`, and nothing else: what is chosen stays marked."""
-    for no_colour, marks in (("", True), ("1", False)):
-        child, terminal = on_terminal(tslab, "top", TERM="xterm-256color", NO_COLOR=no_colour)
-        try:
-            resize(terminal, 24, 80)
-            shown = read_until(terminal, b"tslab top")
-            os.write(terminal, b" ")
-            shown += read_until(terminal, b"FROZEN")
-            os.write(terminal, b"q")
-            shown += read_until(terminal, b"\x1b[?1049l")
-            assert os.waitpid(child, 0)[1] == 0
-            assert bool(colours(shown) - {39, 49}) == marks, (no_colour, colours(shown))
-            assert b"\x1b[1m" in shown
-        finally:
-            os.close(terminal)
-
-
-def all_shown(terminal: int) -> bytes:
-    """What a terminal shows until nobody writes to it any more."""
-    shown = b""
-    with suppress(OSError):
-        while part := os.read(terminal, 65536):
-            shown += part
-    return shown
-
-
-def check_plain(tslab: Command, pid: str, leaker: str) -> None:
-    """No subcommand but `top` writes an escape sequence, on a terminal or elsewhere."""
-    asked = {
-        "completions": ("bash",),
-        "core": ("/nowhere",),
-        "diff": (pid, pid),
-        "doctor": (pid,),
-        "epochs": (pid,),
-        "gc": ("--dry-run",),
-        "help": (),
-        "leaks": (pid,),
-        "profile": (pid, "--seconds", "0", "-o", "-", "--format", "folded"),
-        "ps": (),
-        "purge": (pid, "--wait", "0"),
-        "record": (pid, "-o", "/dev/null/nowhere"),
-        "run": ("--library", "/nowhere", "--", leaker),
-        "serve": ("--listen", "nonsense"),
-        "stats": (pid,),
-        "top": ("--batch", "-n", "1"),
-        "watch": (pid, "--interval", "0.1", "-n", "2"),
-        "why": (pid,),
-    }
-    listed = re.findall(r"^  ([a-z]+)  ", tslab.run("--help").split("Options:")[0], re.MULTILINE)
-    assert set(listed) == set(asked), listed
-    for name, arguments in asked.items():
-        done = subprocess.run(
-            [tslab.path, name, *arguments],
-            env={**os.environ, "CLICOLOR_FORCE": "1", "TERM": "xterm-256color"},
-            capture_output=True,
-            check=False,
-            timeout=30,
-        )
-        assert b"\x1b" not in done.stdout + done.stderr, name
-        child, terminal = on_terminal(tslab, name, *arguments, NO_COLOR="1", TERM="xterm-256color")
-        shown = all_shown(terminal)
-        os.close(terminal)
-        os.waitpid(child, 0)
-        assert shown, name
-        assert b"\x1b" not in shown, (name, shown)
-
-
 def check_living(tslab: Command, preload: str, leaker: str) -> None:
     with process(leaker, preload=preload) as child:
         assert first_line(child) == "ready\n"
@@ -351,9 +173,6 @@ def check_living(tslab: Command, preload: str, leaker: str) -> None:
         check_doctor(tslab, pid)
         check_watch(tslab, pid)
         check_diff(tslab, pid, Path(leaker).parent)
-        check_top(tslab, pid)
-        check_colours(tslab)
-        check_plain(tslab, pid, leaker)
         child.kill()
         child.wait()
         check_dead(tslab, pid)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from live import Command, first_line
+from command import Command, first_line
 
 QUIET = ("burst", "steady", "hotspot", "kernel")
 DURATION_S = 12

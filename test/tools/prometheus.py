@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from live import process
+from command import process
 
 PATIENCE_SECONDS = 60
 SKIPPED = 77

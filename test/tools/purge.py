@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
 
-from live import Command, end_input, first_line, process
+from command import Command, end_input, first_line, process
 
 IDLE = 48 << 20
 MIB = 1 << 20

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from typing import Any
 
-from live import Command, first_line, process
+from command import Command, first_line, process
 
 # A text that was there for the whole time has the sums of all epochs that bear it.
 FIGURES = ("live_objects", "live_bytes", "own_bytes")

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from live import first_line, process
+from command import first_line, process
 from servers import redis
 
 PLACE = Path(__file__).parent / "situations"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from live import process
+from command import process
 
 PATIENCE_SECONDS = 30
 

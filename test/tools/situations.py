@@ -16,7 +16,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from live import Command
+from command import Command
 
 PLACE = Path(__file__).parent / "situations"
 SITUATIONS = 12

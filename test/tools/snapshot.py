@@ -8,7 +8,7 @@ from __future__ import annotations
 import resource
 import sys
 
-from live import Command, first_line, process
+from command import Command, first_line, process
 
 ROUNDS = 25
 MOST_MS = 15.0

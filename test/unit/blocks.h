@@ -25,6 +25,15 @@ static inline void blocks_open(size_t limit_bytes, struct tsl_heap **first,
   homes_open(limit_bytes, first, second);
 }
 
+// Counts them one by one.
+static inline unsigned blocks_on_bin(const struct tsl_heap *heap, unsigned class) {
+  unsigned length = 0;
+  for (struct tsl_free_block *at = heap->bins[class].head; at != &tsl_bin_end; length++) {
+    at = (struct tsl_free_block *)(at->link ^ (uintptr_t)at);
+  }
+  return length;
+}
+
 // A new epoch of `home`'s thread, whose part of it is current; in cells unless told otherwise.
 static inline struct tsl_heap *blocks_open_part(struct tsl_heap *home, size_t first_cell_bytes,
                                                 tslab_epoch *id) {

@@ -58,6 +58,20 @@ static inline tslab_epoch_stats epochs_stats(tslab_epoch epoch) {
   return stats;
 }
 
+static inline void epochs_check_live(tslab_epoch epoch, size_t objects, size_t bytes) {
+  tslab_epoch_stats stats = epochs_stats(epoch);
+  CHECK_EQ(stats.live_objects, objects);
+  CHECK_EQ(stats.live_bytes, bytes);
+}
+
+// A new epoch with blocks in each kind of memory.
+static inline tslab_epoch epochs_fill(void **blocks, size_t first_cell_bytes, unsigned count) {
+  static const size_t sizes[] = {0, 24, 100, 1000, 5000, 9000, 30000, 100000};
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, sizes[i % 8]);
+  return epoch;
+}
+
 static inline bool epochs_is_over(tslab_epoch epoch) {
   tslab_epoch_stats stats = {.size = sizeof stats};
   return tslab_epoch_get_stats(epoch, &stats) == ESTALE;

@@ -10,14 +10,6 @@ static struct tsl_heap *heap, *other;
 
 static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
 
-static unsigned bin_length(unsigned class) {
-  unsigned length = 0;
-  for (struct tsl_free_block *at = heap->bins[class].head; at != &tsl_bin_end; length++) {
-    at = (struct tsl_free_block *)(at->link ^ (uintptr_t)at);
-  }
-  return length;
-}
-
 // B5: what a full bin does not take becomes bits of the slab.
 static void full_bins(void) {
   static const size_t sizes[] = {1, 64, 1000, 5000, 32768};
@@ -28,11 +20,11 @@ static void full_bins(void) {
     alloc_many(sizes[i], 2 * limit);
     state_check();
     free_many();
-    CHECK_EQ(bin_length(class), limit);
+    CHECK_EQ(blocks_on_bin(heap, class), limit);
     CHECK_EQ(heap->bins[class].room, 0);
     state_check();
     alloc_many(sizes[i], 2 * limit);
-    CHECK_EQ(bin_length(class), 1);
+    CHECK_EQ(blocks_on_bin(heap, class), 1);
     state_check();
     block_count = 0;
   }
@@ -83,7 +75,7 @@ static void as_many_as_a_bin_holds(void) {
   CHECK_EQ(other->bins[class].room, 0);
   CHECK(tsl_heap_valid(other));
   tsl_heap_look_at_ready(heap, UINT32_MAX);
-  CHECK_EQ(bin_length(class), 0);
+  CHECK_EQ(blocks_on_bin(heap, class), 0);
   state_check();
 }
 

@@ -1,23 +1,16 @@
 #include "epoch/inspect.h"
 
-#include "base/options.h"
 #include "epochs.h"
 #include "os/os.h"
 #include "os_fake.h"
 #include "takes.h"
 #include "threads.h"
 
-enum { BYTES = 100, SOME = 10, MANY = 2000, MOST_SEEN = 5000, MIB = 1 << 20 };
+enum { BYTES = 100, SOME = 10, MANY = 2000, MIB = 1 << 20 };
 
 static const size_t kinds[] = {0, TSLAB_NO_CELLS};  // of first cells
 
 static void *blocks[MANY];
-
-static void check_live(tslab_epoch epoch, size_t objects, size_t bytes) {
-  tslab_epoch_stats stats = epochs_stats(epoch);
-  CHECK_EQ(stats.live_objects, objects);
-  CHECK_EQ(stats.live_bytes, bytes);
-}
 
 static void stats_of_a_new_epoch(void) {
   os_fake.now_ms = 5000;
@@ -77,16 +70,16 @@ static void objects_and_bytes_are_exact(void) {
     for (size_t i = 0; i < 200; i++) {
       blocks[i] = epochs_alloc(epoch, i * i);
       bytes += takes_of(blocks[i]);
-      check_live(epoch, i + 1, bytes);
+      epochs_check_live(epoch, i + 1, bytes);
     }
     for (size_t i = 0; i < 200; i += 2) {
       bytes -= takes_of(blocks[i]);
       epochs_free(blocks[i], i * i);
     }
-    check_live(epoch, 100, bytes);
+    epochs_check_live(epoch, 100, bytes);
     CHECK_GE(epochs_stats(epoch).held_bytes, bytes);
     epochs_close(epoch, 100);
-    check_live(epoch, 100, bytes);
+    epochs_check_live(epoch, 100, bytes);
     CHECK_EQ(tslab_epoch_release(epoch), 0);
   }
   epochs_check_all_free();
@@ -99,10 +92,10 @@ static void hot_free_blocks_are_not_live(void) {
   epochs_enter(&scope, epoch);
   for (int i = 0; i < SOME; i++) blocks[i] = tslab_malloc(BYTES);
   for (int i = 0; i < SOME / 2; i++) tslab_free(blocks[i]);
-  check_live(epoch, SOME / 2, SOME / 2 * takes(BYTES));
+  epochs_check_live(epoch, SOME / 2, SOME / 2 * takes(BYTES));
   CHECK_EQ(epochs_stats(epoch).scopes, 1);
   epochs_leave(&scope);
-  check_live(epoch, SOME / 2, SOME / 2 * takes(BYTES));
+  epochs_check_live(epoch, SOME / 2, SOME / 2 * takes(BYTES));
 }
 
 static void stats_with_somebody_inside_a_closed_epoch(void) {
@@ -127,8 +120,8 @@ static void held_bytes_include_descendants(void) {
   CHECK_EQ(epochs_stats(root).held_bytes, 3 * MIB);
   CHECK_EQ(epochs_stats(child).held_bytes, 3 * MIB);
   CHECK_EQ(epochs_stats(grandchild).held_bytes, 2 * MIB);
-  check_live(root, 0, 0);
-  check_live(child, 1, MIB);
+  epochs_check_live(root, 0, 0);
+  epochs_check_live(child, 1, MIB);
   CHECK_EQ(tslab_epoch_release(child), 0);
   CHECK_EQ(epochs_stats(root).held_bytes, 0);
   CHECK_EQ(epochs_stats(root).children, 0);
@@ -145,199 +138,11 @@ static void freed_by_another_thread(void) {
     tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = kinds[kind]);
     epochs_alloc_many(blocks, epoch, BYTES, MANY);
     threads_run_one(free_some, NULL);
-    check_live(epoch, MANY - SOME, (MANY - SOME) * takes(BYTES));
+    epochs_check_live(epoch, MANY - SOME, (MANY - SOME) * takes(BYTES));
     epochs_close(epoch, MANY - SOME);
-    check_live(epoch, MANY - SOME, (MANY - SOME) * takes(BYTES));
+    epochs_check_live(epoch, MANY - SOME, (MANY - SOME) * takes(BYTES));
     CHECK_EQ(tslab_epoch_release(epoch), 0);
   }
-}
-
-// Visits: what was seen, each address once.
-static struct seen {
-  void *block;
-  size_t bytes;
-} seen[MOST_SEEN];
-static unsigned seen_count, stop_after;
-static bool free_seen;
-
-static int see(void *block, size_t bytes, void *context) {
-  CHECK(context == &seen_count);
-  CHECK(seen_count < MOST_SEEN);
-  for (unsigned i = 0; i < seen_count; i++) {
-    if (seen[i].block == block) CHECK(seen[i].block != block);
-  }
-  CHECK_EQ(tslab_usable_size(block), bytes);
-  seen[seen_count++] = (struct seen){block, bytes};
-  if (free_seen) tslab_free(block);
-  return seen_count == stop_after ? 42 : 0;
-}
-
-static unsigned visit(tslab_epoch epoch) {
-  seen_count = 0;
-  CHECK_EQ(tslab_epoch_blocks_each(epoch, see, &seen_count), 0);
-  return seen_count;
-}
-
-static bool was_seen(const void *block) {
-  for (unsigned i = 0; i < seen_count; i++) {
-    if (seen[i].block == block) return true;
-  }
-  return false;
-}
-
-static tslab_epoch epoch_of_all_kinds(size_t first_cell_bytes, unsigned count) {
-  static const size_t sizes[] = {0, 24, BYTES, 1000, 5000, 9000, 30000, 100000};
-  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
-  for (unsigned i = 0; i < count; i++) blocks[i] = epochs_alloc(epoch, sizes[i % 8]);
-  return epoch;
-}
-
-static void check_visits(tslab_epoch epoch) {
-  CHECK_EQ(visit(epoch), 160);
-  for (int i = 0; i < 160; i++) CHECK(was_seen(blocks[i]));
-  for (int i = 0; i < 160; i += 3) tslab_free(blocks[i]);
-  CHECK_EQ(visit(epoch), 160 - 54);
-  for (int i = 0; i < 160; i++) CHECK_EQ(was_seen(blocks[i]), i % 3 != 0);
-}
-
-static void live_blocks_are_visited(void) {
-  for (int kind = 0; kind < 2; kind++) {
-    tslab_epoch epoch = epoch_of_all_kinds(kinds[kind], 160);
-    tslab_epoch other = epoch_of_all_kinds(kinds[kind], 8);
-    CHECK_EQ(tslab_epoch_release(epoch), 0);
-    epoch = epoch_of_all_kinds(kinds[kind], 160);
-    check_visits(epoch);
-    CHECK_EQ(visit(other), 8);
-    CHECK_EQ(tslab_epoch_release(epoch), 0);
-    CHECK_EQ(tslab_epoch_release(other), 0);
-    epochs_check_all_free();
-  }
-}
-
-static void survivors_are_visited(void) {
-  for (int kind = 0; kind < 2; kind++) {
-    tslab_epoch epoch = epoch_of_all_kinds(kinds[kind], 160);
-    epochs_close(epoch, 160);
-    check_visits(epoch);
-    CHECK_EQ(tslab_epoch_release(epoch), 0);
-  }
-}
-
-static void hot_free_blocks_are_not_visited(void) {
-  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
-  tslab_scope scope;
-  epochs_enter(&scope, epoch);
-  for (int i = 0; i < SOME; i++) blocks[i] = tslab_malloc(BYTES);
-  for (int i = 0; i < SOME / 2; i++) tslab_free(blocks[i]);
-  CHECK_EQ(visit(epoch), SOME / 2);
-  for (int i = SOME / 2; i < SOME; i++) CHECK(was_seen(blocks[i]));
-  void *again = tslab_malloc(BYTES);
-  CHECK_EQ(visit(epoch), SOME / 2 + 1);
-  CHECK(was_seen(again));
-  epochs_leave(&scope);
-  epochs_close(epoch, SOME / 2 + 1);
-}
-
-static void hot_free_blocks_of_who_stays_are_not_visited(void) {
-  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
-  tslab_scope scope;
-  epochs_enter(&scope, epoch);
-  blocks[0] = tslab_malloc(BYTES);
-  CHECK_EQ(tslab_epoch_close(epoch).error, 0);
-  CHECK_EQ(visit(epoch), 1);
-  epochs_leave(&scope);
-  CHECK_EQ(visit(epoch), 1);
-}
-
-static void visits_may_free(void) {
-  free_seen = true;
-  for (int kind = 0; kind < 4; kind++) {
-    tslab_epoch epoch = epoch_of_all_kinds(kinds[kind % 2], 160);
-    tslab_scope scope;
-    if (kind < 2) epochs_close(epoch, 160);
-    if (kind >= 2) epochs_enter(&scope, epoch);
-    CHECK_EQ(visit(epoch), 160);
-    if (kind < 2) CHECK(epochs_is_over(epoch));
-    if (kind < 2) continue;
-    check_live(epoch, 0, 0);
-    epochs_leave(&scope);
-    epochs_close(epoch, 0);
-    CHECK(epochs_is_over(epoch));
-  }
-  epochs_check_all_free();
-}
-
-static void visits_end_early(void) {
-  for (int kind = 0; kind < 2; kind++) {
-    tslab_epoch epoch = epoch_of_all_kinds(kinds[kind], 160);
-    for (stop_after = 1; stop_after <= 160; stop_after++) {
-      seen_count = 0;
-      CHECK_EQ(tslab_epoch_blocks_each(epoch, see, &seen_count), 42);
-      CHECK_EQ(seen_count, stop_after);
-    }
-    CHECK_EQ(visit(epoch), 160);
-  }
-}
-
-static void visits_are_refused(void) {
-  tslab_epoch over = epochs_open();
-  epochs_close(over, 0);
-  CHECK_EQ(tslab_epoch_blocks_each(TSLAB_DEFAULT, see, &seen_count), EPERM);
-  CHECK_EQ(tslab_epoch_blocks_each(over, see, &seen_count), ESTALE);
-  CHECK_EQ(tslab_epoch_blocks_each(TSLAB_NO_EPOCH, see, &seen_count), ESTALE);
-  CHECK_EQ(seen_count, 0);
-}
-
-// Epochs that are not over, each once.
-static tslab_epoch seen_epochs[64];
-
-static int see_epoch(tslab_epoch epoch, void *context) {
-  CHECK(context == seen_epochs);
-  seen_epochs[seen_count++] = epoch;
-  return seen_count == stop_after ? -7 : 0;
-}
-
-static bool lists(const tslab_epoch *epochs, unsigned count) {
-  unsigned found = 0;
-  seen_count = 0;
-  if (tslab_epochs_each(see_epoch, seen_epochs) != 0 || seen_count != count) return false;
-  for (unsigned i = 0; i < count; i++) {
-    for (unsigned j = 0; j < count; j++) found += seen_epochs[i] == epochs[j];
-  }
-  return found == count;
-}
-
-static void epochs_are_visited(void) {
-  tslab_epoch epochs[SOME] = {0};
-  CHECK(lists(epochs, 0));
-  for (unsigned i = 0; i < SOME; i++) {
-    epochs[i] = epochs_open();
-    CHECK(lists(epochs, i + 1));
-  }
-  void *survivor = epochs_alloc(epochs[SOME - 1], BYTES);
-  epochs_close(epochs[SOME - 1], 1);
-  CHECK(lists(epochs, SOME));
-  tslab_free(survivor);
-  CHECK(lists(epochs, SOME - 1));
-  CHECK_EQ(tslab_epoch_release(epochs[0]), 0);
-  epochs[0] = epochs_open();
-  CHECK(lists(epochs, SOME - 1));
-  stop_after = 4;
-  seen_count = 0;
-  CHECK_EQ(tslab_epochs_each(see_epoch, seen_epochs), -7);
-  CHECK_EQ(seen_count, 4);
-}
-
-static int close_visited(tslab_epoch epoch, void *unused) {
-  (void)unused;
-  epochs_close(epoch, 0);
-  return 0;
-}
-
-static void visits_may_end_epochs(void) {
-  for (int i = 0; i < SOME; i++) epochs_open();
-  CHECK_EQ(tslab_epochs_each(close_visited, NULL), 0);
-  CHECK(lists(NULL, 0));
 }
 
 static tslab_block_info info_of(const void *block) {
@@ -427,7 +232,7 @@ static void what_is_no_block_has_no_epoch(void) {
 
 static void advice_reaches_all_memory(void) {
   for (int kind = 0; kind < 2; kind++) {
-    tslab_epoch epoch = epoch_of_all_kinds(kinds[kind], 160), other = epochs_open();
+    tslab_epoch epoch = epochs_fill(blocks, kinds[kind], 160), other = epochs_open();
     epochs_alloc(other, MIB);
     for (int closed = 0; closed < 2; closed++) {
       os_fake.use_bytes = 0;
@@ -456,18 +261,6 @@ static void advice_is_refused(void) {
   CHECK_EQ(os_fake.use_bytes, 0);
 }
 
-static void run_visits(void) {
-  RUN(live_blocks_are_visited);
-  RUN(survivors_are_visited);
-  RUN(hot_free_blocks_are_not_visited);
-  RUN(hot_free_blocks_of_who_stays_are_not_visited);
-  RUN(visits_may_free);
-  RUN(visits_end_early);
-  RUN(visits_are_refused);
-  RUN(epochs_are_visited);
-  RUN(visits_may_end_epochs);
-}
-
 int main(void) {
   RUN(stats_of_a_new_epoch);
   RUN(stats_of_the_default_epoch);
@@ -478,7 +271,6 @@ int main(void) {
   RUN(stats_with_somebody_inside_a_closed_epoch);
   RUN(held_bytes_include_descendants);
   RUN(freed_by_another_thread);
-  run_visits();
   RUN_UNLESS_SECURE(info_of_a_block_in_a_cell);
   RUN(info_of_a_block_in_a_slab);
   RUN(info_of_a_large_block);

@@ -9,26 +9,18 @@ static struct tsl_heap *heap, *other;
 
 static void open_heaps(void) { blocks_open((size_t)1 << 27, &heap, &other); }
 
-static unsigned bin_length(unsigned class) {
-  unsigned length = 0;
-  for (struct tsl_free_block *at = heap->bins[class].head; at != &tsl_bin_end; length++) {
-    at = (struct tsl_free_block *)(at->link ^ (uintptr_t)at);
-  }
-  return length;
-}
-
 // A thread that went on to other sizes does not hold on to slabs that could be empty.
 static void resting_classes_give_back(void) {
   open_heaps();
   unsigned class = takes_class(512);
   alloc_many(512, 1000);
   free_many();
-  CHECK(bin_length(class) > 1);
+  CHECK(blocks_on_bin(heap, class) > 1);
   for (int i = 0; i < 3000; i++) {
     alloc_many(20000, 20);
     free_many();
   }
-  CHECK_EQ(bin_length(class), 0);
+  CHECK_EQ(blocks_on_bin(heap, class), 0);
   CHECK(heap->store->stocks[class].slabs == NULL);
   state_check();
 }

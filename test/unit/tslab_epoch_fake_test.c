@@ -1,7 +1,5 @@
 #include "tslab.h"
 
-#include <stddef.h>
-
 #include "base/options.h"
 #include "ends.h"
 #include "epochs.h"
@@ -17,115 +15,6 @@ static volatile size_t most = SIZE_MAX, half = SIZE_MAX / 2;
 
 static const size_t kinds[] = {0, TSLAB_NO_CELLS};  // of first cells
 
-static void check_open_refused(const char *label, const tslab_epoch_options *options, int error) {
-  errno = 0;
-  CHECK(tslab_epoch_open(label, options) == TSLAB_NO_EPOCH);
-  CHECK_EQ(errno, error);
-}
-
-static void open_takes_labels_of_63_bytes(void) {
-  char label[80];
-  memset(label, 'x', sizeof label);
-  check_open_refused(label, NULL, EINVAL);
-  label[TSLAB_LABEL_BYTES] = '\0';
-  check_open_refused(label, NULL, EINVAL);
-  label[TSLAB_LABEL_BYTES - 1] = '\0';
-  tslab_epoch epoch = tslab_epoch_open(label, NULL);
-  CHECK(epoch != TSLAB_NO_EPOCH);
-  const char *text = epochs_stats(epoch).label;
-  CHECK(strcmp(text, label) == 0);
-  CHECK(epochs_stats(tslab_epoch_open(label, NULL)).label == text);
-  CHECK(strcmp(epochs_stats(tslab_epoch_open("", NULL)).label, "") == 0);
-}
-
-static void labels_beyond_the_last_are_other(void) {
-  char label[16];
-  for (unsigned i = 0; i < 4100; i++) {
-    snprintf(label, sizeof label, "%u", i);
-    tslab_epoch epoch = tslab_epoch_open(label, NULL);
-    CHECK(strcmp(epochs_stats(epoch).label, i < 4094 ? label : "other") == 0);
-    epochs_close(epoch, 0);
-  }
-}
-
-static void options_say_their_size(void) {
-  tslab_epoch_options options = {0};
-  for (size_t size = 0; size < sizeof(size_t); size++) {
-    options.size = size;
-    check_open_refused("test", &options, EINVAL);
-  }
-  options.size = sizeof options + 1;
-  check_open_refused("test", &options, EINVAL);
-  options.size = sizeof options;
-  CHECK(tslab_epoch_open("test", &options) != TSLAB_NO_EPOCH);
-}
-
-// An older program's struct ends earlier: what lies behind it is not looked at.
-static void options_of_older_programs(void) {
-  tslab_epoch parent = epochs_open();
-  tslab_epoch_options options;
-  memset(&options, 0xff, sizeof options);
-  options.size = offsetof(tslab_epoch_options, soft_limit_bytes);
-  options.parent = parent;
-  tslab_epoch epoch = tslab_epoch_open("old", &options);
-  CHECK(epoch != TSLAB_NO_EPOCH);
-  CHECK_EQ(epochs_stats(epoch).parent, parent);
-  options.size = sizeof options.size;
-  epoch = tslab_epoch_open("older", &options);
-  CHECK_EQ(epochs_stats(epoch).parent, TSLAB_DEFAULT);
-  epochs_alloc(epoch, MIB);
-}
-
-static void options_must_make_sense(void) {
-  tslab_epoch over = epochs_open(), closed = epochs_open();
-  tslab_epoch_options options = {.size = sizeof options};
-  epochs_alloc(closed, BYTES);
-  epochs_close(over, 0);
-  epochs_close(closed, 1);
-  options.purge = TSLAB_PURGE_NOW + 1;
-  check_open_refused("test", &options, EINVAL);
-  options.purge = (enum tslab_purge) - 1;
-  check_open_refused("test", &options, EINVAL);
-  options.purge = TSLAB_PURGE_NOW;
-  options.parent = over;
-  check_open_refused("test", &options, ESTALE);
-  options.parent = closed;
-  check_open_refused("test", &options, ECANCELED);
-  options.parent = TSLAB_NO_EPOCH;
-  check_open_refused("test", &options, ESTALE);
-  options.parent = TSLAB_DEFAULT;
-  CHECK(tslab_epoch_open("test", &options) != TSLAB_NO_EPOCH);
-}
-
-static void open_without_memory(void) {
-  os_fake_fail_all(OS_FAKE_PLACE);
-  os_fake_fail_all(OS_FAKE_RESERVE);
-  check_open_refused("test", NULL, ENOMEM);
-  CHECK_EQ(tslab_epoch_close(1).error, ENOMEM);
-  CHECK_EQ(tslab_epoch_release(1), ENOMEM);
-  CHECK_REFUSED(tslab_epoch_malloc(TSLAB_DEFAULT, 1), ENOMEM);
-  tslab_scope scope;
-  CHECK_EQ(tslab_scope_default(&scope), ENOMEM);
-  os_fake_recover();
-  tslab_epoch first = epochs_open();
-  os_fake_fail_all(OS_FAKE_COMMIT);
-  errno = 0;
-  while (tslab_epoch_open("test", NULL) != TSLAB_NO_EPOCH) continue;
-  CHECK_EQ(errno, ENOMEM);
-  epochs_close(first, 0);
-  tslab_epoch again = epochs_open();
-  CHECK(again != first && epochs_is_over(first));
-}
-
-static void slots_come_to_an_end(void) {
-  tsl_options.reserve = (size_t)32 << 20;
-  uint32_t count = 0;
-  while (tslab_epoch_open("test", NULL) != TSLAB_NO_EPOCH) count++;
-  CHECK_EQ(errno, ENOMEM);
-  CHECK_EQ(count, tsl_region.limit_epochs - 1);
-  CHECK_EQ(tsl_region.last_epoch, count);
-}
-
 static void success_keeps_errno(void) {
   tslab_scope scope;
   errno = EDOM;
@@ -137,24 +26,6 @@ static void success_keeps_errno(void) {
   epochs_leave(&scope);
   epochs_close(epoch, 0);
   CHECK_EQ(errno, EDOM);
-}
-
-// A limit refuses growth, and an epoch that has ended does not: nothing moves.
-static void resizing_in_place(void) {
-  tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4 * MIB);
-  char *block = epochs_alloc(epoch, 2 * MIB);
-  CHECK(tslab_resize_in_place(block, MIB / 2));
-  CHECK_EQ(epochs_stats(epoch).held_bytes, MIB / 2);
-  CHECK(tslab_resize_in_place(block, 2 * MIB));
-  CHECK_EQ(epochs_stats(epoch).held_bytes, 2 * MIB);
-  CHECK(!tslab_resize_in_place(block, 5 * MIB));
-  CHECK_EQ(epochs_stats(epoch).held_bytes, 2 * MIB);
-  epochs_close(epoch, 1);
-  CHECK(tslab_resize_in_place(block, MIB / 2));
-  CHECK_EQ(epochs_stats(epoch).live_bytes, MIB / 2);
-  tslab_free(block);
-  CHECK(epochs_is_over(epoch));
-  epochs_check_all_free();
 }
 
 static void texts_are_copied(void) {
@@ -342,184 +213,6 @@ static void aligned_blocks_of_every_kind(void) {
   epochs_check_all_free();
 }
 
-static void epoch_realloc_moves_to_the_epoch(void) {
-  tslab_epoch from = epochs_open(), to = epochs_open();
-  char *block = epochs_alloc(from, BYTES);
-  CHECK(tslab_epoch_realloc(to, block, BYTES - 10) == block);
-  CHECK_EQ(tslab_epoch_of(block), from);
-  block = tslab_epoch_realloc(to, block, 5000);
-  CHECK(pattern_is(block, BYTES, BYTES, BYTES - 10));
-  CHECK_EQ(tslab_epoch_of(block), to);
-  CHECK_EQ(epochs_stats(from).live_objects, 0);
-  block = tslab_epoch_realloc(TSLAB_DEFAULT, block, 300000);
-  CHECK(pattern_is(block, BYTES, BYTES, BYTES - 10));
-  CHECK_EQ(tslab_epoch_of(block), TSLAB_DEFAULT);
-  block = tslab_epoch_realloc(from, block, 3 * MIB);
-  CHECK(pattern_is(block, BYTES, BYTES, BYTES - 10));
-  CHECK_EQ(tslab_epoch_of(block), from);
-  block = tslab_epoch_realloc(to, block, 50);
-  CHECK_EQ(tslab_epoch_of(block), to);
-  CHECK(tslab_epoch_realloc(to, block, 0) == NULL);
-  CHECK_EQ(epochs_stats(from).live_objects + epochs_stats(to).live_objects, 0);
-  CHECK_EQ(tslab_epoch_of(tslab_epoch_realloc(to, NULL, 0)), to);
-}
-
-// From wherever the thread is.
-static void realloc_keeps_the_epoch(void) {
-  static const size_t sizes[] = {1, 2000, 20000, 100000, 3 * MIB, 9 * MIB, 500, 24};
-  for (int kind = 0; kind < 4; kind++) {
-    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = kinds[kind % 2]), other = epochs_open();
-    tslab_scope scope;
-    char *block = epochs_alloc(epoch, BYTES), *plain = tslab_malloc(BYTES);
-    if (kind >= 2) epochs_enter(&scope, other);
-    for (int i = 0; i < 8; i++) {
-      block = tslab_realloc(block, sizes[i]);
-      plain = tslab_realloc(plain, sizes[i]);
-      CHECK_EQ(tslab_epoch_of(block), epoch);
-      CHECK_EQ(tslab_epoch_of(plain), TSLAB_DEFAULT);
-      CHECK_EQ(((unsigned char *)block)[0], BYTES);
-    }
-    if (kind >= 2) epochs_leave(&scope);
-    CHECK_EQ(epochs_stats(epoch).live_objects, 1);
-    CHECK_EQ(epochs_stats(other).live_objects, 0);
-  }
-}
-
-static void realloc_leaves_an_epoch_that_ended(size_t before, size_t after) {
-  tslab_scope scope;
-  tslab_epoch other = epochs_open();
-  for (int kind = 0; kind < 4; kind++) {
-    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = kinds[kind % 2]);
-    char *block = epochs_alloc(epoch, before), *wall = epochs_alloc(epoch, 100000);
-    epochs_close(epoch, 2);
-    if (kind >= 2) epochs_enter(&scope, other);
-    char *moved = tslab_realloc(block, after);
-    CHECK(moved != block && pattern_is(moved, before, (unsigned)before, before));
-    CHECK_EQ(tslab_epoch_of(moved), TSLAB_DEFAULT);
-    if (kind >= 2) epochs_leave(&scope);
-    CHECK_EQ(epochs_stats(epoch).late, 0);
-    tslab_free(wall);
-    CHECK(epochs_is_over(epoch));
-    tslab_free(moved);
-  }
-}
-static void realloc_leaves_an_ended_epoch(void) {
-  realloc_leaves_an_epoch_that_ended(BYTES, 3000);
-  realloc_leaves_an_epoch_that_ended(30000, 70000);
-  realloc_leaves_an_epoch_that_ended(100000, 300000);
-}
-static void moved_pages_leave_an_ended_epoch(void) {
-  realloc_leaves_an_epoch_that_ended(3 * MIB, 9 * MIB);
-}
-
-// Limits: what the callback was told last.
-static struct told {
-  unsigned soft, hard;
-  size_t held_bytes, wanted_bytes;
-  void *to_free;
-} told;
-
-static void on_limit(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
-                     size_t wanted_bytes, void *context) {
-  CHECK(context == &told);
-  CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
-  CHECK_EQ(tslab_epoch_of(tslab_malloc(BYTES)), TSLAB_DEFAULT);
-  CHECK_EQ(epochs_stats(epoch).state, TSLAB_OPEN);
-  *(limit == TSLAB_SOFT_LIMIT ? &told.soft : &told.hard) += 1;
-  told.held_bytes = held_bytes;
-  told.wanted_bytes = wanted_bytes;
-  tslab_free(told.to_free);
-  told.to_free = NULL;
-}
-
-static void the_soft_limit_is_told_once(void) {
-  tslab_epoch epoch =
-      EPOCHS_OPEN(.soft_limit_bytes = 2 * MIB, .on_limit = on_limit, .limit_context = &told);
-  void *first = epochs_alloc(epoch, MIB), *second = epochs_alloc(epoch, MIB);
-  CHECK_EQ(told.soft, 0);
-  void *third = epochs_alloc(epoch, MIB);
-  CHECK_EQ(told.soft, 1);
-  CHECK_EQ(told.wanted_bytes, MIB);
-  void *fourth = epochs_alloc(epoch, MIB);
-  CHECK_EQ(told.soft, 1);
-  tslab_free(first);
-  tslab_free(second);
-  tslab_free(third);
-  epochs_alloc(epoch, MIB);
-  CHECK_EQ(told.soft, 1);
-  epochs_alloc(epoch, BYTES);
-  CHECK_EQ(told.soft, 2);
-  CHECK_EQ(told.hard, 0);
-  tslab_free(fourth);
-}
-
-// A callback that allocates where it is told of, which is in the middle of a refill.
-static void *given[2 * SOME];
-static unsigned given_count, told_count;
-
-static void allocate_in_it(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
-                           size_t wanted_bytes, void *nothing) {
-  (void)limit, (void)held_bytes, (void)wanted_bytes, (void)nothing;
-  told_count++;
-  for (unsigned i = 0; i < SOME && given_count < 2 * SOME; i++) {
-    void *block = tslab_epoch_malloc(epoch, BYTES);
-    if (block != NULL) given[given_count++] = block;
-  }
-}
-
-// Nothing of what both allocated is lost, whether the limit warns or refuses.
-static void callbacks_may_allocate_in_the_epoch(void) {
-  for (unsigned round = 0; round < 2 * sizeof kinds / sizeof *kinds; round++) {
-    size_t limit = round < 2 ? 1 : 0, hard = round < 2 ? 0 : 4 * TSL_UNIT_BYTES, count = 0;
-    tslab_epoch epoch =
-        EPOCHS_OPEN(.soft_limit_bytes = limit, .hard_limit_bytes = hard, .on_limit = allocate_in_it,
-                    .first_cell_bytes = kinds[round % 2]);
-    given_count = 0;
-    told_count = 0;
-    while (told_count == 0 || count < 3000) {
-      if (tslab_epoch_malloc(epoch, BYTES) == NULL) break;
-      count++;
-    }
-    CHECK_GE(told_count, 1);
-    state_check();
-    size_t live = count + given_count;
-    CHECK_EQ(epochs_stats(epoch).live_objects, live);
-    for (unsigned i = 0; i < given_count; i++) tslab_free(given[i]);
-    epochs_close(epoch, count);
-    CHECK_EQ(tslab_epoch_release(epoch), 0);
-    epochs_check_all_free();
-  }
-}
-
-static void nesting_has_an_end(void) {
-  tslab_epoch root = epochs_open(), parent = root;
-  for (unsigned level = 1; level < TSL_EPOCH_MOST_LEVELS; level++)
-    parent = EPOCHS_OPEN(.parent = parent);
-  tslab_epoch_options options = {.size = sizeof options, .parent = parent};
-  check_open_refused("too deep", &options, ELOOP);
-  CHECK_EQ(tslab_epoch_release(root), 0);
-  CHECK(epochs_is_over(parent));
-  epochs_check_all_free();
-}
-
-static void the_hard_limit_refuses(void) {
-  tslab_epoch epoch =
-      EPOCHS_OPEN(.hard_limit_bytes = 2 * MIB, .on_limit = on_limit, .limit_context = &told);
-  void *first = epochs_alloc(epoch, MIB);
-  CHECK_REFUSED(tslab_epoch_malloc(epoch, MIB + 1), ENOMEM);
-  CHECK_EQ(told.hard, 1);
-  CHECK_EQ(told.held_bytes, MIB);
-  CHECK_EQ(told.wanted_bytes, MIB + TSL_UNIT_BYTES);
-  CHECK_EQ(epochs_stats(epoch).held_bytes, MIB);
-  told.to_free = first;
-  CHECK(tslab_epoch_malloc(epoch, 2 * MIB) != NULL);
-  CHECK_EQ(told.hard, 2);
-  CHECK_REFUSED(tslab_epoch_malloc(epoch, 1), ENOMEM);
-  CHECK_REFUSED(tslab_epoch_calloc(epoch, 1, 5000), ENOMEM);
-  CHECK_REFUSED(tslab_epoch_aligned_alloc(epoch, 64, 64), ENOMEM);
-  CHECK_EQ(epochs_stats(epoch).held_bytes, 2 * MIB);
-}
-
 static void stats_say_their_size(void) {
   tslab_epoch epoch = epochs_open();
   tslab_epoch_stats stats = {.size = sizeof stats + 8, .epoch = 77};
@@ -598,15 +291,7 @@ static void ended_threads_keep_no_home(void) {
 }
 
 int main(void) {
-  RUN(open_takes_labels_of_63_bytes);
-  RUN(labels_beyond_the_last_are_other);
-  RUN(options_say_their_size);
-  RUN(options_of_older_programs);
-  RUN(options_must_make_sense);
-  RUN(open_without_memory);
-  RUN(slots_come_to_an_end);
   RUN(success_keeps_errno);
-  RUN(resizing_in_place);
   RUN(texts_are_copied);
   RUN(the_id_of_the_epoch_that_one_is_in);
   RUN(late_allocations_are_refused_and_counted);
@@ -617,14 +302,6 @@ int main(void) {
   RUN(allocations_from_anywhere);
   RUN(calloc_zeroes);
   RUN(aligned_blocks_of_every_kind);
-  RUN(epoch_realloc_moves_to_the_epoch);
-  RUN(realloc_keeps_the_epoch);
-  RUN(realloc_leaves_an_ended_epoch);
-  RUN(moved_pages_leave_an_ended_epoch);
-  RUN(the_soft_limit_is_told_once);
-  RUN(callbacks_may_allocate_in_the_epoch);
-  RUN(nesting_has_an_end);
-  RUN(the_hard_limit_refuses);
   RUN(stats_say_their_size);
   RUN(fewer_fields_are_served);
   RUN(made_up_ids_are_refused);

@@ -107,7 +107,7 @@ fn a_future_that_panics_leaves_its_epoch() {
     assert_eq!((here(), current().is_none()), (0, true));
 }
 
-/// Of an epoch that is over once other tests' threads, which give its dead pages back, let go of it.
+/// Of an epoch that is over once other tests' threads, which give its dead pages back, let it go.
 fn refusal(epoch: u64) -> Option<i32> {
     for _ in 0..1000 {
         if let Err(error) = tslab::epoch_stats(epoch) {

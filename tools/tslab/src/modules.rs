@@ -27,8 +27,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    // A line such as `7f00-7f01 r-xp 00001000 08:01 42   /usr/lib/libc.so.6`.
-    fn of_line(line: &str) -> Option<Self> {
+    /// A line such as `7f00-7f01 r-xp 00001000 08:01 42   /usr/lib/libc.so.6`.
+    pub fn of_line(line: &str) -> Option<Self> {
         let mut rest = line;
         let mut next = || {
             let (word, after) = rest.trim_start().split_once(' ').unwrap_or((rest.trim(), ""));

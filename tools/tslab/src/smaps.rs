@@ -9,6 +9,8 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 
+use crate::modules;
+
 /// What the allocator's memory is called, where the kernel has names: the larger part of it.
 const NAME: &str = "[anon:tslab]";
 
@@ -32,22 +34,8 @@ pub struct Mapping {
 impl Mapping {
     // A line such as `7f00-7f01 rw-s 00000000 00:18 42   /dev/shm/tslab.1.2`.
     fn of_head(line: &str) -> Option<Self> {
-        let mut rest = line;
-        let mut next = || {
-            let (word, after) = rest.trim_start().split_once(' ').unwrap_or((rest.trim(), ""));
-            rest = after;
-            word
-        };
-        let (start, end) = next().split_once('-')?;
-        for _access_offset_device_inode in 0..4 {
-            next();
-        }
-        Some(Self {
-            start: u64::from_str_radix(start, 16).ok()?,
-            end: u64::from_str_radix(end, 16).ok()?,
-            name: rest.trim().to_owned(),
-            ..Self::default()
-        })
+        let modules::Mapping { start, end, path: name, .. } = modules::Mapping::of_line(line)?;
+        Some(Self { start, end, name, ..Self::default() })
     }
 
     // A line such as `Rss:                  12 kB`.

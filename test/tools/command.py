@@ -1,0 +1,65 @@
+"""The command `tslab` under test, and the processes that it looks at."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Command:
+    """The command under test."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def streams(self, *arguments: str, status: int = 0) -> tuple[str, str]:
+        done = subprocess.run(
+            [self.path, *arguments], capture_output=True, text=True, check=False, timeout=30
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode == status, f"{arguments}: status {done.returncode}\n{said}"
+        return done.stdout, done.stderr
+
+    def run(self, *arguments: str, status: int = 0) -> str:
+        return "".join(self.streams(*arguments, status=status))
+
+    def json(self, *arguments: str, status: int = 0) -> Any:
+        return json.loads(self.streams(*arguments, "--json", status=status)[0])
+
+
+@contextmanager
+def process(*command: str, preload: str = "") -> Iterator[subprocess.Popen[str]]:
+    """A process that is ended if it did not end."""
+    child = subprocess.Popen(
+        command,
+        env={**os.environ, "LD_PRELOAD": preload},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+
+
+def first_line(child: subprocess.Popen[str]) -> str:
+    """What it says when it is ready."""
+    assert child.stdout is not None
+    return child.stdout.readline()
+
+
+def end_input(child: subprocess.Popen[str]) -> None:
+    """Lets it end by itself."""
+    assert child.stdin is not None
+    child.stdin.close()
+    child.wait(timeout=30)
