@@ -62,7 +62,7 @@ packages: ## The Debian packages, into build/packages, and Conan's: built, linte
 	@tools/packages
 
 soak: ## Fork 100,000 times, the whole model, 2,000,000 requests, the first page
-	@tools/bootstrap build
+	@tools/bootstrap build soak
 	@tools/build release libraries stress_fork_anywhere fork_steps_test model example_server
 	@tools/soak
 

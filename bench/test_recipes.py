@@ -108,4 +108,4 @@ def test_the_pages_say_what_the_results_say() -> None:
 
 def test_each_page_is_a_recipe_with_a_port_of_its_own() -> None:
     ports = [recipe_of(path).port for path in recipes.pages()]
-    assert len(ports) == 5 == len(set(ports))
+    assert len(ports) == 6 == len(set(ports))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,8 @@ START_SECONDS = 60
 # as for a reader who has installed it.
 COMMAND = ROOT / "build/cargo/release"
 ENVIRONMENT = {**os.environ, "DEMO_ROUNDS": "1", "PATH": f"{COMMAND}:{os.environ['PATH']}"}
+# What starts the shell, such as chroot.
+SHELL = [*shlex.split(os.environ.get("COMMANDS_IN", "")), "bash"]
 # The process that the documents' examples look at, and one that stands in for it.
 EXAMPLE = " 4242"
 STAND_IN = (
@@ -139,7 +142,7 @@ def fails(command: str) -> bool:
     # A file, no pipe: what a command leaves running in the background would keep that open.
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(
-            ["bash", "-euc", command],
+            [*SHELL, "-euc", command],
             cwd=ROOT,
             env=ENVIRONMENT,
             timeout=SECONDS,

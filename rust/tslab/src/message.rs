@@ -90,6 +90,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "the checksum takes minutes there")]
     fn long_files_have_several_blocks() {
         let ends = |bytes: &[u8]| (bytes.len() - 18) / 5;
         for (bytes, blocks) in [(0, 1), (65_535, 1), (65_536, 2), (200_000, 4)] {

@@ -31,7 +31,8 @@ fn a_reset_arena_is_used_again() {
         arena.reset().unwrap();
         assert_eq!(arena.stats().unwrap().live_objects, 0);
     }
-    assert!(places.iter().all(|place| *place == places[0]));
+    // The hardened build takes any free block.
+    assert!(cfg!(feature = "secure") || places.iter().all(|place| *place == places[0]));
     arena.release().unwrap();
 }
 
