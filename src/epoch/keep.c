@@ -42,7 +42,7 @@ int tsl_keep_block(const void *block) {
   if (slot == 0 || tsl_epoch_is_shared(epoch)) return 0;
   if (has_ended(epoch, word) && rank_of(block) == 0) return ECANCELED;
   if (!tsl_kept_begin()) return ENOMEM;
-  tsl_store_relaxed(&epoch->keeps, (uint32_t)(word >> TSL_EPOCH_STATE_BITS));  // KE2
+  tsl_store_relaxed(&epoch->keeps, (word >> TSL_EPOCH_STATE_BITS) + 1);  // KE2
   mark(slot, block);
   return 0;
 }

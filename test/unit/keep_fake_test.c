@@ -125,17 +125,37 @@ static void other_threads_keep_and_free(void) {
   }
 }
 
-// Its record may have belonged to an epoch that kept blocks.
+// Its record has belonged to an epoch that kept blocks.
 static void a_later_epoch_of_the_slot_keeps_nothing(void) {
+  uint32_t slot = 0;
   for (int i = 0; i < FEW; i++) {
     tslab_epoch epoch = epochs_open();
-    CHECK(!tsl_epoch_keeps(tsl_epoch_slot(epoch)));
-    keep(epochs_alloc(epoch, BYTES));
-    CHECK(tsl_epoch_keeps(tsl_epoch_slot(epoch)));
-    epochs_close(epoch, 1);
+    CHECK(i == 0 || tsl_epoch_slot(epoch) == slot);
+    slot = tsl_epoch_slot(epoch);
+    CHECK(!tsl_epoch_keeps(slot));
+    void *block = epochs_alloc(epoch, BYTES);
+    keep(block);
+    CHECK(tsl_epoch_keeps(slot));
     CHECK_EQ(tslab_epoch_release(epoch), 0);
-    CHECK_EQ(epochs_stats(epoch).live_objects, 1);
+    epochs_free(block, BYTES);
+    CHECK(epochs_is_over(epoch));
   }
+}
+
+// Of a slot whose epochs come and go there are many: no count of them begins anew.
+static void a_slot_may_be_used_for_long(void) {
+  tslab_epoch epoch = epochs_open();
+  uint32_t slot = tsl_epoch_slot(epoch);
+  epochs_close(epoch, 0);
+  tsl_epoch_at(slot)->word = (((uint64_t)1 << 32) - 2) << TSL_EPOCH_STATE_BITS | TSL_EPOCH_FREE;
+  for (int i = 0; i < 4; i++) {
+    epoch = epochs_open();
+    CHECK_EQ(tsl_epoch_slot(epoch), slot);
+    CHECK(!tsl_epoch_keeps(slot));
+    epochs_alloc(epoch, BYTES);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+  }
+  CHECK_EQ(tsl_region.has_kept, 0);
 }
 
 static void realloc_keeps(void) {
@@ -253,6 +273,7 @@ int main(void) {
   RUN(a_free_ends_the_mark);
   RUN(other_threads_keep_and_free);
   RUN(a_later_epoch_of_the_slot_keeps_nothing);
+  RUN(a_slot_may_be_used_for_long);
   RUN(realloc_keeps);
   RUN(realloc_of_what_was_spared);
   RUN(realloc_after_a_reset);
