@@ -272,7 +272,8 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * is. */
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
-/* Ends every object in an open epoch, and its children with theirs, as a release does; the epoch
+/* Ends every object in an open epoch but those that were kept, and its children with theirs, as a
+ * release does; the epoch
  * stays open, for the next frame or round of a loop. What tslab_epoch_defer registered runs first,
  * and is registered no more. The calling thread may be inside, and allocates next in memory that it
  * used before the reset: this much stays with the epoch, and is counted in `held_bytes`. Under a
@@ -285,6 +286,21 @@ TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * (another thread is inside, or resets it: nothing changed), ENOTSUP (it shares: nothing but that
  * label changed; see TSLAB_PLACE_OWN), ENOMEM (the thread's first call). */
 TSLAB_API int tslab_epoch_reset(tslab_epoch epoch) TSLAB_NOEXCEPT;
+
+/* Keeps a live block: the release or reset of its epoch spares it, and it lives on until it is
+ * freed, as any block is. From that end on it belongs to the parent: a release or reset of the
+ * parent ends it, unless it was kept once more in between. Where there is no parent, nothing but a
+ * free ends it. It stays in the figures of its epoch, which is over only once such blocks are
+ * freed, and holds their memory: `held_bytes` and the limits of the ancestors count it.
+ * Kept twice is kept once. A free before the end needs no other call. A block that tslab_realloc
+ * moves stays kept; one that tslab_epoch_realloc moves does not. The release of an epoch that was
+ * closed spares what was kept before or after the close. Deferred calls may keep blocks. In the
+ * default epoch, and where epochs share memory (enum tslab_place), only a free ends a block: the
+ * call has no effect. Objects with a handle cannot be kept.
+ * Threads: any; not while the block is freed, nor while its epoch is released or reset.
+ * Returns 0, EFAULT (no live block begins there), ECANCELED (the epoch was released, and the block
+ * ended with it), ENOMEM (nothing changed; also the thread's first call). */
+TSLAB_API int tslab_epoch_keep(const void *block) TSLAB_NOEXCEPT;
 
 /* Registers `run(argument)` for the end of the epoch. The last one registered runs first, on the
  * thread that closes, releases or resets the epoch, while its objects are still valid; it may free
@@ -311,7 +327,8 @@ TSLAB_API tslab_deferred tslab_deferred_add(tslab_epoch epoch, void (*run)(void 
 TSLAB_API bool tslab_deferred_cancel(tslab_deferred call) TSLAB_NOEXCEPT;
 
 /* Has `call` called once the epoch is over: it was closed, and the last of its objects was freed;
- * or it was released. Its id is refused by then. An epoch that shares is over when it is closed.
+ * or it was released, and the last one that was kept was freed. Its id is refused by then. An epoch
+ * that shares is over when it is closed.
  * The call comes from the thread whose call ended the epoch, which is the free of the last object
  * mostly; where another thread was giving memory of the epoch back just then, from a thread of the
  * program that allocates later: let no thread wait for it. The thread is in the default epoch

@@ -30,6 +30,12 @@ namespace tslab {
 /* tslab_captures_malloc: whether scopes hold what malloc, new and any library allocate. */
 inline bool captures_malloc() noexcept { return tslab_captures_malloc(); }
 
+/* tslab_epoch_keep: the end of the epoch spares the block. Throws EFAULT, ECANCELED, ENOMEM. Any
+ * thread. */
+inline void keep(const void *block) {
+  detail::throw_if(tslab_epoch_keep(block), "tslab_epoch_keep");
+}
+
 /* tslab_epoch_options with its size set: all defaults. */
 struct epoch_options : tslab_epoch_options {
   epoch_options() noexcept : tslab_epoch_options{} { size = sizeof(tslab_epoch_options); }

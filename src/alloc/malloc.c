@@ -183,7 +183,8 @@ void *tsl_calloc_large(size_t bytes) {
 // take it where the block was.
 static void free_large(void *block) {
   if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) return tsl_misuse_interior(block);
-  if (tsl_unlikely(tsl_epoch_waits(tsl_load_relaxed(&tsl_span_at(tsl_unit_of(block))->epoch))))
+  const struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
+  if (tsl_unlikely(tsl_epoch_waits(tsl_load_relaxed(&span->epoch))) && !tsl_large_is_spared(span))
     return tsl_misuse_late_free(block);
   if (tsl_exchange_relaxed(tsl_map_entry(tsl_unit_of(block)), 0) == 0)
     return tsl_misuse_twice(block);

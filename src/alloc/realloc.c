@@ -8,6 +8,7 @@
 #include "alloc/malloc.h"
 #include "alloc/stay.h"
 #include "alloc/thread.h"
+#include "epoch/keep.h"
 #include "epoch/large_list.h"
 #include "heap/cells.h"
 #include "heap/mixed.h"
@@ -83,6 +84,7 @@ void tsl_check_size(const void *block, size_t bytes) {
 static void *realloc_copy(void *block, size_t usable, size_t bytes) {
   void *moved = tsl_malloc_beside(block, bytes);
   if (moved == NULL) return NULL;
+  if (tsl_unlikely(tsl_load_relaxed(&tsl_region.has_kept) != 0)) tsl_keep_instead(block, moved);
   memcpy(moved, block, bytes < usable ? bytes : usable);
   tsl_fast_free(block);
   return moved;

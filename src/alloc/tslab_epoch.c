@@ -11,6 +11,7 @@
 #include "epoch/close.h"
 #include "epoch/deferred.h"
 #include "epoch/inspect.h"
+#include "epoch/keep.h"
 #include "epoch/open.h"
 #include "epoch/place.h"
 #include "epoch/reset.h"
@@ -87,6 +88,14 @@ int tslab_epoch_reset(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
   int error = tsl_reset_epoch(epoch);
+  tsl_thread_leave(&lease);
+  return error;
+}
+
+int tslab_epoch_keep(const void *block) {
+  struct tsl_lease lease = {NULL};
+  if (!tsl_thread_ensure(&lease)) return ENOMEM;
+  int error = tsl_keep_block(block);
   tsl_thread_leave(&lease);
   return error;
 }

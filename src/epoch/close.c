@@ -7,6 +7,7 @@
 #include "epoch/open.h"
 #include "epoch/poison.h"
 #include "epoch/scope.h"
+#include "epoch/spare.h"
 #include "epoch/sweep.h"
 #include "heap/freed.h"
 #include "heap/hold.h"
@@ -120,6 +121,7 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct ending ending = end_begin(slot);
   end_heaps(epoch, survivors);
   count_large_list(slot, survivors);
+  if (tsl_epoch_keeps(slot)) tsl_sweep_count_spared(slot, survivors);
   struct tsl_closed closed = {ending.held_bytes, survivors->bytes, lived_ms(epoch)};
   tsl_history_closed(epoch->label, closed);
   if (closed.held_bytes != 0) tsl_report_history(epoch->label);
@@ -142,8 +144,10 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   return 0;
 }
 
+typedef void child_visit(tslab_epoch child, uint32_t rank);
+
 // One that is being opened sees that its parent is not open (open.c, parent_ended).
-void tsl_close_release_children(uint32_t slot) {
+static void visit_children(uint32_t slot, child_visit *visit, uint32_t rank) {
   tsl_fence_seq_cst();                                               // pairs: epoch-children
   if (tsl_load_acquire(&tsl_epoch_at(slot)->children) == 0) return;  // pairs: epoch-children
   uint32_t last = tsl_load_relaxed(&tsl_region.last_epoch);
@@ -152,8 +156,41 @@ void tsl_close_release_children(uint32_t slot) {
     if (tsl_load_relaxed(&tsl_epoch_at(child)->parent) != slot ||
         tsl_epoch_state(word) == TSL_EPOCH_FREE)
       continue;
-    tsl_close_release(tsl_epoch_id(child, word));
+    visit(tsl_epoch_id(child, word), rank);
   }
+}
+
+// Whether all parts of an ended epoch are sealed: no thread is inside, or about to leave.
+static bool all_sealed(uint32_t slot) {
+  return tsl_load_acquire(&tsl_epoch_at(slot)->unsealed) == 0;  // pairs: unsealed
+}
+
+static bool is_released(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  uint64_t word = tsl_load_acquire(&tsl_epoch_at(slot)->word);  // pairs: epoch-word
+  return word == (tsl_epoch_open_word(id) | TSL_EPOCH_RELEASED) &&
+         tsl_load_acquire(&tsl_epoch_at(slot)->settled) != 0 && all_sealed(slot);  // pairs: settled
+}
+
+// What the end of an epoch spared belongs to an ancestor of it, which ends now with this rank.
+static void end_spared(tslab_epoch id, uint32_t rank) {
+  uint32_t slot = tsl_epoch_slot(id);
+  if (!tsl_epoch_hold(slot)) return;
+  if (is_released(id)) {
+    visit_children(slot, end_spared, rank);
+    if (tsl_epoch_keeps(slot)) tsl_sweep_spare_again(slot, rank);
+    if (tsl_epoch_keeps(slot)) tsl_large_list_release_again(slot, rank);
+  }
+  tsl_epoch_drain(slot, 1);
+}
+
+static void release_child(tslab_epoch id, uint32_t rank) {
+  tsl_close_release(id);
+  end_spared(id, rank);
+}
+
+void tsl_close_release_children(uint32_t slot) {
+  visit_children(slot, release_child, tsl_spare_rank(slot));
 }
 
 static void give_contents(struct ending ending) {
@@ -169,11 +206,7 @@ static void release_contents(uint32_t slot) {
   tsl_close_release_children(slot);
   if (!slot_shares(slot)) end_heaps(epoch, &none);
   if (tsl_load_relaxed(&epoch->large_blocks) != 0 && !tsl_epochs_wait) tsl_large_list_release(slot);
-}
-
-// Whether all parts of an ended epoch are sealed: no thread is inside, or about to leave.
-static bool all_sealed(uint32_t slot) {
-  return tsl_load_acquire(&tsl_epoch_at(slot)->unsealed) == 0;  // pairs: unsealed
+  tsl_store_release(&epoch->settled, 1);  // pairs: settled
 }
 
 // Waits for a moment: a thread may just be leaving, or just have been refused.
@@ -194,6 +227,7 @@ static bool poison_end(uint32_t slot) {
 
 // PO2. One that cannot be taken out yet takes the place of the next.
 static void poison(uint32_t slot) {
+  if (tsl_epoch_keeps(slot)) tsl_large_list_spare(slot);
   tsl_poison_begin(slot);
   for (unsigned attempt = 0; attempt < TSL_POISON_EPOCHS; attempt++) {
     slot = tsl_poison_swap(slot);
@@ -214,9 +248,11 @@ static int release_closed(tslab_epoch id) {
   bool keeps_blocks = slot_shares(slot);
   if (tsl_history_released(epoch->label)) tsl_report_history(epoch->label);
   tsl_close_release_children(slot);
+  bool spares = tsl_epoch_keeps(slot);
+  if (spares) tsl_sweep_spare(slot);
   if (tsl_epochs_wait && !keeps_blocks) return poison(slot), 0;
   tsl_large_list_release(slot);
-  if (!keeps_blocks) tsl_sweep_give(slot);
+  if (!keeps_blocks && !spares) tsl_sweep_give(slot);
   end_finish(ending);
   return keeps_blocks ? ENOTSUP : 0;
 }

@@ -219,7 +219,8 @@ int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void
   visit_parts(slot, part_lay_down, NULL);
   tsl_change_end(change);
   bool is_open = tsl_load_relaxed(&tsl_epoch_at(slot)->heaps) != TSL_EPOCH_ENDED;
-  if (is_open) return visit_own_pieces(slot, visit_piece_blocks, &each);
+  bool may_have_spared = tsl_epoch_keeps(slot);  // which are on no list
+  if (is_open && !may_have_spared) return visit_own_pieces(slot, visit_piece_blocks, &each);
   return visit_pieces(slot, visit_piece_blocks, &each);
 }
 

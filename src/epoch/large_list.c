@@ -1,6 +1,7 @@
 #include "epoch/large_list.h"
 
 #include "base/check.h"
+#include "epoch/spare.h"
 #include "heap/charge.h"
 #include "heap/extent.h"
 #include "heap/hold.h"
@@ -61,11 +62,30 @@ static void list_unlink(uint32_t slot, tsl_unit unit) {
   list_unlock();
 }
 
-// Takes the first block off the list; 0 when there is none.
-static tsl_unit list_pop(uint32_t slot) {
-  list_lock(slot);
-  tsl_unit unit = tsl_epoch_at(slot)->large;
-  if (unit != 0) list_unlink_locked(slot, unit);
+// An end: what it touches, and what rank it gives to what it spares (SP1).
+struct list_end {
+  uint32_t slot;
+  uint32_t rank;
+  bool again;  // looks at what ends spared before
+};
+
+static bool end_has(const struct list_end *end, uint32_t rank) {
+  return end->again ? rank > end->rank : rank == 0;
+}
+
+// Takes the first block off the list that the end touches and nobody kept, and spares those before
+// it; 0 when there is none.
+static tsl_unit list_pop(const struct list_end *end) {
+  list_lock(end->slot);
+  tsl_unit unit = tsl_epoch_at(end->slot)->large;
+  for (; unit != 0; unit = tsl_span_at(unit)->next) {
+    struct tsl_span *span = tsl_span_at(unit);
+    if (!end_has(end, span->rank)) continue;
+    if (span->kept == 0) break;
+    tsl_store_relaxed(&span->rank, end->rank);
+    tsl_store_release(&span->kept, 0);  // pairs: kept
+  }
+  if (unit != 0) list_unlink_locked(end->slot, unit);
   list_unlock();
   return unit;
 }
@@ -73,6 +93,8 @@ static tsl_unit list_pop(uint32_t slot) {
 void tsl_large_list_add(uint32_t slot, void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
   tsl_store_relaxed(&tsl_span_at(unit)->epoch, slot);
+  tsl_store_relaxed(&tsl_span_at(unit)->kept, 0);
+  tsl_store_relaxed(&tsl_span_at(unit)->rank, 0);
   if (slot != 0) {
     list_link(slot, unit);
     tsl_total_add(slot, (struct tsl_total){1, tsl_span_at(unit)->bytes});
@@ -120,9 +142,13 @@ static void *block_move(void *block, size_t bytes) {
 // Off the list meanwhile: its neighbours there name it by its unit, which changes.
 static void *list_move(uint32_t slot, void *block, size_t bytes) {
   list_unlink(slot, (tsl_unit)tsl_unit_of(block));
+  const struct tsl_span *before = tsl_span_at(tsl_unit_of(block));
+  uint32_t kept = before->kept, rank = before->rank;
   void *moved = block_move(block, bytes);
   void *now = moved == NULL ? block : moved;
   tsl_span_at(tsl_unit_of(now))->epoch = slot;
+  tsl_store_relaxed(&tsl_span_at(tsl_unit_of(now))->kept, kept);
+  tsl_store_relaxed(&tsl_span_at(tsl_unit_of(now))->rank, rank);
   list_link(slot, (tsl_unit)tsl_unit_of(now));
   return moved;
 }
@@ -194,9 +220,34 @@ void tsl_large_list_count(uint32_t slot, struct tsl_survivors *survivors) {
 }
 
 // The lock is not held while a block goes back: that may take system calls.
+static void list_end(struct list_end end) {
+  for (tsl_unit unit; (unit = list_pop(&end)) != 0;)
+    block_end(end.slot, (void *)tsl_unit_address(unit));
+}
+
 void tsl_large_list_release(uint32_t slot) {
-  for (tsl_unit unit; (unit = list_pop(slot)) != 0;)
-    block_end(slot, (void *)tsl_unit_address(unit));
+  list_end((struct list_end){slot, tsl_spare_rank(slot), false});
+}
+
+void tsl_large_list_release_again(uint32_t slot, uint32_t rank) {
+  list_end((struct list_end){slot, rank, true});
+}
+
+void tsl_large_list_spare(uint32_t slot) {
+  list_lock(slot);
+  for (tsl_unit unit = tsl_epoch_at(slot)->large; unit != 0; unit = tsl_span_at(unit)->next) {
+    struct tsl_span *span = tsl_span_at(unit);
+    if (span->kept == 0 || span->rank != 0) continue;
+    tsl_store_relaxed(&span->rank, tsl_spare_rank(slot));
+    tsl_store_release(&span->kept, 0);  // pairs: kept
+  }
+  list_unlock();
+}
+
+void tsl_large_list_keep(uint32_t slot, const void *block) {
+  list_lock(slot);
+  tsl_store_relaxed(&tsl_span_at(tsl_unit_of(block))->kept, 1);
+  list_unlock();
 }
 
 bool tsl_large_list_protect(uint32_t slot, bool is_protected) {
@@ -204,6 +255,7 @@ bool tsl_large_list_protect(uint32_t slot, bool is_protected) {
   list_lock(slot);
   for (tsl_unit unit = tsl_epoch_at(slot)->large; unit != 0; unit = tsl_span_at(unit)->next) {
     void *block = (void *)tsl_unit_address(unit);
+    if (tsl_span_at(unit)->rank != 0) continue;
     done = tsl_os_protect(block, tsl_span_at(unit)->bytes, is_protected) && done;
   }
   list_unlock();

@@ -1,5 +1,6 @@
 #include "epoch/seal.h"
 
+#include "epoch/spare.h"
 #include "heap/cells.h"
 #include "heap/charge.h"
 #include "heap/drained.h"
@@ -13,7 +14,6 @@
 #include "heap/warm.h"
 #include "state/change.h"
 #include "state/epoch.h"
-#include "state/misuse.h"
 #include "state/owner.h"
 #include "tell/epochs.h"
 #include "tell/heaps.h"
@@ -35,10 +35,17 @@ bool tsl_part_claim_seal(struct tsl_part *part) {
          part_claim(part);
 }
 
+// By class. Of blocks that were kept the statistics know already.
+struct survivor_counts {
+  uint32_t found[TSL_CLASSES];
+  uint32_t kept[TSL_CLASSES];
+};
+
 // Returns whether the cell was empty and went back.
-static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors, uint32_t *counts) {
+static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors,
+                      struct survivor_counts *counts) {
   uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
-  uint32_t objects = tsl_cell_count(number, granules, counts);
+  uint32_t objects = tsl_cell_count(number, granules, counts->found, counts->kept);
   if (tsl_cell_seal(number) == 0) {
     tsl_cells_give(number);
     return true;
@@ -48,21 +55,19 @@ static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors, u
   return false;
 }
 
-// Writes TSL_HEAP_SEALED to the slab's map entries: every free of its blocks is a remote one from
-// here on.
-static void slab_enter_sealed(tsl_unit first, const struct tsl_sizeclass *sizeclass,
-                              unsigned class) {
-  uint32_t entry = tsl_entry(TSL_HEAP_SEALED, tsl_class_code(class));
-  for (unsigned i = 0; i < sizeclass->units; i++)
-    tsl_store_relaxed(tsl_map_entry(first + i), entry);
+// The slab is held meanwhile.
+static struct tsl_sealed slab_seal_kept(struct tsl_slab *slab) {
+  struct tsl_sealed sealed = tsl_heap_seal_slab(slab, 1);
+  tsl_slab_drop_kept(slab);
+  sealed.empty = tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY;
+  return sealed;
 }
 
 static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors, uint32_t *counts) {
   unsigned class = slab->class;
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
-  slab_enter_sealed((tsl_unit)tsl_slab_unit(slab), sizeclass, class);
-  struct tsl_sealed sealed = tsl_slab_seal(slab);
-  if (tsl_unlikely(sealed.twice != NULL)) tsl_misuse_both(sealed.twice);
+  bool has_kept = tsl_slabs_have_kept(slab);
+  struct tsl_sealed sealed = has_kept ? slab_seal_kept(slab) : tsl_heap_seal_slab(slab, 0);
   counts[class] += sealed.out;
   if (sealed.empty) return tsl_drained_give(slab);
   survivors->objects += sealed.out;
@@ -155,7 +160,7 @@ static size_t slab_pages(tsl_unit unit) {
 
 // What of the cells' pages did not go to the survivors was given back.
 static void cells_seal(const struct tsl_heap *heap, struct part_end *end,
-                       struct tsl_survivors *survivors, uint32_t *counts) {
+                       struct tsl_survivors *survivors, struct survivor_counts *counts) {
   size_t before = survivors->pages;
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
     older = tsl_cell_at(number)->older;
@@ -173,30 +178,45 @@ static void slabs_seal(const struct tsl_heap *heap, struct part_end *end,
   }
 }
 
+// Takes what is spared out of a part that ends. Returns how many pieces of it have left the epoch's
+// count.
+static uint32_t part_spare(struct tsl_heap *heap, struct part_end *end) {
+  if (tsl_likely(!tsl_epoch_keeps(heap->epoch))) return 0;
+  struct tsl_spared spared = tsl_spare_part(heap);
+  end->held_pages += spared.slab_pages;
+  if (spared.pieces != spared.given) tsl_remains_expect(heap->epoch);
+  return spared.given;
+}
+
 void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   struct tsl_heap *heap = &part->heap;
-  uint32_t epoch = heap->epoch, counts[TSL_CLASSES] = {0};
+  uint32_t epoch = heap->epoch, spared = 0;
+  struct survivor_counts counts = {{0}, {0}};
   tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
   tsl_drained_try_guarded();
   part_prepare(part);
-  if (tsl_unlikely(tsl_epoch_waits(epoch))) part_hold(heap);
   struct part_end end = part_end_begin(heap);
-  if (end.pieces != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, end.pieces);
-  cells_seal(heap, &end, survivors, counts);
-  slabs_seal(heap, &end, survivors, counts);
-  if (end.given != end.pieces) {
-    survivors->bytes += bytes_of(counts);
+  if (tsl_unlikely(tsl_epoch_waits(epoch))) {
+    spared = part_spare(heap, &end);
+    part_hold(heap);
+  }
+  uint32_t pieces = heap->cell_count + heap->slab_count;
+  if (pieces != 0) tsl_add_relaxed(&tsl_epoch_at(epoch)->undrained, pieces);
+  cells_seal(heap, &end, survivors, &counts);
+  slabs_seal(heap, &end, survivors, counts.found);
+  if (end.given != pieces) {
+    survivors->bytes += bytes_of(counts.found) + bytes_of(counts.kept);
     tsl_remains_expect(epoch);
   }
   part_end_tell(&end);
-  tsl_report_survivors(epoch, counts);
+  tsl_report_survivors(epoch, counts.found);
   tsl_report_sealed(part);
   heap_forget(heap);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
   tsl_part_let_go(part);
   tsl_change_end(change);
-  tsl_epoch_drain(epoch, end.given + 1);
+  tsl_epoch_drain(epoch, end.given + spared + 1);
 }
 
 // Gives back a slab with all that lives in it. False when its guard stays (drained.h).
@@ -238,10 +258,12 @@ void tsl_part_release(struct tsl_part *part) {
   tsl_drained_try_guarded();
   part_prepare(part);
   struct part_end end = part_end_begin(heap);
+  uint32_t ended = part_spare(heap, &end);
+  stays = stays && kept == heap->cells;
   end.given = heap->cell_count;
   end.given_pages = heap->cell_pages;
-  tsl_mixed_empty(heap, kept);
-  uint32_t ended = slabs_release(heap, &end);
+  tsl_mixed_empty(heap, stays ? kept : 0);
+  ended += slabs_release(heap, &end);
   part_end_tell(&end);
   tsl_report_sealed(part);
   part_leave(part, stays);
@@ -290,10 +312,13 @@ void tsl_part_reset(struct tsl_part *part) {
   tsl_owner_act_for(heap->home);
   tsl_drained_try_guarded();
   part_prepare(part);
+  struct part_end uncounted = {0};
+  uint32_t ended = part_spare(heap, &uncounted);
+  if (newest != heap->cells) newest = 0;
   tsl_report_sealed(part);
   if (tsl_heap_has_store(heap)) tsl_store_renew(heap);
   tsl_part_renew(part);
-  uint32_t ended = slabs_renew(heap, keep);
+  ended += slabs_renew(heap, keep);
   tsl_mixed_empty(heap, newest);
   if (newest != 0) newest_restart(heap);
   tsl_invariant(tsl_heap_valid(heap));

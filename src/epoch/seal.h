@@ -24,9 +24,9 @@ TSL_HIDDEN bool tsl_part_claim_seal(struct tsl_part *part);
 // (poison.h).
 TSL_HIDDEN void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors);
 
-// The same, and every block in it ends.
+// The same, and every block in it ends but those that were kept (spare.h).
 TSL_HIDDEN void tsl_part_release(struct tsl_part *part);
 
-// Ends every block in a part of an epoch that is being reset. The calling thread's own part keeps
-// memory for its next blocks. Nobody else is inside.
+// Ends every block in a part of an epoch that is being reset, but those that were kept. The calling
+// thread's own part keeps memory for its next blocks. Nobody else is inside.
 TSL_HIDDEN void tsl_part_reset(struct tsl_part *part);

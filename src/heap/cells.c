@@ -6,6 +6,7 @@
 #include "heap/freed.h"
 #include "heap/handful.h"
 #include "heap/hold.h"
+#include "memory/kept.h"
 #include "state/change.h"
 #include "state/epoch.h"
 #include "state/misuse.h"
@@ -68,10 +69,14 @@ void tsl_cells_drained(tsl_cell_number number) {
   tsl_epoch_drain(epoch, 1);
 }
 
-void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number) {
-  struct tsl_change change = tsl_change_begin(heap->home);
+void tsl_cells_unlist(struct tsl_heap *heap, tsl_cell_number number) {
   heap->cell_pages -= tsl_sizeclasses[tsl_cells_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
   cells_remove(heap, number);
+}
+
+void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number) {
+  struct tsl_change change = tsl_change_begin(heap->home);
+  tsl_cells_unlist(heap, number);
   tsl_cells_give(number);
   tsl_change_end(change);
 }
@@ -148,7 +153,7 @@ void tsl_cells_look(struct tsl_home *home, uint32_t most) {
   tsl_change_end(change);
 }
 
-TSL_COLD void tsl_cells_free_nothing(const void *block) {
+static void free_nothing(const void *block) {
   bool twice = tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) >= TSL_CELL_FREED;
   if (twice) return tsl_misuse_twice(block);
   tsl_misuse_interior(block);
@@ -168,17 +173,26 @@ static unsigned mark_remote(uint8_t *granule,  // NOLINT(readability-non-const-p
   return is_live_block(block, byte) ? byte : 0;
 }
 
-// Frees a block in a cell of another thread's heap (`owner`), or in a sealed one (`owner` is 0).
-// Counts last: once the free is counted another thread may give the cell back.
+// Whether its epoch was released, and did not spare it. Its bit is taken off after the cell has got
+// its rank.
+static bool is_late(tsl_cell_number number, uint32_t epoch, const void *block) {
+  if (!tsl_epoch_waits(epoch)) return false;
+  bool is_kept = tsl_epoch_keeps(epoch) && tsl_kept_has(block);  // pairs: kept
+  return !is_kept && tsl_cell_rank(number) == 0;
+}
+
+// Frees a block in a cell of another thread's heap (`owner`), or in a sealed one (`owner` is 0), or
+// one that was kept. Counts last: once the free is counted another thread may give the cell back.
 TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, void *block) {
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t epoch = cell->epoch, sample = cell->sample;
   uint8_t *granule = tsl_granule_at((uintptr_t)block);
-  if (tsl_unlikely(tsl_epoch_waits(epoch))) return tsl_misuse_late_free(block);
+  if (tsl_unlikely(is_late(number, epoch, block))) return tsl_misuse_late_free(block);
   unsigned byte = mark_remote(granule, block);
-  if (byte == 0) return tsl_cells_free_nothing(block);
+  if (byte == 0) return free_nothing(block);
   if ((byte & TSL_CELL_COUNTED) != 0) {
     tsl_report_survivor_freed(epoch, tsl_granule_class(byte));
+    if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_kept_clear(block);  // KE1
   } else if (owner != 0) {
     tsl_report_away(owner, tsl_granule_class(byte));
   }
@@ -189,6 +203,25 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   if (tsl_unlikely(tsl_cell_put_remote(number))) tsl_cells_drained(number);
 }
 
+// A block that was kept is marked as counted: its thread frees it as any other thread does.
+TSL_COLD void tsl_cells_free_odd(void *block) {
+  if (!is_live_block(block, tsl_load_relaxed(tsl_granule_at((uintptr_t)block))))
+    return free_nothing(block);
+  tsl_cell_number number = tsl_cells_of(block);
+  free_remote(number, tsl_load_acquire(&tsl_cell_at(number)->heap), block);  // pairs: cell-sealed
+}
+
+void tsl_cells_keep(const void *block) {
+  tsl_cell_number number = tsl_cells_of(block);
+  tsl_kept_set(block);
+  unsigned byte = tsl_or_relaxed(tsl_granule_at((uintptr_t)block), (uint8_t)TSL_CELL_COUNTED);
+  if ((byte & TSL_CELL_COUNTED) != 0) return;
+  uint32_t counts[TSL_CLASSES] = {0};
+  counts[tsl_granule_class(byte)] = 1;
+  tsl_report_away(tsl_load_relaxed(&tsl_cell_at(number)->heap), tsl_granule_class(byte));
+  tsl_report_survivors(tsl_load_relaxed(&tsl_cell_at(number)->epoch), counts);
+}
+
 // In a scope the thread also frees blocks of its home's cells: those that were sampled (P1).
 void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) {
   tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
@@ -197,7 +230,7 @@ void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) 
   if (tsl_unlikely(owner == current->home->heap.number)) current = &current->home->heap;
   if (tsl_unlikely(owner != current->number)) return free_remote(number, owner, block);
   unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
-  if (byte == 0) return tsl_cells_free_nothing(block);
+  if (byte == 0) return tsl_cells_free_odd(block);
   current->freed_objects++;
   current->freed_granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
   tsl_store_relaxed(&cell->freed, cell->freed + 1);

@@ -13,20 +13,27 @@
 // allocated in this heap. Owner only.
 TSL_HIDDEN tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class);
 
-// Puts a cell on the heap's list as its newest; takes one off, and gives it back. Owner only.
+// Puts a cell on the heap's list as its newest; takes one off; takes one off, and gives it back.
+// Owner only.
 TSL_HIDDEN void tsl_cells_add(struct tsl_heap *heap, tsl_cell_number number);
+TSL_HIDDEN void tsl_cells_unlist(struct tsl_heap *heap, tsl_cell_number number);
 TSL_HIDDEN void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number);
 
 // Reports a heap's cells after each 256 KiB: its thread may stay in the scope for ever. Owner only.
 TSL_HIDDEN void tsl_cells_tell(struct tsl_heap *heap);
 
-// Frees a block in a cell that is not the current heap's newest; reports a free of what is no live
-// block. Any thread.
+// Frees a block in a cell that is not the current heap's newest. Any thread.
 TSL_HIDDEN void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code);
-TSL_HIDDEN void tsl_cells_free_nothing(const void *block);
+
+// Frees a block that tsl_cells_mark has not marked: one that was kept. Reports a free of what is no
+// live block. Any thread.
+TSL_HIDDEN void tsl_cells_free_odd(void *block);
+
+// Keeps a live block of a declared epoch (kept.h). Any thread.
+TSL_HIDDEN void tsl_cells_keep(const void *block);
 
 // Marks a block free in a cell of the calling thread's heap, which no other thread can seal now.
-// Returns its granule's byte before; 0 when no live block begins there.
+// Returns its granule's byte before; 0 when no live block begins there, or the block was kept.
 TSL_ALWAYS_INLINE unsigned tsl_cells_mark(
     uint8_t *granule,  // NOLINT(readability-non-const-parameter)
     const void *block) {
@@ -42,7 +49,7 @@ TSL_ALWAYS_INLINE void tsl_cells_free(struct tsl_heap *current, void *block, uns
   if (tsl_unlikely(offset >= current->cell_end - current->cell_start))
     return tsl_cells_free_older(current, block, code);
   unsigned byte = tsl_cells_mark(tsl_granule_at(address), block);
-  if (tsl_unlikely(byte == 0)) return tsl_cells_free_nothing(block);
+  if (tsl_unlikely(byte == 0)) return tsl_cells_free_odd(block);
   current->cell_freed += tsl_cell_shares[byte];
 }
 

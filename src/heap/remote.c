@@ -2,6 +2,7 @@
 
 #include "heap/drained.h"
 #include "heap/visit.h"
+#include "memory/kept.h"
 #include "slab/canary.h"
 #include "state/epoch.h"
 #include "state/misuse.h"
@@ -24,8 +25,10 @@ TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
 }
 
 // A free in a sealed slab: one of those that its seal counted.
-static enum tsl_remote put_late(struct tsl_slab *slab) {
-  tsl_report_survivor_freed(tsl_span_at(tsl_slab_unit(slab))->epoch, slab->class);
+static enum tsl_remote put_late(struct tsl_slab *slab, const void *block) {
+  uint32_t epoch = tsl_span_at(tsl_slab_unit(slab))->epoch;
+  tsl_report_survivor_freed(epoch, slab->class);
+  if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_kept_clear(block);  // KE1
   return tsl_slab_count_down(slab);
 }
 
@@ -37,7 +40,7 @@ static void put_blocks(uint32_t owner, unsigned class, struct tsl_position posit
   enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
   if (tsl_likely(result == TSL_REMOTE_DONE)) return;
   if (result == TSL_REMOTE_TWICE) return tsl_misuse_twice(tsl_slab_first(slab, index / 64, blocks));
-  if (result == TSL_REMOTE_LATE) result = put_late(slab);
+  if (result == TSL_REMOTE_LATE) result = put_late(slab, tsl_slab_first(slab, index / 64, blocks));
   if (result == TSL_REMOTE_PUSH) tsl_visit_begin(owner, class, slab);
   if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
   if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
@@ -67,14 +70,20 @@ static bool wipe(unsigned class, void *block) {
   return true;
 }
 
-static bool is_late(const struct tsl_slab *slab) {
-  return tsl_epoch_waits(tsl_load_relaxed(&tsl_span_at(tsl_slab_unit(slab))->epoch));
+// Whether its epoch was released, and did not spare it. Its bit is taken off after the slab has got
+// its rank.
+static bool is_late_in(const struct tsl_slab *slab, const void *block) {
+  uint32_t epoch = tsl_load_relaxed(&tsl_span_at(tsl_slab_unit(slab))->epoch);
+  if (!tsl_epoch_waits(epoch)) return false;
+  bool is_kept = tsl_epoch_keeps(epoch) && tsl_kept_has(block);  // pairs: kept
+  return !is_kept && tsl_slab_rank(slab) == 0;                   // pairs: kept
 }
 
 void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
   struct tsl_position position = tsl_slab_position(class, block);
   if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
-  if (owner == TSL_HEAP_SEALED && is_late(position.slab)) return tsl_misuse_late_free(block);
+  if (owner == TSL_HEAP_SEALED && is_late_in(position.slab, block))
+    return tsl_misuse_late_free(block);
   if (TSL_SECURE && !wipe(class, block)) return tsl_misuse_twice(block);
   count_sent(owner, class);
   put_blocks(owner, class, position, 1);

@@ -8,6 +8,7 @@
 #include "heap/home_units.h"
 #include "heap/loose.h"
 #include "heap/visit.h"
+#include "memory/kept.h"
 #include "memory/purge.h"
 #include "state/bin.h"
 #include "state/misuse.h"
@@ -34,7 +35,7 @@ static void slabs_add(struct tsl_heap *heap, tsl_unit unit) {
   heap->slab_count++;
 }
 
-static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
+void tsl_slabs_unlist(struct tsl_heap *heap, tsl_unit unit) {
   tsl_assert(tsl_owner_is_me(heap));
   const struct tsl_span *span = tsl_span_at(unit);
   if (span->next != 0) tsl_span_at(span->next)->prev = span->prev;
@@ -48,6 +49,26 @@ static void slabs_remove(struct tsl_heap *heap, tsl_unit unit) {
   // A round that would look at this slab next goes on behind it.
   if (sparse->next == unit) sparse->next = span->next;
   if (tender->next == unit) tender->next = span->next;  // C4
+}
+
+bool tsl_slabs_have_kept(const struct tsl_slab *slab) {
+  uint32_t entry = tsl_load_relaxed(tsl_map_entry(tsl_slab_unit(slab)));
+  return (entry & TSL_CODE_KEPT) != 0 && !tsl_owner_is_home(tsl_entry_owner(entry));
+}
+
+// Marks the entries of a slab that is not sealed; its heap may seal it meanwhile.
+static void entry_mark_kept(uint32_t *entry) {
+  uint32_t seen = tsl_load_relaxed(entry);
+  while (tsl_entry_owner(seen) != TSL_HEAP_SEALED && (seen & TSL_CODE_KEPT) == 0)
+    if (tsl_cas_relaxed(entry, &seen, seen | TSL_CODE_KEPT)) return;
+}
+
+void tsl_slabs_keep(const void *block) {
+  unsigned class = tsl_class_around(block);
+  size_t first = tsl_slab_unit(tsl_slab_position(class, block).slab);
+  tsl_kept_set(block);
+  for (unsigned i = 0; i < tsl_sizeclasses[class].units; i++)
+    entry_mark_kept(tsl_map_entry(first + i));
 }
 
 // A look reads a cold line of each class's last block: for each slab that would be a tenth of the
@@ -92,6 +113,14 @@ void tsl_heap_renew_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_heap_tally(heap, class)->slabs++;
 }
 
+struct tsl_sealed tsl_heap_seal_slab(struct tsl_slab *slab, uint32_t holds) {
+  uint32_t entry = tsl_entry(TSL_HEAP_SEALED, tsl_class_code(slab->class));
+  map_fill((tsl_unit)tsl_slab_unit(slab), tsl_sizeclasses[slab->class].units, entry);
+  struct tsl_sealed sealed = tsl_slab_seal(slab, holds);
+  if (tsl_unlikely(sealed.twice != NULL)) tsl_misuse_both(sealed.twice);
+  return sealed;
+}
+
 // The entries go before the units: who takes these writes entries of its own.
 void tsl_heap_give_slab(struct tsl_slab *slab) {
   const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
@@ -113,7 +142,7 @@ static void heap_close_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   if (!closed && !slab->listed) tsl_stock_list(stock, slab);
   if (!closed) return;
   tsl_heap_tally(heap, slab->class)->slabs--;
-  slabs_remove(heap, (tsl_unit)tsl_slab_unit(slab));
+  tsl_slabs_unlist(heap, (tsl_unit)tsl_slab_unit(slab));
   tsl_heap_give_slab(slab);
 }
 
@@ -144,11 +173,12 @@ void tsl_heap_settle_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
 // mark has to stay.
 static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   tsl_assert(tsl_owner_is_me(heap));
-  tsl_visit_end(slab);
+  if (tsl_heap_is_home(heap)) tsl_visit_end(slab);
   struct tsl_tally *tally = tsl_heap_tally(heap, slab->class);
   uint32_t before = slab->out;
   const void *twice = tsl_slab_collect(slab);
   if (tsl_unlikely(twice != NULL)) tsl_misuse_both(twice);
+  if (tsl_unlikely(tsl_slabs_have_kept(slab))) tsl_slab_drop_kept(slab);  // KE1
   tally->taken += before - slab->out;
   tally->out -= before - slab->out;
   tsl_loose_add(heap, slab->class, before - slab->out);

@@ -17,6 +17,15 @@ TSL_HIDDEN void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget);
 // Tries once more to give back the empty slabs whose guard stayed. Owner only.
 TSL_HIDDEN void tsl_heap_close_empty(struct tsl_heap *heap);
 
+// Takes a slab off the list of all. Owner only, or who ends the part.
+TSL_HIDDEN void tsl_slabs_unlist(struct tsl_heap *heap, tsl_unit unit);
+
+// Keeps a live block of a declared epoch (kept.h). Any thread.
+TSL_HIDDEN void tsl_slabs_keep(const void *block);
+
+// Whether a block of a part's slab was kept since the slab was opened. A moment's value.
+TSL_HIDDEN bool tsl_slabs_have_kept(const struct tsl_slab *slab);
+
 // Ends the ready stack's life, so that no later push succeeds (PA1), and collects the slabs that
 // were on it. The thread that seals the heap.
 TSL_HIDDEN void tsl_heap_close_ready(struct tsl_heap *heap);
@@ -24,6 +33,10 @@ TSL_HIDDEN void tsl_heap_close_ready(struct tsl_heap *heap);
 // Makes a slab that is on no list, and whose blocks have ended, an empty one of the heap again. The
 // thread that resets the part.
 TSL_HIDDEN void tsl_heap_renew_slab(struct tsl_heap *heap, struct tsl_slab *slab);
+
+// Seals a slab (S5), and writes TSL_HEAP_SEALED to its map entries: every free of its blocks is a
+// remote one from here on. The thread that seals the heap.
+TSL_HIDDEN struct tsl_sealed tsl_heap_seal_slab(struct tsl_slab *slab, uint32_t holds);
 
 // Gives back the units of a slab that was closed and is on no list. Any thread.
 TSL_HIDDEN void tsl_heap_give_slab(struct tsl_slab *slab);

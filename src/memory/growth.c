@@ -23,7 +23,7 @@ enum {
   MOST_HOLES = 64
 };
 
-enum part { UNITS, MAP, RECORDS, CELLS, GRANULES, SEGMENTS, HEAPS, STORES, EPOCHS, PARTS };
+enum part { UNITS, MAP, RECORDS, CELLS, GRANULES, SEGMENTS, KEPT, HEAPS, STORES, EPOCHS, PARTS };
 
 struct hole {
   size_t first, end;
@@ -57,6 +57,7 @@ static void region_lay_out(uintptr_t base, size_t bytes) {
   tsl_region.epochs = lay_out(&at, tsl_region.limit_epochs, TSL_EPOCH_BYTES);
   tsl_region.stores = lay_out(&at, tsl_region.limit_heaps, TSL_STORE_BYTES);
   tsl_region.heaps = lay_out(&at, tsl_region.limit_heaps, TSL_HEAP_BYTES);
+  tsl_region.kept = lay_out(&at, units, TSL_KEPT_BYTES) - (base >> TSL_KEPT_LOG2);
   tsl_region.segments =
       lay_out(&at, tsl_divide_up(units, TSL_SEGMENT_UNITS), sizeof(struct tsl_segment));
   tsl_region.granules = lay_out(&at, units, TSL_GRANULES_BYTES) - (base >> TSL_GRANULE_LOG2);
@@ -79,6 +80,7 @@ static uintptr_t part_end(enum part part, size_t units) {
     case RECORDS: return tsl_region.records + units * TSL_RECORD_BYTES;
     case CELLS: return tsl_region.cells + units * TSL_CELLS_BYTES;
     case GRANULES: return (uintptr_t)tsl_granule_at(tsl_unit_address(units));
+    case KEPT: return tsl_region.kept + (tsl_unit_address(units) >> TSL_KEPT_LOG2);
     default:
       return tsl_region.segments +
              tsl_divide_up(units, TSL_SEGMENT_UNITS) * sizeof(struct tsl_segment);
@@ -173,18 +175,22 @@ bool tsl_region_init(void) TSL_NOT_ANALYSED {
   return true;
 }
 
+// The last of the parts that follow the units.
+static enum part last_of_units(void) { return tsl_region.has_kept != 0 ? KEPT : SEGMENTS; }
+
 // R3: extends the units and all arrays that follow them, or none. The units come first because the
 // system refuses them most often. Only units can go around what lies in their way; where it lies in
 // an array's way, that counts as a refusal.
 static enum tsl_os_mapped region_commit(size_t end) TSL_REQUIRES(grow_lock) {
-  uintptr_t before[SEGMENTS + 1];
+  uintptr_t before[KEPT + 1];
+  enum part last = last_of_units();
   enum tsl_os_mapped result = TSL_OS_MAPPED;
-  for (enum part part = UNITS; part <= SEGMENTS; part++) before[part] = parts[part].end;
-  for (enum part part = UNITS; part <= SEGMENTS && result == TSL_OS_MAPPED; part++) {
+  for (enum part part = UNITS; part <= last; part++) before[part] = parts[part].end;
+  for (enum part part = UNITS; part <= last && result == TSL_OS_MAPPED; part++) {
     result = tsl_stretch_reach(&parts[part], part_end(part, end));
     if (result == TSL_OS_OCCUPIED && part != UNITS) result = TSL_OS_REFUSED;
   }
-  for (enum part part = UNITS; part <= SEGMENTS && result != TSL_OS_MAPPED; part++)
+  for (enum part part = UNITS; part <= last && result != TSL_OS_MAPPED; part++)
     tsl_stretch_retreat(&parts[part], before[part]);
   return result;
 }
@@ -293,7 +299,7 @@ static void region_open(size_t first, size_t end) {
 static bool region_valid(void) TSL_REQUIRES(grow_lock) {
   if (tsl_region.base % tsl_region.span_bytes != 0) return false;
   if (next_unit > tsl_region.limit_units || tsl_region.units != next_unit) return false;
-  for (enum part part = UNITS; part <= SEGMENTS; part++)
+  for (enum part part = UNITS; part <= last_of_units(); part++)
     if (parts[part].end < part_end(part, next_unit)) return false;
   return hole_count <= MOST_HOLES && tsl_region.hole_units == units_in_holes();
 }
@@ -354,6 +360,14 @@ uint32_t tsl_region_add_epoch(void) {
   uint32_t slot = region_add_epoch_locked();
   tsl_lock_release(&grow_lock);
   return slot;
+}
+
+bool tsl_region_open_kept(void) {
+  tsl_lock_acquire(&grow_lock);
+  bool is_open = tsl_region.has_kept != 0 || part_reach(KEPT, part_end(KEPT, next_unit));
+  if (is_open) tsl_store_release(&tsl_region.has_kept, 1);  // pairs: region-kept
+  tsl_lock_release(&grow_lock);
+  return is_open;
 }
 
 void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),

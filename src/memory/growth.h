@@ -38,6 +38,10 @@ TSL_HIDDEN uint32_t tsl_region_add_heap(void);
 // The same for an epoch's record. Returns its slot.
 TSL_HIDDEN uint32_t tsl_region_add_epoch(void);
 
+// Maps memory for the bits of kept blocks (kept.h), once; from then on it grows with the units.
+// False when the system refuses. Any thread.
+TSL_HIDDEN bool tsl_region_open_kept(void);
+
 // Calls `visit` for each mapped stretch of the allocator's own records.
 TSL_HIDDEN void tsl_region_each_part(void (*visit)(uintptr_t start, size_t bytes, void *context),
                                      void *context);

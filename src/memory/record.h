@@ -21,6 +21,8 @@ struct tsl_span {
   uint32_t pieces;      // [owner of the block] of a large block: how often its pages were moved
   uint32_t guard;       // [owner of the block] secure build: of a large block, the unit whose first
                         // page is its guard, counted from the block's first one; 0: none
+  uint32_t kept;        // [lock:large] of a large block: its epoch's end spares it,
+  uint32_t rank;        // [lock:large, read by any] or did (spare.h); 0: no end did
 } TSL_ON_LINE;
 
 _Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES,

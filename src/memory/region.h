@@ -2,7 +2,7 @@
 // whose each unit is.
 //
 //   base                                                                             base + span
-//   | map | units | gap | records | cells | granules | segments | heaps | stores | epochs | gap |
+//   | map | units | gap | records | cells | granules | segments | kept | heaps | stores | epochs |
 //
 // The region is a plan: each part has memory from its beginning to where it is in use, and grows
 // there (growth.h). Where the system maps nothing at addresses that it is asked for, the region is
@@ -38,6 +38,8 @@ enum {
   TSL_CELLS_BYTES = 9 * TSL_CACHE_LINE,
   TSL_GRANULE_LOG2 = 4,  // each granule of memory has a byte
   TSL_GRANULES_BYTES = 1 << (TSL_UNIT_LOG2 - TSL_GRANULE_LOG2),  // of a unit
+  TSL_KEPT_LOG2 = TSL_GRANULE_LOG2 + 3,                   // each granule has a bit, too (kept.h)
+  TSL_KEPT_BYTES = 1 << (TSL_UNIT_LOG2 - TSL_KEPT_LOG2),  // of a unit
 };
 #define TSL_UNIT_BYTES ((size_t)1 << TSL_UNIT_LOG2)
 
@@ -48,6 +50,7 @@ struct tsl_region {
   uintptr_t base;       // [const] also the address of the map
   size_t units;         // [lock:grow, read by any] units opened so far, counted from base
   uintptr_t granules;   // [const] the byte of an address is at granules + address / 16
+  uintptr_t kept;       // [const] the bit of an address is in the byte at kept + address / 128
   size_t limit_units;   // [const] units end here, counted from base
   size_t span_bytes;    // [const]
   size_t first_unit;    // [const] first unit that can be taken
@@ -62,6 +65,7 @@ struct tsl_region {
   uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
   uint32_t last_epoch;  // [lock:grow, read by any] the highest epoch slot in use
   size_t hole_units;    // [lock:grow, read by any] of `units`: in holes
+  uint32_t has_kept;    // [lock:grow, read by any] the bits of `kept` have memory
 };
 
 TSL_HIDDEN extern struct tsl_region tsl_region;

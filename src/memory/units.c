@@ -172,6 +172,9 @@ static void discard_records(size_t first, size_t end) {
   discard_elements(tsl_region.records, TSL_RECORD_BYTES, first, end);
   discard_elements(tsl_region.cells, TSL_CELLS_BYTES, first, end);
   discard_within(granules, granules + (end - first) * TSL_GRANULES_BYTES);
+  if (tsl_load_acquire(&tsl_region.has_kept) == 0) return;  // pairs: region-kept
+  uintptr_t kept = tsl_region.kept + (tsl_unit_address(first) >> TSL_KEPT_LOG2);
+  discard_within(kept, kept + (end - first) * TSL_KEPT_BYTES);
 }
 
 // The neighbours stay clean.

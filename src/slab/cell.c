@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "memory/kept.h"
 #include "memory/purge.h"
 
 #define SHARE(bytes) (1 | (uint64_t)((bytes) >> TSL_GRANULE_LOG2) << 32)
@@ -87,9 +88,15 @@ static uint64_t live_bytes_of(uint64_t word) {
   return ((word & low) + low) & ~word & EACH_BYTE(TSL_CELL_FREED);
 }
 
+// The byte of the lowest bit of `bits`, without TSL_CELL_FREED.
+static unsigned byte_at(uint64_t word, uint64_t bits) {
+  return word >> (tsl_lowest_bit(bits) - 7) & (TSL_CELL_FREED - 1);
+}
+
 // A free at the same time marks its byte before or after this marks it, and so sees whether its
 // block was counted.
-uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts) {
+uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts,
+                        uint32_t *kept) {
   uint32_t all = 0;
   granules_word *words = (granules_word *)(void *)tsl_granule_at(tsl_cell_address(number));
   for (uint32_t i = 0; i * WORD_GRANULES < granules; i++) {
@@ -98,12 +105,54 @@ uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *cou
     uint64_t marks = live / TSL_CELL_FREED * TSL_CELL_COUNTED;
     uint64_t before = tsl_or_relaxed(&words[i], marks);
     for (live &= live_bytes_of(before); live != 0; live &= live - 1) {
-      unsigned byte = before >> (tsl_lowest_bit(live) - 7) & (TSL_CELL_FREED - 1);
-      counts[tsl_granule_class(byte)]++;
+      unsigned byte = byte_at(before, live);
+      bool is_kept = (byte & TSL_CELL_COUNTED) != 0;
+      (is_kept ? kept : counts)[tsl_granule_class(byte)]++;
       all++;
     }
   }
   return all;
+}
+
+// The highest bit of each byte of a word whose bit in `bits` is set.
+static uint64_t spread(unsigned bits) {
+  uint64_t low = EACH_BYTE(TSL_CELL_FREED - 1);
+  uint64_t each = bits * EACH_BYTE(1) & UINT64_C(0x8040201008040201);
+  return (((each & low) + low) | each) & EACH_BYTE(TSL_CELL_FREED);
+}
+
+// A free of a kept block marks it, and takes its bit off later: where this finds neither bit nor
+// mark, the block was not kept.
+static uint32_t word_spare(granules_word *word, uintptr_t address, uint32_t *counts) {
+  uint64_t live = live_bytes_of(tsl_load_relaxed(word));
+  if (live == 0) return 0;
+  uint64_t dead = live & ~spread(tsl_kept_take(address));
+  uint64_t before = dead == 0 ? 0 : tsl_or_relaxed(word, dead);
+  dead &= live_bytes_of(before);
+  for (uint64_t left = dead; left != 0; left &= left - 1)
+    counts[tsl_granule_class(byte_at(before, left))]++;
+  return tsl_bit_count(dead);
+}
+
+uint32_t tsl_cell_spare(tsl_cell_number number, uint32_t granules, uint32_t rank,
+                        uint32_t *counts) {
+  uint32_t all = 0;
+  uintptr_t address = tsl_cell_address(number);
+  granules_word *words = (granules_word *)(void *)tsl_granule_at(address);
+  if (rank != 0)
+    tsl_store_release(&tsl_cell_at(number)->older, TSL_CELL_SPARED + rank);  // pairs: kept
+  for (uint32_t i = 0; i * WORD_GRANULES < granules; i++)
+    all +=
+        word_spare(&words[i], address + ((uintptr_t)i * WORD_GRANULES << TSL_GRANULE_LOG2), counts);
+  return all;
+}
+
+void tsl_cell_live(tsl_cell_number number, uint32_t *counts) {
+  const uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
+  for (uint32_t i = 0; i < tsl_cell_at(number)->granules; i++) {
+    unsigned class = tsl_granule_live(tsl_load_relaxed(&granule[i]));
+    if (class < TSL_CLASSES) counts[class]++;
+  }
 }
 
 // Bit i: some live block lies in the page i places behind the cell's beginning.

@@ -3,8 +3,9 @@
 // size classes of the home's; nothing of their bookkeeping lies in them.
 //
 // Each granule of 16 bytes has a byte: class + 1 where a live block begins, with TSL_CELL_FREED
-// added once the block was freed, with TSL_CELL_COUNTED added where the seal found a live block, 0
-// elsewhere. The thread that frees a block writes its byte; no two threads free the same block.
+// added once the block was freed, with TSL_CELL_COUNTED added where the block was kept (kept.h) or
+// the seal found it live, 0 elsewhere. The thread that frees a block writes its byte; no two
+// threads free the same block.
 //
 //  CE1  `freed` counts the frees by the heap's thread, `remote` all others, from TSL_CELL_BIAS on
 //  CE2  sealing takes from `remote` the bias, and the blocks that the thread did not free. From
@@ -42,10 +43,14 @@ struct tsl_cell {
   uint32_t heap;   // [owner, read by any] the heap whose cell it is; 0 when sealed or free
   uint32_t epoch;  // [owner, then who gives it back; read by any] slot of its epoch; 0 when free
   tsl_cell_number newer;  // [owner] neighbours on the heap's list
-  tsl_cell_number older;  // [owner]
+  tsl_cell_number older;  // [owner; once the cell is sealed, who ends its epoch] or its rank among
+                          // what ends have spared (tsl_cell_spare)
   uint32_t granules;      // [owner] handed out; 0 while the heap still allocates in it
   uint32_t sample;        // [owner, then who frees the block] of its one block; 0: none
 };
+
+// Numbers that no cell has: `older` of cells that an end has spared.
+#define TSL_CELL_SPARED UINT32_C(0xffffff00)
 
 _Static_assert((int)TSL_CLASSES < (int)TSL_CELL_COUNTED, "a class and its marks fit a byte");
 
@@ -117,9 +122,26 @@ TSL_HIDDEN uint32_t tsl_cell_seal(tsl_cell_number number);
 TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
 
 // Marks the live blocks in the first `granules` as counted, and adds their number to `counts`, by
-// class. Returns their number, which may be less than are out: a free by another thread marks the
-// block first and counts last. The thread that seals the cell, before that.
-TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts);
+// class, or to `kept` where they were marked already. Returns their number, which may be less than
+// are out: a free by another thread marks the block first and counts last. The thread that seals
+// the cell, before that.
+TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts,
+                                   uint32_t *kept);
+
+// The rank that tsl_cell_spare gave a sealed cell; 0: none.
+TSL_ALWAYS_INLINE uint32_t tsl_cell_rank(tsl_cell_number number) {
+  uint32_t older = tsl_load_relaxed(&tsl_cell_at(number)->older);
+  return older < TSL_CELL_SPARED ? 0 : older - TSL_CELL_SPARED;
+}
+
+// Ends the live blocks in the first `granules` that are not kept, adds their number to `counts`, by
+// class, and returns it: the caller counts them as freed. Those that are kept are so no more, and
+// the cell, which is on no list, gets a rank (spare.h). The thread that ends the epoch.
+TSL_HIDDEN uint32_t tsl_cell_spare(tsl_cell_number number, uint32_t granules, uint32_t rank,
+                                   uint32_t *counts);
+
+// The live blocks of a sealed cell, added to `counts`, by class. A moment's value.
+TSL_HIDDEN void tsl_cell_live(tsl_cell_number number, uint32_t *counts);
 
 // Holds a sealed cell: counts one block more as out, so that the cell cannot go back before the
 // caller has called tsl_cell_put_remote. False when the cell is not sealed or is empty. Any thread.
@@ -136,4 +158,8 @@ TSL_HIDDEN unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
 // cell: the caller gives it back.
 TSL_ALWAYS_INLINE bool tsl_cell_put_remote(tsl_cell_number number) {
   return tsl_add_acq_rel(tsl_cell_remote(number), 1) == UINT32_MAX;  // pairs: cell-remote
+}
+// The same for several.
+static inline bool tsl_cell_put_several(tsl_cell_number number, uint32_t count) {
+  return tsl_add_acq_rel(tsl_cell_remote(number), count) == 0 - count;  // pairs: cell-remote
 }

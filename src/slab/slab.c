@@ -6,6 +6,8 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/probe.h"
+#include "memory/kept.h"
+#include "slab/canary.h"
 #include "slab/secure.h"
 
 static uintptr_t slab_end(const struct tsl_slab *slab) {
@@ -155,6 +157,11 @@ enum tsl_remote tsl_slab_count_down(struct tsl_slab *slab) {
   return left == 1 ? TSL_REMOTE_EMPTY : TSL_REMOTE_DONE;
 }
 
+enum tsl_remote tsl_slab_count_down_by(struct tsl_slab *slab, uint32_t count) {
+  int32_t left = tsl_sub_acq_rel(&slab->left, (int32_t)count);  // pairs: seal
+  return left == (int32_t)count ? TSL_REMOTE_EMPTY : TSL_REMOTE_DONE;
+}
+
 // S5, of a free that comes after the seal.
 enum tsl_remote tsl_slab_put_sealed(struct tsl_slab *slab, unsigned word, uint64_t bit) {
   if (tsl_load_relaxed(&slab->sealed) == 0) return TSL_REMOTE_TWICE;
@@ -205,7 +212,7 @@ static bool slab_seal_word(struct tsl_slab *slab, unsigned word, uint64_t summar
 }
 
 // S5, of the sealer.
-struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab) {
+struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab, uint32_t holds) {
   unsigned words = (tsl_sizeclasses[slab->class].capacity + 63u) / 64;
   tsl_store_relaxed(&slab->sealed, 1);
   uint64_t summary = tsl_exchange_acq_rel(&slab->remote_summary, ~UINT64_C(0));  // pairs: seal
@@ -213,9 +220,78 @@ struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab) {
   const void *twice = NULL;
   for (unsigned w = 0; w < words; w++) between += slab_seal_word(slab, w, summary, &twice);
   uint32_t out = slab->out;
-  int32_t left = (int32_t)(out + between);
+  int32_t left = (int32_t)(out + between + holds);
   bool empty = tsl_add_acq_rel(&slab->left, left) + left == 0;  // pairs: seal
   return (struct tsl_sealed){out, empty, twice};
+}
+
+static uintptr_t word_start(const struct tsl_slab *slab, unsigned word) {
+  size_t offset = (size_t)word * 64 * tsl_sizeclasses[slab->class].bytes;
+  return tsl_unit_address(tsl_slab_unit(slab)) + offset;
+}
+
+static const void *word_block(const struct tsl_slab *slab, unsigned word, unsigned bit) {
+  return (const void *)(word_start(slab, word) + (size_t)bit * tsl_sizeclasses[slab->class].bytes);
+}
+
+bool tsl_slab_keeps(const struct tsl_slab *slab) {
+  return tsl_kept_any(word_start(slab, 0), tsl_sizeclasses[slab->class].slab_bytes);
+}
+
+static uint64_t word_live(const struct tsl_slab *slab, unsigned word) {
+  unsigned capacity = tsl_sizeclasses[slab->class].capacity;
+  return ~tsl_load_relaxed(&slab->free[word]) & tsl_low_bits(capacity - word * 64);
+}
+
+void tsl_slab_drop_kept(struct tsl_slab *slab) {
+  unsigned capacity = tsl_sizeclasses[slab->class].capacity;
+  if (!tsl_slab_keeps(slab)) return;
+  for (unsigned word = 0; word * 64 < capacity; word++) {
+    uint64_t free = ~word_live(slab, word) & tsl_low_bits(capacity - word * 64);
+    for (; free != 0; free &= free - 1)
+      tsl_kept_clear(word_block(slab, word, tsl_lowest_bit(free)));
+  }
+}
+
+// A free of a kept block sets its bit in `free` first, and takes the other one off later: where
+// this finds neither, the block was not kept.
+static uint64_t word_unkept(const struct tsl_slab *slab, unsigned word) {
+  uint64_t live = word_live(slab, word), dead = 0;
+  for (; live != 0; live &= live - 1) {
+    unsigned bit = tsl_lowest_bit(live);
+    const void *block = word_block(slab, word, bit);
+    if (!tsl_kept_has(block)) dead |= UINT64_C(1) << bit;
+    tsl_kept_clear(block);
+  }
+  return dead;
+}
+
+static void word_wipe(const struct tsl_slab *slab, unsigned word, uint64_t dead) {
+  for (; TSL_SECURE && dead != 0; dead &= dead - 1) {
+    void *block = (void *)word_block(slab, word, tsl_lowest_bit(dead));
+    tsl_canary_take(block);  // K2
+    tsl_secure_wipe(block, tsl_sizeclasses[slab->class].bytes);
+  }
+}
+
+uint32_t tsl_slab_spare(struct tsl_slab *slab, uint32_t rank) {
+  uint32_t all = 0;
+  tsl_store_release(&slab->sealed, rank + 1);  // pairs: kept
+  tsl_slab_drop_kept(slab);
+  for (unsigned word = 0; word * 64 < tsl_sizeclasses[slab->class].capacity; word++) {
+    uint64_t dead = word_unkept(slab, word);
+    if (dead != 0) dead &= ~tsl_or_relaxed(&slab->free[word], dead);
+    word_wipe(slab, word, dead);
+    all += tsl_bit_count(dead);
+  }
+  return all;
+}
+
+uint32_t tsl_slab_live(const struct tsl_slab *slab) {
+  uint32_t all = 0;
+  for (unsigned word = 0; word * 64 < tsl_sizeclasses[slab->class].capacity; word++)
+    all += tsl_bit_count(word_live(slab, word));
+  return all;
 }
 
 // Remote bits may be set meanwhile, but never of a block that is not out.

@@ -51,7 +51,7 @@ struct tsl_slab {
   uint32_t ready_next;                  // [remote] link on the ready stack, written by who pushes
   uint32_t life;                        // [const while open] the life of its heap
   int32_t left;                         // [remote] frees until a sealed slab is empty
-  uint32_t sealed;                      // [remote]
+  uint32_t sealed;                      // [remote] 0: not; else 1, and its rank (tsl_slab_spare)
   uint32_t gatherer;                    // [remote] home that gathers, or did; 0: none ever
   uint64_t remote[TSL_SLAB_WORDS];      // [remote]
 };
@@ -167,8 +167,33 @@ struct tsl_sealed {
 };
 
 // Seals the slab (S5). Before that the heap's hot blocks must be back in their slabs, its ready
-// stack closed, and the slabs on it collected. The heap's owner, or the thread that acts for it.
-TSL_HIDDEN struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab);
+// stack closed, and the slabs on it collected. The slab waits for `holds` frees more, as it does
+// after tsl_slab_hold. The heap's owner, or the thread that acts for it.
+TSL_HIDDEN struct tsl_sealed tsl_slab_seal(struct tsl_slab *slab, uint32_t holds);
+
+// Whether any block of the slab is kept (kept.h). Once a block was kept in the process.
+TSL_HIDDEN bool tsl_slab_keeps(const struct tsl_slab *slab);
+
+// Takes the bits of blocks that are free off (KE1). The owner, or the thread that holds a sealed
+// slab.
+TSL_HIDDEN void tsl_slab_drop_kept(struct tsl_slab *slab);
+
+// The rank that tsl_slab_spare gave a sealed slab; 0: none.
+TSL_ALWAYS_INLINE uint32_t tsl_slab_rank(const struct tsl_slab *slab) {
+  uint32_t sealed = tsl_load_acquire(&slab->sealed);  // pairs: kept
+  return sealed < 2 ? 0 : sealed - 1;
+}
+
+// Ends the live blocks of a sealed slab that are not kept, and returns their number: the caller
+// counts them down. Those that are kept are so no more, and the slab gets a rank (spare.h). The
+// thread that ends the epoch, and holds the slab.
+TSL_HIDDEN uint32_t tsl_slab_spare(struct tsl_slab *slab, uint32_t rank);
+
+// Counts so many of the frees that a sealed slab waits for. EMPTY or DONE.
+TSL_HIDDEN enum tsl_remote tsl_slab_count_down_by(struct tsl_slab *slab, uint32_t count);
+
+// The live blocks of a sealed slab. A moment's value.
+TSL_HIDDEN uint32_t tsl_slab_live(const struct tsl_slab *slab);
 
 // Holds a sealed slab: it waits for one free more, and so cannot go back before the caller has
 // called tsl_slab_count_down. False when the slab is not sealed or has no blocks. Any thread.

@@ -18,6 +18,9 @@ enum {
   // Beside the code of a home heap's slab for blocks up to TSL_TINY_LIMIT: others freed blocks that
   // the owner has not collected yet. It takes the owner's frees off the fast path (visit.h).
   TSL_CODE_VISITED = 0x80,
+  // The same bit beside the code of a part's slab: a block of it was kept (kept.h). It takes the
+  // owner's frees off the fast path, so that they arrive as those of other threads do.
+  TSL_CODE_KEPT = TSL_CODE_VISITED,
 };
 _Static_assert(TSL_CELL_CODES < TSL_CODE_LARGE, "a code fits its bits");
 

@@ -64,6 +64,7 @@ struct tsl_epoch {
   uint32_t settled;      // [who ends it] the close has looked at all heaps
   uint32_t late;         // [remote] allocations refused because the epoch had ended
   uint32_t resets;       // [who resets it, read by any] of all epochs that had this slot
+  uint64_t keeps;        // [remote] generation of the epoch in which a block was kept last, plus 1
   uint64_t opened_ms;    // [const]
   uint64_t closed_ms;    // [who ends it]
   size_t soft_limit;     // [remote] the program may change it
@@ -108,6 +109,12 @@ TSL_ALWAYS_INLINE uint64_t tsl_epoch_open_word(tslab_epoch id) {
 }
 TSL_ALWAYS_INLINE enum tsl_epoch_state tsl_epoch_state(uint64_t word) {
   return (enum tsl_epoch_state)(word & ((1u << TSL_EPOCH_STATE_BITS) - 1));
+}
+// Whether a block of it was kept (kept.h).
+TSL_ALWAYS_INLINE bool tsl_epoch_keeps(uint32_t slot) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint64_t word = tsl_load_relaxed(&epoch->word);
+  return tsl_load_relaxed(&epoch->keeps) == (word >> TSL_EPOCH_STATE_BITS) + 1;
 }
 // Whether it was released, and its memory waits (poison.h).
 TSL_ALWAYS_INLINE bool tsl_epoch_waits(uint32_t slot) {

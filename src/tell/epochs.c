@@ -161,6 +161,12 @@ void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
   }
 }
 
+void tsl_report_survivors_ended(uint32_t slot, const uint32_t *counts) {
+  struct tsl_epochs_row *row = told_row(slot);
+  for (unsigned class = 0; class < TSL_CLASSES && row != NULL; class += 1)
+    if (counts[class] != 0) tsl_sub_relaxed(&row->survivors[class], counts[class]);
+}
+
 // The free may come before the seal has added the block: the sum is right afterwards.
 void tsl_report_survivor_freed(uint32_t slot, unsigned class) {
   struct tsl_epochs_row *row = told_row(slot);

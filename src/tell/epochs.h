@@ -43,6 +43,9 @@ TSL_HIDDEN void tsl_report_over(uint32_t slot);
 // Adds the blocks that survive in a part which is being sealed, by class. Any thread.
 TSL_HIDDEN void tsl_report_survivors(uint32_t slot, const uint32_t *counts);
 
+// Subtracts those of them that ended with their epoch, by class. Any thread.
+TSL_HIDDEN void tsl_report_survivors_ended(uint32_t slot, const uint32_t *counts);
+
 // Subtracts one of them, which was freed. Any thread.
 TSL_HIDDEN void tsl_report_survivor_freed(uint32_t slot, unsigned class);
 

@@ -53,8 +53,11 @@ static void remains_begin(void) {
 }
 
 // `closed_ms` is stored after the epoch's state: while it is still 0, the epoch has ended just now.
-static uint64_t due_ms_of(uint32_t epoch) {
-  uint64_t closed_ms = tsl_load_relaxed(&tsl_epoch_at(epoch)->closed_ms);
+// One that is open was reset (spare.h).
+static uint64_t due_ms_of(uint32_t slot) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  bool is_open = tsl_epoch_state(tsl_load_relaxed(&epoch->word)) == TSL_EPOCH_OPEN;
+  uint64_t closed_ms = is_open ? epoch->opened_ms : tsl_load_relaxed(&epoch->closed_ms);
   return (closed_ms == 0 ? tsl_os_now_ms() : closed_ms) + tsl_limit_delay_ms();
 }
 

@@ -58,6 +58,24 @@ void allocator_propagation_test() {
   CHECK(copy.get_allocator().id() == second.id() && two.get_allocator().id() == first.id());
 }
 
+void keep_test() {
+  tslab_epoch id;
+  int *kept = nullptr;
+  {
+    tslab::arena arena{"arena"};
+    id = arena.id();
+    kept = tslab::allocator<int>(id).allocate(100);
+    kept[99] = 7;
+    tslab::keep(kept);
+  }
+  CHECK_EQ(tslab_epoch_of(kept), id);
+  CHECK_EQ(kept[99], 7);
+  tslab::allocator<int>(id).deallocate(kept, 100);
+  CHECK(is_over(id));
+  int local = 0;
+  CHECK_EQ(error_of([&] { tslab::keep(&local); }), EFAULT);
+}
+
 // By value: it needs nothing of the owner, who is gone when the container ends.
 void allocator_outlives_test() {
   tslab_epoch id;
@@ -90,6 +108,6 @@ void allocator_refused_test() {
 
 int main() {
   tests_run({allocator_containers_test, allocator_comparison_test, allocator_propagation_test,
-             allocator_outlives_test, allocator_refused_test});
+             keep_test, allocator_outlives_test, allocator_refused_test});
   return 0;
 }

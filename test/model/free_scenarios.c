@@ -87,6 +87,65 @@ static void closed_slab_2(void) {
   closed();
 }
 
+// Kept blocks, which others free while their epoch ends. The last block of those is not kept.
+static void keep(unsigned index) { EXPECT(tslab_epoch_keep(blocks[index]) == 0); }
+static void keep_0(void) { keep(0); }
+static void keep_2(unsigned last) {
+  keep(0);
+  keep(1);
+  blocks[last] = NULL;
+}
+static void kept_slab(void) {
+  slab_3();
+  keep_2(2);
+}
+static void kept_cell(void) {
+  cell_3();
+  keep_2(2);
+}
+static void kept_cells(void) {
+  cells_2();
+  keep(4);
+  keep_2(3);
+  blocks[2] = NULL;
+}
+static void kept_closed_slab(void) {
+  closed_slab();
+  keep_2(2);
+}
+static void kept_closed_cell(void) {
+  closed_cell();
+  keep_2(2);
+}
+static void reset_epoch(void) { EXPECT(tslab_epoch_reset(epoch) == 0); }
+static void finish_reset(void) {
+  free_rest();
+  release_epoch();
+}
+
+// Block 1 belongs to the parent, which ends now; block 0 was kept again.
+static tslab_epoch parent;
+static void spared_cell(void) {
+  warm_all();
+  parent = open_cells();
+  tslab_epoch_options options = {.size = sizeof options, .parent = parent};
+  epoch = tslab_epoch_open("child", &options);
+  allocate_in_epoch(A, 0, 2, 64);
+  keep(0);
+  keep(1);
+  release_epoch();
+  keep(0);
+  blocks[1] = NULL;
+}
+static void release_parent(void) { EXPECT(tslab_epoch_release(parent) == 0); }
+
+// The one that is kept survives, whatever is freed beside it meanwhile.
+static void release_kept(void) {
+  EXPECT(tslab_epoch_release(epoch) == 0);
+  EXPECT(tslab_epoch_of(blocks[0]) == epoch);
+  free_rest();
+}
+
 const struct model_scenario free_scenarios[] = {
     {.name = "slab-seal", .prepare = slab_2, .threads = {close_counted, free_0, free_1}},
     {.name = "slab-seal-words",
@@ -118,4 +177,52 @@ const struct model_scenario free_scenarios[] = {
      .prepare = closed_slab_2,
      .threads = {look, release_epoch},
      .finish = release_rest},
+    {.name = "slab-kept",
+     .prepare = kept_slab,
+     .threads = {release_epoch, free_0, free_1},
+     .finish = free_rest},
+    {.name = "slab-kept-by-other",
+     .prepare = kept_slab,
+     .threads = {free_0, release_epoch},
+     .finish = free_rest},
+    {.name = "slab-kept-closed",
+     .prepare = kept_closed_slab,
+     .threads = {release_epoch, free_0, free_1},
+     .finish = free_rest},
+    {.name = "slab-kept-reset",
+     .prepare = kept_slab,
+     .threads = {reset_epoch, free_0, free_1},
+     .finish = finish_reset},
+    {.name = "cell-kept",
+     .prepare = kept_cell,
+     .threads = {release_epoch, free_0, free_1},
+     .finish = free_rest},
+    {.name = "cell-kept-by-other",
+     .prepare = kept_cell,
+     .threads = {free_0, release_epoch},
+     .finish = free_rest},
+    {.name = "cell-kept-closed",
+     .prepare = kept_closed_cell,
+     .threads = {release_epoch, free_0, free_1},
+     .finish = free_rest},
+    {.name = "cell-kept-reset",
+     .prepare = kept_cell,
+     .threads = {reset_epoch, free_0, free_1},
+     .finish = finish_reset},
+    {.name = "cells-kept",
+     .prepare = kept_cells,
+     .threads = {release_epoch, free_0, free_4},
+     .finish = free_rest},
+    {.name = "cell-kept-again",
+     .prepare = spared_cell,
+     .threads = {release_parent, free_0},
+     .finish = free_rest},
+    {.name = "slab-keep",
+     .prepare = slab_3,
+     .threads = {free_2, keep_0, free_1},
+     .finish = release_kept},
+    {.name = "cell-keep",
+     .prepare = cell_3,
+     .threads = {free_2, keep_0, free_1},
+     .finish = release_kept},
     {0}};

@@ -46,6 +46,7 @@
   })
 #define __atomic_exchange_n(p, v, order) MODEL_CHANGE(__atomic_exchange_n, p, v, order)
 #define __atomic_fetch_or(p, v, order) MODEL_CHANGE(__atomic_fetch_or, p, v, order)
+#define __atomic_fetch_and(p, v, order) MODEL_CHANGE(__atomic_fetch_and, p, v, order)
 #define __atomic_fetch_add(p, v, order) MODEL_CHANGE(__atomic_fetch_add, p, v, order)
 #define __atomic_fetch_sub(p, v, order) MODEL_CHANGE(__atomic_fetch_sub, p, v, order)
 

@@ -36,6 +36,8 @@ static struct place {
   atomic_long deferred, deferred_runs;
   atomic_bool limited;
   atomic_ulong resets;  // of all epochs that were here
+  atomic_long kept;     // of `live`: the end of the epoch spares them
+  atomic_long spared;   // resets did, and they live on
 } places[PLACES];
 
 struct block {
@@ -43,6 +45,7 @@ struct block {
   struct place *place;
   tslab_epoch id;
   unsigned long resets;
+  bool kept;
 };
 
 static struct desk {
@@ -60,7 +63,7 @@ static struct mailbox {
 } mailboxes[MAILBOXES];
 
 static atomic_bool stopped;
-static atomic_ulong opens, closes, releases, resets, inspections, refusals, told;
+static atomic_ulong opens, closes, releases, resets, inspections, refusals, told, spares;
 
 static struct arguments {
   uint64_t seed, seconds;
@@ -94,7 +97,8 @@ static bool has_children(const struct place *parent) {
 }
 
 static bool is_drained(const struct place *place) {
-  return place->state == CLOSED && place->live == 0 && !has_children(place);
+  bool is_empty = place->live == 0 && place->spared == 0;
+  return place->state == CLOSED && is_empty && !has_children(place);
 }
 
 static bool is_limited(const struct place *place) {
@@ -163,7 +167,7 @@ static void open_below(struct place *place, struct place *parent, struct random 
   place->id = id;
   place->parent = options.parent;
   place->limited = options.hard_limit_bytes != 0;
-  place->live = place->deferred = place->deferred_runs = 0;
+  place->live = place->deferred = place->deferred_runs = place->kept = place->spared = 0;
   place->state = OPEN;
   atomic_fetch_add(&opens, 1);
 }
@@ -250,6 +254,7 @@ static void make(struct desk *desk, struct block *block) {
     block->place = place;
     block->id = place->id;
     block->resets = place->resets;
+    block->kept = false;
     CHECK_EQ(tslab_epoch_of(made), block->id);
   } else {
     CHECK_NE(errno, 0);
@@ -258,22 +263,52 @@ static void make(struct desk *desk, struct block *block) {
   gate_leave(place);
 }
 
+// What is kept has outlived its epoch, or a reset. It counts as long as its epoch goes on.
+static void spared_drop(struct block *block) {
+  struct place *place = block->place;
+  CHECK_EQ(tslab_epoch_of(block->shadow.block), block->id);
+  shadow_drop(&block->shadow);
+  if (place->id == block->id && place->state != GONE) atomic_fetch_sub(&place->spared, 1);
+  atomic_fetch_add(&spares, 1);
+}
+
 // False when somebody has its epoch alone, or it ended with its epoch or by a reset.
 static bool block_hold(struct block *block) {
   if (block->shadow.block == NULL || !gate_enter(block->place)) return false;
   bool is_last = block->place->id == block->id && block->resets == block->place->resets;
   if (is_last && block->place->state != GONE) return true;
+  if (block->kept) spared_drop(block);
   gate_leave(block->place);
   block->shadow.block = NULL;
   return false;
+}
+
+// The block is kept no more, and its place is held.
+static void block_forget(struct block *block) {
+  if (block->kept) atomic_fetch_sub(&block->place->kept, 1);
+  block->kept = false;
 }
 
 static void drop(struct block *block) {
   if (!block_hold(block)) return;
   CHECK_EQ(tslab_epoch_of(block->shadow.block), block->id);
   shadow_drop(&block->shadow);
+  block_forget(block);
   atomic_fetch_sub(&block->place->live, 1);
   gate_leave(block->place);
+}
+
+// In an epoch without a parent, which would end what its child's end has spared.
+static void keep(struct block *block) {
+  if (!block_hold(block)) return;
+  struct place *place = block->place;
+  bool is_on_top = place != &places[0] && place->parent == 0;
+  if (is_on_top) {
+    CHECK_EQ(tslab_epoch_keep(block->shadow.block), 0);
+    if (!block->kept) atomic_fetch_add(&place->kept, 1);
+    block->kept = true;
+  }
+  gate_leave(place);
 }
 
 // The block lies elsewhere now; what it held is verified, and its place corrected.
@@ -287,6 +322,7 @@ static void block_moved(struct block *block, struct place *other, void *moved, s
   tslab_epoch now = tslab_epoch_of(moved);
   if (now == block->id) return;
   CHECK_EQ(now, other->id);
+  block_forget(block);
   atomic_fetch_sub(&block->place->live, 1);
   atomic_fetch_add(&other->live, 1);
   block->place = other;
@@ -320,6 +356,7 @@ static void resize_to(struct desk *desk, struct block *block) {
     void *moved = tslab_epoch_realloc(to->id, block->shadow.block, size);
     int error = moved == NULL ? errno : 0;
     if (moved == NULL || tslab_epoch_of(moved) != block->id) answer_check(to, before, error);
+    if (moved != NULL && moved != block->shadow.block) block_forget(block);
     if (moved != NULL) block_moved(block, to, moved, size);
     if (!same) atomic_fetch_sub(&to->live, 1);
     gate_leave(place);
@@ -362,7 +399,7 @@ static void close_one(struct desk *desk, struct place *place) {
     tslab_survivors left = tslab_epoch_close(place->id);
     CHECK_EQ(left.error, 0);
     CHECK_GE(left.bytes, left.objects * 16);
-    if (alone) CHECK_EQ(left.objects, place->live);
+    if (alone) CHECK_EQ(left.objects, place->live + place->spared);
     if (alone) CHECK_EQ(place->deferred, place->deferred_runs);
     place->state = CLOSED;
     atomic_fetch_add(&closes, 1);
@@ -404,7 +441,7 @@ static void inspect_alone(struct place *place, bool walk) {
   tslab_epoch_stats stats = {.size = sizeof stats};
   long count = 0;
   CHECK_EQ(tslab_epoch_get_stats(place->id, &stats), 0);
-  CHECK_EQ(stats.live_objects, place->live);
+  CHECK_EQ(stats.live_objects, place->live + place->spared);
   CHECK_EQ(stats.scopes, 0);
   CHECK_EQ(stats.parent, place->parent);
   CHECK_EQ(stats.state, place->state == OPEN ? TSLAB_OPEN : TSLAB_CLOSED);
@@ -414,11 +451,16 @@ static void inspect_alone(struct place *place, bool walk) {
   CHECK_GE(stats.allocated_bytes, stats.live_bytes);
   if (!walk) return;
   CHECK_EQ(tslab_epoch_blocks_each(place->id, block_count, &count), 0);
-  CHECK_EQ(count, place->live);
+  CHECK_EQ(count, place->live + place->spared);
 }
 
+// Its id is refused, unless what the end spared lives on.
 static void place_ended(struct place *place) {
-  stale_check(place->id);
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  long spared = place->kept + place->spared;
+  if (spared == 0) stale_check(place->id);
+  if (spared != 0) CHECK_EQ(tslab_epoch_get_stats(place->id, &stats), 0);
+  CHECK_EQ(stats.live_objects, spared);
   CHECK_EQ(place->deferred, place->deferred_runs);
   place->state = GONE;
   place->parent = 0;
@@ -429,7 +471,7 @@ static void place_ended(struct place *place) {
 static void release_family(struct place **family, int count) {
   struct place *parent = family[0];
   if (parent->state == GONE) return;
-  bool is_empty = parent->state == CLOSED && parent->live == 0;
+  bool is_empty = parent->state == CLOSED && parent->live == 0 && parent->spared == 0;
   int error = tslab_epoch_release(parent->id);
   CHECK_THAT(error == 0 || (error == ESTALE && is_empty), "error %d", error);
   for (int i = 0; i < count; i++) place_ended(family[i]);
@@ -447,6 +489,8 @@ static void reset_family(struct place **family, int count) {
   for (int i = 1; i < count; i++) place_ended(family[i]);
   CHECK_EQ(parent->deferred, parent->deferred_runs);
   parent->live = 0;
+  parent->spared += parent->kept;
+  parent->kept = 0;
   parent->resets++;
   inspect_alone(parent, true);
   atomic_fetch_add(&resets, 1);
@@ -498,6 +542,7 @@ static void operation(struct desk *desk) {
   if (block->shadow.block == NULL) return make(desk, block);
   if (way < 80) return resize(desk, block);
   if (way < 110) return resize_to(desk, block);
+  if (way < 120) return keep(block);
   if (way < 250) return exchange(block, &desk->random);
   drop(block);
 }
@@ -551,10 +596,10 @@ static void end_check(void) {
   tslab_epochs_each(epoch_see, NULL);
   check_print(
       "%lu epochs, %lu closed, %lu released, %lu reset, %lu inspected, %lu refusals, %lu limits "
-      "told\n",
-      opens, closes, releases, resets, inspections, refusals, told);
+      "told, %lu blocks spared\n",
+      opens, closes, releases, resets, inspections, refusals, told, spares);
   CHECK(opens != 0 && closes != 0 && releases != 0 && resets != 0 && inspections != 0 &&
-        refusals != 0);
+        refusals != 0 && spares != 0);
 }
 
 static void arguments_read(int count, char **values) {

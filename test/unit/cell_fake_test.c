@@ -109,9 +109,9 @@ static void out_before_and_after_the_seal(void) {
 
 // What is counted in the first `used` granules.
 static uint32_t counted(uint32_t used, unsigned class) {
-  uint32_t counts[TSL_CLASSES] = {0};
-  tsl_cell_count(cell, used, counts);
-  return counts[class];
+  uint32_t counts[TSL_CLASSES] = {0}, before[TSL_CLASSES] = {0};
+  tsl_cell_count(cell, used, counts, before);
+  return counts[class] + before[class];
 }
 
 static void live_blocks_are_counted_by_class(void) {
@@ -139,8 +139,11 @@ static void the_counted_are_marked(void) {
   granules()[3] = 5;
   granules()[4] = 5 | TSL_CELL_FREED;
   granules()[9] = TSL_CLASSES;
-  uint32_t counts[TSL_CLASSES] = {0};
-  tsl_cell_count(cell, 16, counts);
+  granules()[11] = 7 | TSL_CELL_COUNTED;
+  uint32_t counts[TSL_CLASSES] = {0}, before[TSL_CLASSES] = {0};
+  CHECK_EQ(tsl_cell_count(cell, 16, counts, before), 3);
+  CHECK(counts[4] == 1 && counts[TSL_CLASSES - 1] == 1 && counts[6] == 0);
+  CHECK(before[6] == 1 && before[4] == 0);
   CHECK_EQ(granules()[3], 5 | TSL_CELL_COUNTED);
   CHECK_EQ(granules()[4], 5 | TSL_CELL_FREED);
   CHECK_EQ(granules()[9], TSL_CLASSES | TSL_CELL_COUNTED);

@@ -46,6 +46,24 @@ static void a_scope_does_not_matter(void) {
   CHECK_EQ(totals().live, 0);
 }
 
+// A kept block stays sampled when its epoch ends, until it is freed; the samples of others end.
+static void what_is_spared_stays_sampled(void) {
+  enum { COUNT = 2000, BYTES = 1024 };
+  open_homes(MEAN);
+  for (int nth = 1; nth <= 2; nth++) {
+    tslab_epoch epoch = epochs_open();
+    epochs_alloc_many(blocks, epoch, BYTES, COUNT);
+    for (unsigned i = 0; i < COUNT; i += (unsigned)nth) CHECK_EQ(tslab_epoch_keep(blocks[i]), 0);
+    uint64_t before = totals().live;
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+    if (nth == 1) CHECK_EQ(totals().live, before);
+    if (nth == 2) CHECK(totals().live != 0 && totals().live < before);
+    for (unsigned i = 0; i < COUNT; i += (unsigned)nth) epochs_free(blocks[i], BYTES);
+    CHECK_EQ(totals().live, 0);
+    CHECK(epochs_is_over(epoch));
+  }
+}
+
 static void limits_hold(void) {
   enum { LIMIT = 1 << 20 };
   open_homes(MEAN);
@@ -61,6 +79,7 @@ int main(void) {
   RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
   RUN_UNLESS_SECURE(looks_give_cells_back);
   RUN_UNLESS_SECURE(a_scope_does_not_matter);
+  RUN_UNLESS_SECURE(what_is_spared_stays_sampled);
   RUN_UNLESS_SECURE(limits_hold);
   return test_status();
 }

@@ -280,7 +280,7 @@ static void count_answer(enum tsl_remote answer) {
 
 static uint32_t seal(void) {
   CHECK_EQ(empties, 0);
-  struct tsl_sealed sealed = tsl_slab_seal(slab);
+  struct tsl_sealed sealed = tsl_slab_seal(slab, 0);
   empties += sealed.empty;
   return sealed.out;
 }
@@ -464,7 +464,7 @@ static void put_by_two_is_told_by_the_seal(void) {
   open_slab_with(100, 3);
   put(1);
   CHECK_EQ(put_remote_block(slab, 1), TSL_REMOTE_PUSH);
-  struct tsl_sealed sealed = tsl_slab_seal(slab);
+  struct tsl_sealed sealed = tsl_slab_seal(slab, 0);
   CHECK(sealed.twice == tsl_slab_first(slab, 0, 1 << 1));
   CHECK_EQ(sealed.out, 2);
   CHECK(!sealed.empty);
@@ -496,7 +496,7 @@ static void empty_once_among_threads(void) {
     for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, put_share_and_count, NULL);
     while (tsl_load_relaxed(&joined) == 0) continue;
     for (unsigned wait = test_random_below(&seed, 20000); wait != 0; wait--) tsl_cpu_relax();
-    empties += tsl_slab_seal(slab).empty;
+    empties += tsl_slab_seal(slab, 0).empty;
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     empties += pushes;
     close_sealed_slab();

@@ -4,9 +4,11 @@
 
 #include "base/bits.h"
 #include "base/options.h"
+#include "epoch/inspect.h"
 #include "heap/slabs.h"
 #include "heap/valid.h"
 #include "memory/detention.h"
+#include "memory/kept.h"
 #include "memory/purge.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
@@ -43,7 +45,7 @@ static inline bool state_is_heap(uint32_t number) {
 // S5: nobody is between two steps, so every bit that is neither free nor counted is still to come.
 static inline void state_check_sealed(const struct tsl_slab *slab) {
   unsigned capacity = tsl_sizeclasses[slab->class].capacity, free = 0;
-  CHECK_EQ(slab->sealed, 1);
+  CHECK(slab->sealed != 0);
   CHECK(slab->remote_summary == ~UINT64_C(0));
   for (unsigned w = 0; w * 64 < capacity; w++) {
     CHECK(slab->remote[w] == ~UINT64_C(0));
@@ -309,6 +311,27 @@ static inline void state_check_undrained(uint32_t slot) {
   free(held);
 }
 
+// A block that the owner of its slab has yet to collect.
+static inline bool state_is_on_its_way(const void *block) {
+  struct tsl_position at = tsl_slab_position(tsl_class_around(block), block);
+  if (tsl_code_is_cell(tsl_entry_code(tsl_map_lookup(block))) || at.index < 0) return false;
+  return at.slab->sealed == 0 && (at.slab->remote[at.index / 64] >> at.index % 64 & 1) != 0;
+}
+
+// KE1: a block that is kept lives.
+static inline void state_check_kept(void) {
+  size_t units = tsl_region.has_kept == 0 ? 0 : tsl_region.units;
+  for (size_t unit = tsl_region.first_unit; unit < units; unit++) {
+    uintptr_t start = tsl_unit_address(unit);
+    if (!tsl_kept_any(start, TSL_UNIT_BYTES)) continue;
+    for (size_t at = 0; at < TSL_UNIT_BYTES; at += TSL_BLOCK_ALIGNMENT) {
+      const void *block = (const void *)(start + at);
+      bool is_live = tsl_inspect_epoch_of(block) != TSLAB_NO_EPOCH;
+      if (tsl_kept_has(block)) CHECK(is_live || state_is_on_its_way(block));
+    }
+  }
+}
+
 static inline void state_check(void) {
   state_end_helper();
   state_check_segments();
@@ -316,6 +339,7 @@ static inline void state_check(void) {
   struct state_found found = state_find();
   state_check_heaps(&found);
   state_check_epochs();
+  state_check_kept();
   size_t kept = state_cached_units() + tsl_detention_units();
   CHECK_EQ(found.units + kept + tsl_units_free(), tsl_units_open());
 }

@@ -187,6 +187,7 @@ unsafe extern "C" {
     pub fn tslab_epoch_close(epoch: tslab_epoch) -> tslab_survivors;
     pub fn tslab_epoch_release(epoch: tslab_epoch) -> c_int;
     pub fn tslab_epoch_reset(epoch: tslab_epoch) -> c_int;
+    pub fn tslab_epoch_keep(block: *const c_void) -> c_int;
     pub fn tslab_epoch_defer(
         epoch: tslab_epoch,
         run: unsafe extern "C" fn(*mut c_void),
