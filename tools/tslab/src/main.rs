@@ -17,6 +17,7 @@ mod held;
 mod helper;
 mod holdings;
 mod host;
+mod labels;
 mod live;
 mod modules;
 mod names;
