@@ -198,6 +198,68 @@ const ends: Row = {
   ],
 };
 
+const perEnd = (metric: string): string =>
+  `${sum(series(metric), "epoch")} / ${sum(series("tslab_label_ended_epochs"), "epoch")}`;
+
+const history: Row = {
+  title: "Labels of late",
+  panels: [
+    chart(
+      {
+        title: "Held at the end",
+        description:
+          "What an epoch of the label held as it was closed, on average over the last ones that " +
+          "had memory of their own.",
+        unit: "bytes",
+      },
+      { expr: top(perEnd("tslab_label_ended_bytes")), legend: "{{epoch}}" },
+    ),
+    chart(
+      {
+        title: "Survived the end",
+        description: "The share of it that lived on. Above a quarter, epochs do not share memory.",
+        unit: "percentunit",
+      },
+      {
+        expr: top(
+          sum(series("tslab_label_ended_survivor_bytes"), "epoch") +
+            ` / ${sum(series("tslab_label_ended_bytes"), "epoch")}`,
+        ),
+        legend: "{{epoch}}",
+      },
+    ),
+    chart(
+      {
+        title: "Open for",
+        description: "How long an epoch of the label was open, on average over the same epochs.",
+        unit: "s",
+      },
+      { expr: top(perEnd("tslab_label_ended_open_seconds")), legend: "{{epoch}}" },
+    ),
+    byLabel(
+      "Labels that share memory",
+      "1: the next epochs of the label share memory. Over several processes: how many do.",
+      "none",
+      series("tslab_label_shares"),
+    ),
+    chart(
+      {
+        title: "Refused by label",
+        description: "Requests for memory refused: by limits of the label's epochs, by the system.",
+        unit: "reqps",
+      },
+      {
+        expr: top(sum(rate("tslab_epoch_limit_refusals_total"), "epoch")),
+        legend: "{{epoch}}, limit",
+      },
+      {
+        expr: top(sum(rate("tslab_epoch_memory_refusals_total"), "epoch")),
+        legend: "{{epoch}}, system",
+      },
+    ),
+  ],
+};
+
 const memory: Row = {
   title: "Memory by label",
   panels: [
@@ -274,5 +336,5 @@ export const epochs: Frame = {
         '{job=~"$job", instance=~"$instance", process=~"$process"}, epoch)',
     ],
   ],
-  rows: [overview, lifetimes, ends, memory, leaks],
+  rows: [overview, lifetimes, ends, history, memory, leaks],
 };

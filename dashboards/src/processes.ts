@@ -260,6 +260,18 @@ const classes: Row = {
       "ops",
       rate("tslab_class_allocations_total"),
     ),
+    byClass(
+      "Classes by slabs recycled",
+      "The ten size classes that give most slabs back a second.",
+      "ops",
+      rate("tslab_class_slabs_recycled_total"),
+    ),
+    byClass(
+      "Classes by purged bytes",
+      "Pages of open slabs given back to the system a second. Much: slabs stay open, and idle.",
+      "binBps",
+      rate("tslab_class_purged_bytes_total"),
+    ),
     table(
       { title: "All size classes", description: "Over the processes chosen. Classes in bytes." },
       ["class"],

@@ -65,6 +65,7 @@ ELSEWHERE = {
     "tslab core core.4242": "ctest: tools.core",
     "tslab core core.4242 --address 0x7e8a12345678": "ctest: tools.core",
     "tslab serve": "ctest: tools.live",
+    "tslab observe": "ctest: tools.observe",
 }
 # What a reader is to see.
 LEAK = 'tslab: leak: "GET /upload": '

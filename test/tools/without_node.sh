@@ -31,7 +31,7 @@ if command -v npm node; then fail "they are not hidden"; fi
 
 # What is tracked, without what was built of it.
 mkdir "$folder/sources"
-(cd "$project" && tools/files tools/tslab src/base/options.def dashboards/metrics.json) |
+(cd "$project" && tools/files tools/tslab src/base/options.def dashboards) |
   tar --create --directory "$project" --files-from - | tar --extract --directory "$folder/sources"
 # The crates that it needs have been compiled: to do it again takes minutes.
 mkdir "$folder/cargo"

@@ -17,6 +17,7 @@ mod held;
 mod helper;
 mod holdings;
 mod host;
+mod labels;
 mod live;
 mod modules;
 mod names;
@@ -46,7 +47,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    Answer, Setting, completions, core_dump, diff, doctor, epochs, gc, leaks, manual,
+    Answer, Setting, completions, core_dump, diff, doctor, epochs, gc, leaks, manual, observe,
     profile as profiler, ps, purge, record, run as launch, serve, stats, top, watch, why,
 };
 use say::say;
@@ -162,6 +163,10 @@ enum Command {
     #[command(after_help = EXITS)]
     Serve(serve::Arguments),
 
+    /// Start `serve`, Prometheus and Grafana with the dashboards, for this machine alone
+    #[command(after_help = EXITS)]
+    Observe(observe::Arguments),
+
     /// Write a script by which a shell completes the words of this command
     #[command(after_help = EXITS)]
     Completions(completions::Arguments),
@@ -208,6 +213,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Core(arguments) => core_dump::run(&setting, &arguments),
         Command::Gc { dry_run } => gc::run(&setting, dry_run),
         Command::Serve(arguments) => serve::run(&setting, &arguments),
+        Command::Observe(arguments) => observe::run(&setting, &arguments),
         Command::Completions(arguments) => completions::run(&Arguments::command(), &arguments),
         Command::Manual { folder } => manual::run(Arguments::command(), &folder),
     }

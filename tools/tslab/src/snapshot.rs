@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::held::{self, Holder};
 use crate::holdings::Holdings;
+use crate::labels::{self as named, Label};
 use crate::live::{self, InEpochs, Quantity, Role, Tables, Total};
 use crate::refusals;
 use crate::rows::{
@@ -35,6 +36,8 @@ pub struct Snapshot {
     pub epochs: Vec<Epoch>,
     /// All size classes.
     pub classes: Vec<Class>,
+    /// All labels of epochs.
+    pub labels: Vec<Label>,
     /// What it has done so far.
     pub work: Work,
     /// What heaps hold, and how full the tables are.
@@ -200,6 +203,10 @@ pub struct Class {
     pub slabs: Option<u64>,
     /// Slabs opened so far.
     pub opened: Option<u64>,
+    /// Of these slabs: those that were given back, and may be other classes' by now.
+    pub recycled: Option<u64>,
+    /// Pages of open slabs that went back to the system so far, in bytes.
+    pub purged_bytes: Option<u64>,
     /// Objects allocated in slabs so far.
     pub allocations: Option<u64>,
     /// Times that an empty bin took blocks of a slab.
@@ -268,7 +275,7 @@ impl Snapshot {
             heaps: roles,
             classes: classes.as_ref(),
             labels: labels.as_ref(),
-            label_texts: labels.as_ref().map(label_texts).unwrap_or_default(),
+            label_texts: labels.as_ref().map(named::texts).unwrap_or_default(),
             sizes,
             large_in_default: large.unwrap_or_default(),
         };
@@ -276,6 +283,7 @@ impl Snapshot {
         let by_name = told.iter_mut().map(|figure| (figure.name.as_str(), &mut figure.value));
         refusals::raise(by_name, labels.as_ref());
         let holdings = reading.holdings();
+        let named = labels.as_ref().map(|rows| named::read(rows, &reading.label_texts));
         let by_default = reading.held_by_default(&holdings);
         let found = epochs.as_ref().map_or_else(Vec::new, |epochs| reading.epochs(epochs, &whole));
         Ok(Self {
@@ -283,6 +291,7 @@ impl Snapshot {
             name: process.as_ref().and_then(name),
             process: told,
             classes: reading.classes(bins.as_ref(), &whole),
+            labels: named.unwrap_or_default(),
             epochs: with_own_bytes(found, by_default),
             work: reading.work(),
             holdings,
@@ -434,14 +443,6 @@ fn class_sizes(classes: Option<&Rows>) -> Vec<u64> {
     let Some(classes) = classes else { return Vec::new() };
     let sizes = classes.column(classes::BYTES);
     (0..classes.len()).map_while(|row| sizes?.get(row)).collect()
-}
-
-/// More than a process has; what a damaged file claims beyond is not read.
-const MOST_LABELS: usize = 1 << 16;
-
-fn label_texts(labels: &Rows) -> Vec<Arc<str>> {
-    let texts = labels.column(labels::TEXT);
-    (0..labels.len().min(MOST_LABELS)).map_while(|row| Some(texts?.text(row)?.into())).collect()
 }
 
 fn tables<'a>(
@@ -671,6 +672,7 @@ impl Reading<'_> {
         let described = |field, class| self.classes?.column(field)?.get(class);
         let class = |class| {
             let live = live.as_ref().and_then(|live| live.get(class));
+            let (open, so_far) = (pick(&slabs, class), pick(&opened, class));
             Class {
                 bytes: described(classes::BYTES, class),
                 slab_bytes: described(classes::SLAB_BYTES, class),
@@ -678,8 +680,10 @@ impl Reading<'_> {
                 live: live.map(|live| live.value),
                 out: pick(&out, class),
                 hot: pick(&hot, class),
-                slabs: pick(&slabs, class),
-                opened: pick(&opened, class),
+                slabs: open,
+                opened: so_far,
+                recycled: so_far.zip(open).map(|(so_far, open)| so_far.saturating_sub(open)),
+                purged_bytes: described(classes::PURGED_BYTES, class),
                 allocations: pick(&allocations, class),
                 refills: pick(&refills, class),
                 returned: pick(&returned, class),

@@ -61,7 +61,9 @@ fn labels(families: &[Family], name: &str, label: &str) -> BTreeSet<String> {
 
 #[test]
 fn a_scrape_keeps_the_contract() {
-    let files = alive(&resident_image());
+    let mut image = resident_image();
+    image.set_all("labels", 7, &[("limits_refused", 1), ("ended", 1)]);
+    let files = alive(&image);
     let server = Server::start(&files, &[]);
     let response = server.scrape();
     let kind = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{Answer, Identity, Setting, Subject};
+use crate::labels::Label;
 use crate::rows::EpochState;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Live};
 use crate::text::{self, Align, Grid};
@@ -19,6 +20,8 @@ pub(super) struct Report {
     #[serde(flatten)]
     identity: Identity,
     pub(super) epochs: Vec<Row>,
+    /// Labels to whose epochs memory was refused.
+    refused: Vec<Label>,
 }
 
 // An epoch in the order of the tree: parents stand before their children.
@@ -58,9 +61,11 @@ impl Report {
             epochs.retain(|row, _| shown.contains(row));
         }
         let row = |(depth, epoch)| Row::of(epoch, depth, subject.as_of_ms);
+        let refused = subject.snapshot.labels.iter().filter(|label| label.is_refused());
         Self {
             identity: subject.identity(),
             epochs: tree_order(&epochs).into_iter().map(row).collect(),
+            refused: refused.cloned().collect(),
         }
     }
 
@@ -76,8 +81,17 @@ impl Report {
             ("LABEL", Align::Left),
         ]);
         self.epochs.iter().for_each(|row| grid.row(row.texts()));
-        grid.render()
+        grid.render() + &self.refused.iter().map(refused_text).collect::<String>()
     }
+}
+
+fn refused_text(label: &Label) -> String {
+    format!(
+        "refused to {}: {} by limits, {} by the system\n",
+        text::label(Some(&label.text)),
+        text::number(label.limits_refused),
+        text::number(label.memory_refused)
+    )
 }
 
 impl Row {
@@ -239,6 +253,18 @@ mod tests {
         shared.state = Some(EpochState::Shared);
         assert!(is_of_interest(&shared));
         assert_eq!(Row::of(&shared, 0, 0).texts()[1], "shared");
+    }
+
+    #[test]
+    fn what_was_refused_is_said_below() {
+        let mut image = crate::fixture::sample(42, 7);
+        let text = |image: &crate::fixture::Image| {
+            Report::of(&Subject::of_bytes(image.bytes()), false).text()
+        };
+        assert!(!text(&image).contains("refused"));
+        image.set("labels", 7, "limits_refused", 3);
+        let said = "\nrefused to \"GET /upload\": 3 by limits, 0 by the system\n";
+        assert!(text(&image).ends_with(said), "{}", text(&image));
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod ignored;
 pub mod leaks;
 mod looks;
 pub mod manual;
+pub mod observe;
 mod outlived;
 pub mod profile;
 pub mod ps;

@@ -163,8 +163,8 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.mode() & EXECUTABLE != 0)
 }
 
-// As the shell finds it.
-fn find_program(name: &OsStr) -> Result<PathBuf> {
+/// Where a program is, as the shell finds it.
+pub fn find_program(name: &OsStr) -> Result<PathBuf> {
     let named = Path::new(name);
     if named.components().count() > 1 || named.is_absolute() || name.is_empty() {
         return match fs::metadata(named) {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::{Answer, Identity, Setting, Subject};
+use crate::labels::Label;
 use crate::rows::{Unit, process};
 use crate::snapshot::{Class, Figure, Live, Totals};
 use crate::text::{self, Align, Grid};
@@ -25,6 +26,7 @@ pub(super) struct Report {
     in_cells: Live,
     #[serde(serialize_with = "as_object")]
     process: Vec<Figure>,
+    labels: Vec<Label>,
     /// Objects allocated so far.
     allocations: Option<u64>,
     slow_paths: SlowPaths,
@@ -59,6 +61,7 @@ impl Report {
             classes: subject.snapshot.classes.clone(),
             in_cells: subject.snapshot.in_cells(),
             process: subject.snapshot.process.clone(),
+            labels: subject.snapshot.labels.clone(),
             allocations: subject.snapshot.work.allocations,
             slow_paths: subject.snapshot.work.slow_paths.clone(),
             of_homes: subject.snapshot.work.of_homes.clone(),
@@ -68,7 +71,8 @@ impl Report {
     pub(super) fn text(&self) -> String {
         let (classes, slow_paths) = (self.class_grid(), self.slow_path_grid());
         let (of_homes, process) = (self.of_homes_grid(), self.process_grid());
-        format!("{}\n{classes}\n{slow_paths}\n{of_homes}\n{process}", self.summary())
+        let labels = self.label_grid();
+        format!("{}\n{classes}\n{labels}{slow_paths}\n{of_homes}\n{process}", self.summary())
     }
 
     fn summary(&self) -> String {
@@ -123,6 +127,8 @@ impl Report {
             ("HOT", Align::Right),
             ("SLABS", Align::Right),
             ("OPENED", Align::Right),
+            ("RECYCLED", Align::Right),
+            ("PURGED", Align::Right),
             ("ALLOCATIONS", Align::Right),
             ("SLAB", Align::Right),
             ("CAPACITY", Align::Right),
@@ -131,6 +137,27 @@ impl Report {
             grid.row(class_texts(class));
         }
         grid.render() + &self.in_cells_text()
+    }
+
+    // Those of which something is to be said; nothing where there are none.
+    fn label_grid(&self) -> String {
+        let told = |label: &&Label| label.is_refused() || label.has_history();
+        let mut labels = self.labels.iter().filter(told).peekable();
+        if labels.peek().is_none() {
+            return String::new();
+        }
+        let mut grid = Grid::new(&[
+            ("ENDED", Align::Right),
+            ("HELD", Align::Right),
+            ("SURVIVED", Align::Right),
+            ("OPEN FOR", Align::Right),
+            ("SHARES", Align::Left),
+            ("LIMIT REFUSED", Align::Right),
+            ("SYSTEM REFUSED", Align::Right),
+            ("LABEL", Align::Left),
+        ]);
+        labels.for_each(|label| grid.row(label_texts(label)));
+        grid.render() + "\n"
     }
 
     fn in_cells_text(&self) -> String {
@@ -188,9 +215,27 @@ fn class_texts(class: &Class) -> Vec<String> {
         text::number(class.hot),
         text::number(class.slabs),
         text::number(class.opened),
+        text::number(class.recycled),
+        text::bytes(class.purged_bytes),
         text::number(class.allocations),
         text::bytes(class.slab_bytes),
         text::number(class.capacity),
+    ]
+}
+
+// Of the epochs that ended of late: on average.
+fn label_texts(label: &Label) -> Vec<String> {
+    let mean = |sum: Option<u64>| sum?.checked_div(label.ended?);
+    let shares = label.shares.map(|shares| if shares { "yes" } else { "no" });
+    vec![
+        text::number(label.ended),
+        text::bytes(mean(label.ended_bytes)),
+        text::bytes(mean(label.ended_survivor_bytes)),
+        text::age(mean(label.ended_lived_ms)),
+        shares.unwrap_or(text::NOT_KNOWN).to_owned(),
+        text::number(label.limits_refused),
+        text::number(label.memory_refused),
+        text::label(Some(&label.text)),
     ]
 }
 
@@ -220,6 +265,32 @@ mod tests {
         image.forget("process", "peak_held_bytes");
         image.forget("process", "peak_ms");
         assert!(report(&image).text().contains("\npeak      ?\n"));
+    }
+
+    #[test]
+    fn labels_are_shown_once_there_is_something_to_say() {
+        let mut image = sample(42, 7);
+        let text =
+            |image: &crate::fixture::Image| Report::of(&Subject::of_bytes(image.bytes())).text();
+        assert!(!text(&image).contains("LIMIT REFUSED"));
+        image.set_all("labels", 7, &[("ended", 2), ("ended_bytes", 8192), ("limits_refused", 3)]);
+        let shown = text(&image);
+        let line = shown.lines().find(|line| line.ends_with("\"GET /upload\"")).unwrap();
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(words[..3], ["2", "4.0", "KiB"], "{shown}");
+        assert!(words.ends_with(&["no", "3", "0", "\"GET", "/upload\""]), "{shown}");
+    }
+
+    #[test]
+    fn slabs_that_went_and_pages_that_went_are_shown() {
+        let mut image = sample(42, 7);
+        image.set("classes", 1, "purged_bytes", 8192);
+        let report = Report::of(&Subject::of_bytes(image.bytes()));
+        assert_eq!(report.classes[1].recycled, Some(2));
+        let shown = report.text();
+        let line = shown.lines().find(|line| line.trim_start().starts_with("128 B")).unwrap();
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(words[4..9], ["2", "4", "2", "8.0", "KiB"], "{shown}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::labels::{OTHER, known_label};
 use super::limits::Limits;
 use crate::commands::Subject;
+use crate::labels::Label;
 use crate::rows::{Field, Kind, process};
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 
@@ -27,6 +28,10 @@ pub enum Count {
     ClassOpened(usize),
     /// Times that the fast path was left.
     ClassSlowPaths(usize),
+    /// Its slabs given back.
+    ClassRecycled(usize),
+    /// Bytes of pages of its open slabs given back.
+    ClassPurged(usize),
 }
 
 /// Of one process: what it counted before the agent first saw it, and all since.
@@ -38,7 +43,60 @@ pub struct Counters {
     /// Objects of leak candidates, by size class and label.
     pub leaked: BTreeMap<(Arc<str>, Arc<str>), u64>,
     seen: HashSet<u64>,
-    handlers: BTreeSet<Arc<str>>,
+    handlers: Names,
+    /// Refusals by label.
+    pub refused: BTreeMap<Arc<str>, Refused>,
+    refused_before: HashMap<Arc<str>, Refused>,
+    refused_names: Names,
+}
+
+/// How often epochs were refused memory. None: not told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// By a limit.
+    pub by_limits: Option<u64>,
+    /// By the system.
+    pub by_system: Option<u64>,
+}
+
+impl Refused {
+    // What came since.
+    fn since(self, before: Self) -> Self {
+        let since = |now: Option<u64>, before: Option<u64>| {
+            now.map(|now| now.saturating_sub(before.unwrap_or_default()))
+        };
+        Self {
+            by_limits: since(self.by_limits, before.by_limits),
+            by_system: since(self.by_system, before.by_system),
+        }
+    }
+
+    fn add(&mut self, more: Self) {
+        let add = |sum: Option<u64>, more: Option<u64>| {
+            more.map(|more| more.saturating_add(sum.unwrap_or_default())).or(sum)
+        };
+        self.by_limits = add(self.by_limits, more.by_limits);
+        self.by_system = add(self.by_system, more.by_system);
+    }
+}
+
+// The first labels that were met keep their names: a counter must not change its labels.
+#[derive(Debug, Default)]
+struct Names(BTreeSet<Arc<str>>);
+
+impl Names {
+    fn of(&mut self, label: Option<&str>, most: usize) -> Arc<str> {
+        let label = known_label(label);
+        if let Some(known) = self.0.get(label) {
+            return Arc::clone(known);
+        }
+        let own = label != OTHER && self.0.len() < most;
+        let name: Arc<str> = if own { label.into() } else { OTHER.into() };
+        if own {
+            self.0.insert(Arc::clone(&name));
+        }
+        name
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,12 +124,31 @@ impl Counters {
         let made_ms = subject.snapshot.header.made_ms;
         if std::mem::replace(&mut self.made_ms, made_ms) != made_ms {
             self.counts.values_mut().for_each(|tally| tally.last = 0);
+            self.refused_before.clear();
         }
         for (count, now) in counts(&subject.snapshot) {
             let Some(now) = now else { continue };
             self.counts.entry(count).or_default().add(now);
         }
         self.update_leaks(subject, limits);
+        self.update_refused(&subject.snapshot, limits);
+    }
+
+    // A label whose epochs have a limit has a 0 before the limit refuses anything.
+    fn update_refused(&mut self, snapshot: &Snapshot, limits: Limits) {
+        let limited: HashSet<_> = snapshot
+            .epochs
+            .iter()
+            .filter(|epoch| epoch.hard_limit_bytes.is_some())
+            .filter_map(|epoch| epoch.label.as_deref())
+            .collect();
+        let is_told = |label: &&Label| label.is_refused() || limited.contains(&*label.text);
+        for label in snapshot.labels.iter().filter(is_told) {
+            let now = Refused { by_limits: label.limits_refused, by_system: label.memory_refused };
+            let before = self.refused_before.insert(Arc::clone(&label.text), now);
+            let name = self.refused_names.of(Some(&label.text), limits.most_labels);
+            self.refused.entry(name).or_default().add(now.since(before.unwrap_or_default()));
+        }
     }
 
     fn update_leaks(&mut self, subject: &Subject, limits: Limits) {
@@ -89,25 +166,11 @@ impl Counters {
 
     // Those that are not counted yet have a 0 already, so that Prometheus sees the growth.
     fn add_leak(&mut self, epoch: &Epoch, limits: Limits, is_counted: bool) {
-        let handler = self.handler(epoch.label.as_deref(), limits.most_labels);
+        let handler = self.handlers.of(epoch.label.as_deref(), limits.most_labels);
         for (class, objects) in objects_by_class(epoch) {
             let count = self.leaked.entry((class, Arc::clone(&handler))).or_default();
             *count = count.saturating_add(if is_counted { objects } else { 0 });
         }
-    }
-
-    // The first ones keep their names: a counter must not change its labels.
-    fn handler(&mut self, label: Option<&str>, most: usize) -> Arc<str> {
-        let label = known_label(label);
-        if let Some(known) = self.handlers.get(label) {
-            return Arc::clone(known);
-        }
-        let own = label != OTHER && self.handlers.len() < most;
-        let handler: Arc<str> = if own { label.into() } else { OTHER.into() };
-        if own {
-            self.handlers.insert(Arc::clone(&handler));
-        }
-        handler
     }
 }
 
@@ -142,6 +205,8 @@ fn counts(snapshot: &Snapshot) -> impl Iterator<Item = (Count, Option<u64>)> {
             (Count::ClassAllocations(number), class.allocations),
             (Count::ClassOpened(number), class.opened),
             (Count::ClassSlowPaths(number), class.slow_paths()),
+            (Count::ClassRecycled(number), class.recycled),
+            (Count::ClassPurged(number), class.purged_bytes),
         ]
     });
     let of_homes = snapshot.work.of_homes.each().map(|(field, sum)| (Count::Own(field), sum));
@@ -200,9 +265,28 @@ mod tests {
     }
 
     #[test]
-    fn the_first_handlers_keep_their_names() {
+    fn refusals_are_counted_by_label_and_never_fall() {
+        let mut image = crate::fixture::sample(42, 7);
         let mut counters = Counters::default();
-        let mut name = |label| counters.handler(label, 2).to_string();
+        let mut after = |made_ms, by_limits| {
+            image.made_ms = made_ms;
+            image.set("labels", 7, "limits_refused", by_limits);
+            let limits = Limits { most_labels: 1, leak_after_ms: 0 };
+            counters.update(&Subject::of_bytes(image.bytes()), limits);
+            counters.refused.get("GET /upload").map(|refused| refused.by_limits.unwrap())
+        };
+        let told = [(1, 0), (1, 2), (1, 5), (2, 1), (2, 1)].map(|(at, count)| after(at, count));
+        assert_eq!(told, [None, Some(2), Some(5), Some(6), Some(6)]);
+        image.set("labels", 3, "memory_refused", 4);
+        let limits = Limits { most_labels: 1, leak_after_ms: 0 };
+        counters.update(&Subject::of_bytes(image.bytes()), limits);
+        assert_eq!(counters.refused[OTHER].by_system, Some(4));
+    }
+
+    #[test]
+    fn the_first_handlers_keep_their_names() {
+        let mut handlers = Names::default();
+        let mut name = |label| handlers.of(label, 2).to_string();
         let labels = [Some("a"), Some("other"), Some("b"), Some("c"), None, Some("a"), Some("")];
         assert_eq!(labels.map(&mut name), ["a", "other", "b", "other", "other", "a", "other"]);
     }

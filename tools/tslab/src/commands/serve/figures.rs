@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::counters::{Count, Counters};
-use super::labels::by_label;
+use super::labels::{by_label, histories};
 use super::limits::Limits;
 use super::samples::{Histogram, OfProcess, Samples, Value};
 use crate::commands::Subject;
@@ -66,6 +66,11 @@ pub fn add(
     add_classes(&mut out, &subject.snapshot, counters);
     add_epochs(&mut out, subject);
     add_labels(&mut out, subject, limits.most_labels);
+    add_histories(&mut out, subject, limits.most_labels);
+    for (label, refused) in &counters.refused {
+        out.counter("tslab_epoch_limit_refusals_total", &[label], refused.by_limits);
+        out.counter("tslab_epoch_memory_refusals_total", &[label], refused.by_system);
+    }
     for ((class, handler), objects) in &counters.leaked {
         out.counter("tslab_objects_leaked_total", &[class, handler], Some(*objects));
     }
@@ -108,6 +113,8 @@ struct ClassFigures {
     allocations: Option<u64>,
     opened: Option<u64>,
     slow_paths: Option<u64>,
+    recycled: Option<u64>,
+    purged_bytes: Option<u64>,
 }
 
 impl ClassFigures {
@@ -133,6 +140,8 @@ fn add_classes(out: &mut OfProcess, snapshot: &Snapshot, counters: &Counters) {
         out.counter("tslab_class_allocations_total", &label, class.allocations);
         out.counter("tslab_class_slabs_opened_total", &label, class.opened);
         out.counter("tslab_class_slow_paths_total", &label, class.slow_paths);
+        out.counter("tslab_class_slabs_recycled_total", &label, class.recycled);
+        out.counter("tslab_class_purged_bytes_total", &label, class.purged_bytes);
     }
 }
 
@@ -144,6 +153,8 @@ fn class_figures(class: &Class, number: usize, counters: &Counters) -> ClassFigu
         allocations: counters.get(Count::ClassAllocations(number)),
         opened: counters.get(Count::ClassOpened(number)),
         slow_paths: counters.get(Count::ClassSlowPaths(number)),
+        recycled: counters.get(Count::ClassRecycled(number)),
+        purged_bytes: counters.get(Count::ClassPurged(number)),
     }
 }
 
@@ -191,6 +202,19 @@ fn add_labels(out: &mut OfProcess, subject: &Subject, most_labels: usize) {
         out.gauge("tslab_epoch_hard_limit_bytes", &label, Some(sums.hard_limit_bytes));
         let oldest = sums.oldest_ms.map(seconds).map(Value::Seconds);
         out.add("tslab_epoch_oldest_seconds", &label, oldest);
+    }
+}
+
+fn add_histories(out: &mut OfProcess, subject: &Subject, most_labels: usize) {
+    for (label, history) in histories(&subject.snapshot.labels, most_labels) {
+        let label: Arc<str> = label.into();
+        let label = [&label];
+        out.gauge("tslab_label_ended_epochs", &label, history.ended);
+        out.gauge("tslab_label_ended_bytes", &label, history.bytes);
+        out.gauge("tslab_label_ended_survivor_bytes", &label, history.survivor_bytes);
+        let open = history.lived_ms.map(seconds).map(Value::Seconds);
+        out.add("tslab_label_ended_open_seconds", &label, open);
+        out.gauge("tslab_label_shares", &label, history.sharing);
     }
 }
 

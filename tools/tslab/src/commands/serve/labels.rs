@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::commands::Subject;
+use crate::labels::Label;
 use crate::rows::EpochState;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch};
 
@@ -116,6 +117,59 @@ pub fn by_label(subject: &Subject, most: usize) -> BTreeMap<String, Sums> {
         let label = if rank < most { label } else { OTHER };
         let known = told.entry(label.to_owned()).or_default();
         *known = known.plus(sums);
+    }
+    told
+}
+
+/// How the epochs of a label ended of late. None: a part is not known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct History {
+    /// Those with memory of their own.
+    pub ended: Option<u64>,
+    /// What they held at their ends.
+    pub bytes: Option<u64>,
+    /// Of it: objects that lived on.
+    pub survivor_bytes: Option<u64>,
+    /// How long they were open, added up.
+    pub lived_ms: Option<u64>,
+    /// Labels of which the next epochs share memory.
+    pub sharing: Option<u64>,
+}
+
+impl History {
+    fn of(label: &Label) -> Self {
+        Self {
+            ended: label.ended,
+            bytes: label.ended_bytes,
+            survivor_bytes: label.ended_survivor_bytes,
+            lived_ms: label.ended_lived_ms,
+            sharing: label.shares.map(u64::from),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            ended: sum(self.ended, other.ended),
+            bytes: sum(self.bytes, other.bytes),
+            survivor_bytes: sum(self.survivor_bytes, other.survivor_bytes),
+            lived_ms: sum(self.lived_ms, other.lived_ms),
+            sharing: sum(self.sharing, other.sharing),
+        }
+    }
+}
+
+/// The histories of the `most` labels whose epochs held most at their ends, and of the others
+/// together.
+pub fn histories(labels: &[Label], most: usize) -> BTreeMap<String, History> {
+    let mut ranked: Vec<_> = labels.iter().filter(|label| label.has_history()).collect();
+    ranked.sort_by_key(|label| (&*label.text == OTHER, Reverse(label.ended_bytes)));
+    let mut told = BTreeMap::<String, History>::new();
+    for (rank, label) in ranked.into_iter().enumerate() {
+        let name = if rank < most { &*label.text } else { OTHER };
+        let history = History::of(label);
+        told.entry(name.to_owned())
+            .and_modify(|known| *known = known.plus(history))
+            .or_insert(history);
     }
     told
 }

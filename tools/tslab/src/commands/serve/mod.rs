@@ -84,6 +84,11 @@ impl Arguments {
     }
 }
 
+/// Where the history lies unless the command line says otherwise.
+pub fn usual_history() -> Option<PathBuf> {
+    place::find(None)
+}
+
 /// Serves until the process is told to end.
 pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let token = access::Token::find(arguments.token_file.as_deref())?;

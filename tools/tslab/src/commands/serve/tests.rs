@@ -144,6 +144,47 @@ fn figures_of_classes() {
 }
 
 #[test]
+fn what_classes_gave_back() {
+    let mut image = sample(42, 7);
+    image.set("classes", 1, "purged_bytes", 8_192);
+    let text = scrape(&mut Ledger::new(LIMITS), &image);
+    assert_values(
+        &text,
+        &[
+            ("tslab_class_slabs_recycled_total", ",class=\"128\"", "2"),
+            ("tslab_class_purged_bytes_total", ",class=\"128\"", "8192"),
+        ],
+    );
+}
+
+#[test]
+fn refusals_and_histories_of_labels() {
+    let mut image = sample(42, 7);
+    image.set_all("labels", 7, &[("limits_refused", 3), ("memory_refused", 1)]);
+    let ended = [("ended", 4), ("ended_bytes", 4_096), ("ended_survivor_bytes", 128)];
+    image.set_all("labels", 7, &ended);
+    image.set_all("labels", 7, &[("ended_lived_ms", 1_500), ("shares", 1)]);
+    // Its limit has refused nothing yet.
+    image.set("epochs", 3, "hard_limit_bytes", 1 << 20);
+    let text = scrape(&mut Ledger::new(LIMITS), &image);
+    let (upload, batch) = (",epoch=\"GET /upload\"", ",epoch=\"batch\"");
+    assert_values(
+        &text,
+        &[
+            ("tslab_epoch_limit_refusals_total", upload, "3"),
+            ("tslab_epoch_memory_refusals_total", upload, "1"),
+            ("tslab_epoch_limit_refusals_total", batch, "0"),
+            ("tslab_label_ended_epochs", upload, "4"),
+            ("tslab_label_ended_bytes", upload, "4096"),
+            ("tslab_label_ended_survivor_bytes", upload, "128"),
+            ("tslab_label_ended_open_seconds", upload, "1.5"),
+            ("tslab_label_shares", upload, "1"),
+        ],
+    );
+    assert_eq!(value(&text, "tslab_label_ended_epochs", batch), None);
+}
+
+#[test]
 fn the_shared_epoch_of_a_label_has_memory_and_no_age() {
     let mut image = sample(42, 7);
     image.set_all("epochs", 7, &[("state", 3), ("closed_ms", 0)]);
@@ -300,8 +341,10 @@ fn labels_cannot_break_the_text() {
 #[test]
 fn the_metrics_are_those_of_the_contract() {
     let mut ledger = Ledger::new(LIMITS);
-    let mut samples = samples(&mut ledger, &sample(42, 7));
-    let subject = Subject::of_bytes(sample(42, 7).bytes());
+    let mut image = sample(42, 7);
+    image.set_all("labels", 7, &[("limits_refused", 1), ("ended", 1)]);
+    let mut samples = samples(&mut ledger, &image);
+    let subject = Subject::of_bytes(image.bytes());
     verdicts::of_resident(&subject).add(&mut samples, &subject);
     // Only who reads knows how long it took.
     let measured = "tslab_scrape_duration_seconds";
