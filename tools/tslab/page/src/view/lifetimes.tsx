@@ -2,7 +2,14 @@
 import type { JSX } from "preact";
 
 import type { Lifetime } from "../api/answers.js";
-import { lifetimesOf, livedText, stackText } from "../model/lifetimes.js";
+import {
+  classesText,
+  keyOf,
+  livedText,
+  livesOf,
+  stackText,
+  type Lives,
+} from "../model/lifetimes.js";
 import { bytes, number, percent, printable } from "../model/text.js";
 import { Name } from "./fragments.js";
 
@@ -15,7 +22,7 @@ interface Props {
 }
 
 export function Lifetimes({ lifetimes, label }: Props): JSX.Element | null {
-  const all = lifetimesOf(lifetimes, label);
+  const all = livesOf(lifetimes, label);
   if (all.length === 0) return null;
   return (
     <details class="lifetimes">
@@ -27,7 +34,7 @@ export function Lifetimes({ lifetimes, label }: Props): JSX.Element | null {
           <thead>
             <tr>
               <th scope="col">allocated by</th>
-              <th scope="col" class="figure">
+              <th scope="col" class="figure minor">
                 freed
               </th>
               <th scope="col" class="figure minor">
@@ -58,29 +65,26 @@ export function Lifetimes({ lifetimes, label }: Props): JSX.Element | null {
 }
 
 /** "74 % were temporaries, freed within 10 ms" */
-function summaryText(lifetimes: readonly Lifetime[]): string {
-  const of = (figure: (one: Lifetime) => number): number =>
-    lifetimes.reduce((sum, one) => sum + figure(one), 0);
+function summaryText(all: readonly Lives[]): string {
+  const of = (figure: (one: Lives) => number): number =>
+    all.reduce((sum, one) => sum + figure(one), 0);
   const temporary = of((one) => one.temporary_objects) / (of((one) => one.objects) || 1);
   return `${percent(temporary)} were temporaries, freed within 10 ms`;
 }
 
-const keyOf = ({ stack, epoch, class_bytes }: Lifetime): string =>
-  JSON.stringify([stack, epoch, class_bytes]);
-
-const Row = ({ one }: { readonly one: Lifetime }): JSX.Element => (
+const Row = ({ one }: { readonly one: Lives }): JSX.Element => (
   <tr>
     <th scope="row">
       <Name>{stackText(one.stack)}</Name>
       <span class="about">
         {" "}
-        {one.class_bytes === null ? "large" : bytes(one.class_bytes)}
+        {classesText(one.classes)}
         {one.epoch === null ? "" : `, ${printable(one.epoch)}`}
       </span>
     </th>
-    <td class="figure">{number(one.objects)}</td>
+    <td class="figure minor">{number(one.objects)}</td>
     <td class="figure minor">{bytes(one.bytes)}</td>
-    <td class="figure">{one.temporary_percent} %</td>
-    <td class="figure">{livedText(one.mean_lifetime_ms)}</td>
+    <td class="figure">{percent(one.temporary_objects / (one.objects || 1))}</td>
+    <td class="figure">{livedText(one.lived_ms / (one.objects || 1))}</td>
   </tr>
 );

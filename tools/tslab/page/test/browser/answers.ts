@@ -422,7 +422,8 @@ const profile = (samples: readonly Sample[]): Profile => ({
   samples,
   lifetimes: [
     lifetime("copy_name;parse_header;handle_upload;main", "GET /upload", 128, [90_000, 89_100, 2]),
-    lifetime("read_part;handle_upload;main", "GET /upload", 1024, [1_000, 0, 61_000]),
+    lifetime("read_part;handle_upload;main", "GET /upload", 1024, [1_000, 0, 60_000]),
+    lifetime("read_part;handle_upload;main", "GET /upload", 4096, [1_000, 0, 100_000]),
     lifetime("session_new;login;main", "POST /login", 256, [4_000, 0, 1_400]),
   ],
 });

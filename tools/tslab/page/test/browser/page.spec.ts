@@ -276,11 +276,12 @@ test("shows how long freed objects lived, of a label or of all", async ({ page, 
   await page.getByLabel("show stacks").check();
   const rows = page.getByRole("table", { name: "Lifetimes" }).getByRole("row");
   await page.getByText("How long freed objects lived").click();
-  await expect(page.locator(".lifetimes summary")).toContainText("94 % were temporaries");
+  await expect(page.locator(".lifetimes summary")).toContainText("93 % were temporaries");
   await expect(rows).toHaveCount(4);
   await expect(rows.nth(1)).toHaveText(
     "copy_name ← parse_header ← handle_upload ← … 128 B, GET /upload90\u202f00011.0 MiB99 %2 ms",
   );
+  await expect(rows.nth(3)).toHaveText(/^read_part ← .* 2 classes, GET \/upload.*0 %80 s$/);
   await page.getByLabel("Label of epochs").selectOption("POST /login");
   await expect(rows).toHaveCount(2);
   await expect(rows.nth(1)).toContainText("session_new");
