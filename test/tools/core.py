@@ -99,6 +99,8 @@ def check_figures(told: Any, truth: Any) -> None:
     for number, epoch in truth["epochs"].items():
         for field, value in epoch.items():
             assert epochs[number][field] == value, (epochs[number], epoch)
+    for epoch in told["epochs"]:
+        assert epoch["held_bytes"] >= epoch["live_bytes"], epoch
     for field in ("live_objects", "live_bytes"):
         for rows in (told["epochs"], told["classes"]):
             assert sum(row[field] for row in rows) == told["totals"][field]

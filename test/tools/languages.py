@@ -137,9 +137,11 @@ def check_note(tslab: Command, preload: str) -> None:
     """Who does not see small objects is told so, when they start Python and when they look."""
     python = sys.executable
     with sampled(preload, python, "-c", PYTHON) as pid:
-        assert "PYTHONMALLOC=malloc" in tslab.streams("profile", pid, "--seconds", "0", "--json")[1]
+        for look in (("profile", pid, "--seconds", "0"), ("stats", pid), ("why", pid)):
+            assert "PYTHONMALLOC=malloc" in tslab.streams(*look, "--json")[1], look
     with sampled(preload, python, "-c", PYTHON, PYTHONMALLOC="malloc") as pid:
-        assert "PYTHON" not in tslab.streams("profile", pid, "--seconds", "0", "--json")[1]
+        for look in (("profile", pid, "--seconds", "0"), ("stats", pid), ("why", pid)):
+            assert "PYTHON" not in tslab.streams(*look, "--json")[1], look
     started = ("run", "--library", preload, "--", python, "-c", "print(1)")
     said = tslab.streams(*started)
     assert said[0] == "1\n", said

@@ -77,6 +77,27 @@ pub fn label(label: Option<&str>) -> String {
     label.map_or_else(|| NOT_KNOWN.to_owned(), |label| format!("{label:?}"))
 }
 
+/// Where a call stands, such as "http.c:211"; empty when it is not known.
+pub fn place(file: Option<&str>, line: Option<u32>) -> String {
+    let Some(file) = file else { return String::new() };
+    let name = printable(file.rsplit('/').next().unwrap_or(file));
+    line.map_or_else(|| name.clone(), |line| format!("{name}:{line}"))
+}
+
+/// Whether a pattern, in which `*` stands for anything, is of the whole text.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
+    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let within = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
+    let Some(mut within) = within else { return false };
+    // Of what lies between two stars the first place will do: what follows has most room there.
+    for piece in middle.split('*') {
+        let Some(at) = within.find(piece) else { return false };
+        within = &within[at + piece.len()..];
+    }
+    true
+}
+
 /// JSON, in which nothing controls the terminal.
 pub fn json(report: &impl Serialize) -> serde_json::Result<String> {
     Ok(shown(&serde_json::to_string_pretty(report)?))
@@ -227,6 +248,18 @@ mod tests {
             assert_eq!(age(Some(ms)), shown);
         }
         assert_eq!(age(None), "?");
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        let whole = ["", "*", "a", "a*", "*c", "a*c", "a*b*c", "*b*", "**", "a**c"];
+        let of = |text| whole.map(|pattern| matches(pattern, text));
+        assert_eq!(of("abc"), [false, true, false, true, true, true, true, true, true, true]);
+        assert_eq!(of("a"), [false, true, true, true, false, false, false, false, true, false]);
+        assert_eq!(of(""), [true, true, false, false, false, false, false, false, true, false]);
+        // No character serves as start and end.
+        assert!(!matches("ab*ba", "aba") && matches("ab*ba", "abba"));
+        assert!(matches("*ab*ba*", "xabxbax") && !matches("*ab*ba*", "xabax"));
     }
 
     #[test]

@@ -48,9 +48,10 @@ fn processes_that_have_ended_share_a_line() {
     (0..300).for_each(|number| drop(files.add(&sample(NOBODY + number, 7))));
     let mut last = sample(NOBODY + 300, 7);
     last.text("process", 0, b"make\tall");
+    last.told_ms += 1000;
     let path = files.add(&last);
-    let ended = "ended: 301 processes, such as 4200000300 (make\\tall); 301 with survivors in \
-                 closed epochs; `tslab ps --all` lists them\n";
+    let ended = "ended: 301 processes, the last of them 4200000300 (make\\tall); 301 with \
+                 survivors in closed epochs; `tslab ps --all` lists them\n";
     assert_eq!(files.run(&["ps"]).text, ended);
     map(&files.add(&sample(std::process::id(), own_start())));
     let output = files.run(&["ps"]);

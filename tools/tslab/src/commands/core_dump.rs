@@ -137,8 +137,12 @@ impl Report {
         let mut totals = Live::default();
         let mut by_class: BTreeMap<u64, Live> = BTreeMap::new();
         let mut by_slot: BTreeMap<u32, Live> = BTreeMap::new();
+        let mut default_bytes = 0_u64;
         for piece in &heap.pieces {
-            for block in heap.blocks(piece)?.iter().filter(|block| block.is_live) {
+            let mut blocks = heap.blocks(piece)?;
+            blocks.retain(|block| block.is_live);
+            default_bytes = default_bytes.saturating_add(held_by_default(piece, &blocks));
+            for block in &blocks {
                 let bytes = block.class.map_or(u64::MAX, |_| block.bytes);
                 totals.add(block);
                 by_class.entry(bytes).or_default().add(block);
@@ -157,7 +161,7 @@ impl Report {
             pid: heap.dump.pid,
             totals,
             classes: classes.collect(),
-            epochs: epochs(heap, &by_slot)?,
+            epochs: epochs(heap, &by_slot, default_bytes)?,
             weight_bytes: sites.as_ref().map(|sites| sites.weight_bytes()),
             sites: sites.map(|sites| sites.lines()).unwrap_or_default(),
             address: found,
@@ -194,15 +198,25 @@ fn live(live: &Live) -> String {
     )
 }
 
+// The default epoch's record does not count what it holds. A cell without blocks is nobody's.
+fn held_by_default(piece: &Piece, live: &[Block]) -> u64 {
+    let is_nobodys = piece.kind == Kind::Cell && live.is_empty();
+    if piece.slot != 0 || is_nobodys { 0 } else { piece.bytes }
+}
+
 // Those that are over are left out, unless blocks lie there nevertheless.
-fn epochs(heap: &Heap, by_slot: &BTreeMap<u32, Live>) -> Result<Vec<EpochLine>> {
+fn epochs(
+    heap: &Heap,
+    by_slot: &BTreeMap<u32, Live>,
+    default_bytes: u64,
+) -> Result<Vec<EpochLine>> {
     let mut lines = Vec::new();
     for slot in 0..=heap.last_slot()? {
         let epoch = heap.epoch(slot)?;
         let live = by_slot.get(&slot).copied().unwrap_or_default();
         if epoch.state != "over" || live.live_objects != 0 {
             let (label, state) = (epoch.label, epoch.state);
-            let held_bytes = epoch.held_bytes;
+            let held_bytes = if slot == 0 { default_bytes } else { epoch.held_bytes };
             lines.push(EpochLine { epoch: epoch.id, label, state, live, held_bytes });
         }
     }

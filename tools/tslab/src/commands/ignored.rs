@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
-use crate::text;
+use crate::text::{self, matches};
 
 /// What is to be passed over.
 #[derive(Clone, Debug, Default, Args)]
@@ -94,19 +94,6 @@ impl Ignored {
     }
 }
 
-// Of what lies between two stars the first place will do: what follows has most room there.
-fn matches(pattern: &str, text: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
-    let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
-    let within = text.strip_prefix(start).and_then(|text| text.strip_suffix(end));
-    let Some(mut within) = within else { return false };
-    for piece in middle.split('*') {
-        let Some(at) = within.find(piece) else { return false };
-        within = &within[at + piece.len()..];
-    }
-    true
-}
-
 #[cfg(test)]
 impl Ignored {
     /// Of patterns that are right.
@@ -118,18 +105,6 @@ impl Ignored {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stars_stand_for_anything() {
-        let whole = ["", "*", "a", "a*", "*c", "a*c", "a*b*c", "*b*", "**", "a**c"];
-        let of = |text| whole.map(|pattern| matches(pattern, text));
-        assert_eq!(of("abc"), [false, true, false, true, true, true, true, true, true, true]);
-        assert_eq!(of("a"), [false, true, true, true, false, false, false, false, true, false]);
-        assert_eq!(of(""), [true, true, false, false, false, false, false, false, true, false]);
-        // No character serves as start and end.
-        assert!(!matches("ab*ba", "aba") && matches("ab*ba", "abba"));
-        assert!(matches("*ab*ba*", "xabxbax") && !matches("*ab*ba*", "xabax"));
-    }
 
     #[test]
     fn patterns_are_of_labels_or_of_functions() {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::absence::Facts;
 use crate::host::{self, Entry, Life};
+use crate::python;
 use crate::recorded::Recorded;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
@@ -244,6 +245,12 @@ impl Subject {
             )
         });
         life.into_iter().chain(full).collect()
+    }
+
+    /// What its Python hides, of a process that runs.
+    fn hidden_note(&self) -> Option<String> {
+        let runs = self.life == Life::Alive && self.recorded.is_none();
+        runs.then(|| python::note_of_process(self.pid)).flatten()
     }
 }
 

@@ -21,11 +21,11 @@ use crate::control::Wish;
 use crate::host::{self, Life};
 use crate::modules::Maps;
 use crate::names::Names;
-use crate::profile::lifetimes::{self, Lifetime};
+use crate::profile::filter::{self, Filter};
+use crate::profile::lifetimes::{self, Freed, Lifetime};
 use crate::profile::{Age, Amount, Profile, Sample, View, calls_of, folded, heap_v2, pprof};
-use crate::python;
 use crate::rows::NO_SAMPLES;
-use crate::sampling::{Sampling, whole};
+use crate::sampling::{Sampling, Site, whole};
 use crate::text;
 
 // What the library takes (option sample_bytes).
@@ -105,6 +105,9 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["output", "format", "cumulative"])]
     lifetimes: bool,
 
+    #[command(flatten)]
+    filter: Filter,
+
     /// Let the process go on sampling
     #[arg(long, conflicts_with = "stop")]
     keep: bool,
@@ -161,6 +164,8 @@ struct Row {
     samples: u64,
     objects: u64,
     bytes: u64,
+    /// Of the estimate of `bytes`: chance seldom makes twice as much.
+    deviation_bytes: u64,
     alloc_objects: u64,
     alloc_bytes: u64,
 }
@@ -202,16 +207,24 @@ pub fn report(subject: &Subject, profile: &Profile) -> Report {
     }
 }
 
+// Calls at several places of a function look the same here.
 fn lifetime_rows(sampling: &Sampling, profile: &Profile) -> Vec<LifetimeRow> {
-    let lifetimes = lifetimes::of(sampling, &profile.names);
-    lifetimes.iter().map(|lifetime| lifetime_row(profile, lifetime)).collect()
+    let mut sums = BTreeMap::<_, Freed>::new();
+    for Lifetime { key, freed } in lifetimes::of(sampling, &profile.names) {
+        let of = (profile.functions(&key.calls), key.label, key.class_bytes);
+        sums.entry(of).or_default().add(freed);
+    }
+    let mut rows: Vec<_> = sums.into_iter().map(|(of, freed)| lifetime_row(of, freed)).collect();
+    rows.sort_by_key(|row| Reverse((row.temporary_objects, row.objects)));
+    rows
 }
 
-fn lifetime_row(profile: &Profile, Lifetime { key, freed }: &Lifetime) -> LifetimeRow {
+fn lifetime_row(of: (Vec<String>, Option<String>, Option<u64>), freed: Freed) -> LifetimeRow {
+    let (stack, epoch, class_bytes) = of;
     LifetimeRow {
-        stack: profile.functions(&key.calls),
-        epoch: key.label.clone(),
-        class_bytes: key.class_bytes,
+        stack,
+        epoch,
+        class_bytes,
         objects: whole(freed.objects),
         bytes: whole(freed.bytes),
         temporary_objects: whole(freed.short_objects),
@@ -222,15 +235,16 @@ fn lifetime_row(profile: &Profile, Lifetime { key, freed }: &Lifetime) -> Lifeti
 
 // Calls at several places of a function look the same here.
 fn rows(profile: &Profile) -> Vec<Row> {
-    let mut amounts = BTreeMap::<_, (Amount, Amount)>::new();
-    for Sample { key, sampled, estimate } in &profile.samples {
+    let mut amounts = BTreeMap::<_, (Amount, Amount, f64)>::new();
+    for Sample { key, sampled, estimate, variance } in &profile.samples {
         let stack = profile.functions(&key.calls);
         let of = (stack, &key.label, key.epoch, key.class_bytes, key.age);
-        let (samples, amount) = amounts.entry(of).or_default();
+        let (samples, amount, sum) = amounts.entry(of).or_default();
         samples.add(*sampled);
         amount.add(*estimate);
+        *sum += variance;
     }
-    let row = |(of, (sampled, amount)): (_, (Amount, Amount))| {
+    let row = |(of, (sampled, amount, variance)): (_, (Amount, Amount, f64))| {
         let (stack, label, epoch_id, class_bytes, age) = of;
         Row {
             stack,
@@ -241,6 +255,7 @@ fn rows(profile: &Profile) -> Vec<Row> {
             samples: whole(sampled.objects),
             objects: whole(amount.objects),
             bytes: whole(amount.bytes),
+            deviation_bytes: whole(variance.sqrt()),
             alloc_objects: whole(amount.alloc_objects),
             alloc_bytes: whole(amount.alloc_bytes),
         }
@@ -290,7 +305,8 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     if setting.json && !matches!(arguments.format, Format::Json | Format::Pprof) {
         bail!("--json and --format do not agree: leave one of them out");
     }
-    let look = Look::take(Subject::find(setting, &arguments.target)?, arguments)?;
+    let mut look = Look::take(Subject::find(setting, &arguments.target)?, arguments)?;
+    let empty = look.leave(&arguments.filter);
     let profile = of_subject(&look.subject);
     let mut answer = if profile.period_bytes == 0 && arguments.stop {
         Answer::default()
@@ -304,6 +320,7 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     }
     answer.notes.extend(subject.notes());
     answer.notes.extend(look.notes(&profile));
+    answer.notes.extend(empty);
     Ok(answer)
 }
 
@@ -363,6 +380,17 @@ impl Look {
         Ok(Self { subject: after, asked_for: Some(waited), goes_on: arguments.keep })
     }
 
+    // Leaves what is wanted, and says what there is when that is nothing.
+    fn leave(&mut self, filter: &Filter) -> Option<String> {
+        let sampling = self.subject.snapshot.sampling.as_mut()?;
+        let all = sampling.clone();
+        filter.apply(sampling, self.subject.as_of_ms);
+        let is_left = |site: &Site| site.allocations > 0;
+        let was_any = all.sites.iter().any(is_left);
+        let is_none = sampling.live.is_empty() && !sampling.sites.iter().any(is_left);
+        (was_any && is_none).then(|| filter::nothing_note(&all))
+    }
+
     // What limits the profile's worth.
     fn notes(&self, profile: &Profile) -> Vec<String> {
         let pid = self.subject.pid;
@@ -371,9 +399,7 @@ impl Look {
         if !may_be_named && !profile.samples.is_empty() {
             notes.push("functions are not named, since no process runs to look them up in".into());
         }
-        if self.subject.life == Life::Alive {
-            notes.extend(python::note_of_process(pid));
-        }
+        notes.extend(self.subject.hidden_note());
         if self.asked_for.is_some() {
             notes.push(format!(
                 "what process {pid} allocated before it was asked to sample is not in the profile"
@@ -453,15 +479,16 @@ fn summary(profile: &Profile, format: Format, path: &Path) -> String {
     };
     let path = text::printable(&path.to_string_lossy());
     let shown_by = format.shown_by().map(|tool| format!("show it: {tool} {path}\n"));
+    let allocated = (total.alloc_objects > 0.0)
+        .then(|| format!("allocated  about {}\n", amount(total.alloc_bytes, total.alloc_objects)));
     format!(
         "wrote {path}: {}, a byte in {} on average, of {}\n\
-         live       about {}\n\
-         allocated  about {}\n{}",
+         live       about {}\n{}{}",
         text::count(Some(profile.taken), "sample"),
         text::bytes(Some(profile.period_bytes)),
         text::count(Some(profile.stacks() as u64), "call stack"),
         amount(total.bytes, total.objects),
-        amount(total.alloc_bytes, total.alloc_objects),
+        allocated.unwrap_or_default(),
         shown_by.unwrap_or_default()
     )
 }
@@ -608,6 +635,7 @@ mod tests {
         );
         assert_eq!((&upload["class_bytes"], &upload["age"]), (&128.into(), &"1-10min".into()));
         assert_eq!((&upload["objects"], &upload["bytes"]), (&98.into(), &12_481.into()));
+        assert_eq!(upload["deviation_bytes"].as_u64().map(|bytes| bytes / 100), Some(70));
         assert_eq!((&upload["alloc_objects"], &upload["alloc_bytes"]), (&0.into(), &0.into()));
         let allocated = rows.iter().find(|row| row["alloc_bytes"] == 83_207).unwrap();
         assert!(allocated["epoch_id"].is_null() && allocated["age"].is_null());
@@ -645,6 +673,7 @@ mod tests {
             live: false,
             cumulative: true,
             lifetimes: false,
+            filter: Filter::default(),
             keep: false,
             stop: false,
         };

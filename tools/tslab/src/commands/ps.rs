@@ -166,14 +166,15 @@ impl<'a> Folded<'a> {
     }
 
     fn ended_text(&self) -> Option<String> {
-        let last = self.ended.last()?;
+        let ended_ms = |process: &&&Process| process.last_word_ms.unwrap_or(u64::MAX);
+        let last = self.ended.iter().min_by_key(ended_ms)?;
         let has_survivors = |process: &&&Process| {
             process.epochs_closed_with_survivors.is_some_and(|epochs| epochs > 0)
         };
         let name = last.name.as_deref().map(|name| format!(" ({})", text::printable(name)));
         Some(format!(
-            "ended: {}, such as {}{}; {} with survivors in closed epochs; `tslab ps --all` lists \
-             them\n",
+            "ended: {}, the last of them {}{}; {} with survivors in closed epochs; \
+             `tslab ps --all` lists them\n",
             text::count_of(self.ended.len(), "process", "processes"),
             last.pid,
             name.unwrap_or_default(),

@@ -38,11 +38,9 @@ pub(super) struct Report {
 pub fn run(setting: &Setting, target: &str) -> Result<Answer> {
     let subject = Subject::find(setting, target)?;
     let report = Report::of(&subject);
-    Ok(Answer {
-        output: setting.output(&report, Report::text)?,
-        notes: subject.notes(),
-        ..Answer::default()
-    })
+    let mut notes = subject.notes();
+    notes.extend(subject.hidden_note());
+    Ok(Answer { output: setting.output(&report, Report::text)?, notes, ..Answer::default() })
 }
 
 // The file's fields under their own names, with what this command does not know among them.

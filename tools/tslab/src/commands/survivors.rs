@@ -66,9 +66,7 @@ impl Call {
 
     /// Such as "http.c:211"; empty when it is not known.
     pub fn place(&self) -> String {
-        let Some(file) = &self.file else { return String::new() };
-        let name = text::printable(file.rsplit('/').next().unwrap_or(file));
-        self.line.map_or_else(|| name.clone(), |line| format!("{name}:{line}"))
+        text::place(self.file.as_deref(), self.line)
     }
 }
 

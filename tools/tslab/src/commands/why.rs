@@ -87,6 +87,7 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let report = Report::of(&subject, &mappings)?;
     let mut notes = subject.notes();
     notes.extend(report.missing_note());
+    notes.extend(subject.hidden_note());
     notes.extend(report.residual_note(&subject));
     Ok(Answer { output: setting.output(&report, Report::text)?, notes, ..Answer::default() })
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::{Key, Profile, key_of};
 use crate::names::Names;
 use crate::sampling::{Sampling, Site, float, whole};
+use crate::symbols::Line;
 use crate::text::{self, Align, Grid};
 
 // Of a stack in a row of the table.
@@ -25,7 +26,8 @@ pub struct Freed {
 }
 
 impl Freed {
-    fn add(&mut self, other: Self) {
+    /// Both together.
+    pub fn add(&mut self, other: Self) {
         self.objects += other.objects;
         self.bytes += other.bytes;
         self.short_objects += other.short_objects;
@@ -101,9 +103,8 @@ pub fn text(sampling: &Sampling, profile: &Profile) -> String {
 }
 
 fn texts(profile: &Profile, Lifetime { key, freed }: &Lifetime) -> Vec<String> {
-    let functions = profile.functions(&key.calls);
-    let shown: Vec<_> =
-        functions.iter().take(SHOWN_CALLS).map(|name| text::printable(name)).collect();
+    let lines = key.calls.iter().flat_map(|call| profile.names.lines(*call));
+    let shown: Vec<_> = lines.take(SHOWN_CALLS).map(|line| call_text(&line)).collect();
     let class = key.class_bytes.map_or_else(|| "large".to_owned(), |bytes| format!("{bytes} B"));
     vec![
         whole(freed.objects).to_string(),
@@ -114,6 +115,12 @@ fn texts(profile: &Profile, Lifetime { key, freed }: &Lifetime) -> Vec<String> {
         key.label.as_deref().map_or_else(String::new, |label| text::label(Some(label))),
         shown.join(" <- "),
     ]
+}
+
+// The same function may allocate in several places.
+fn call_text(line: &Line) -> String {
+    let place = text::place(line.file.as_deref(), line.number);
+    format!("{} {place}", text::printable(&line.function)).trim_end().to_owned()
 }
 
 fn lived(ms: u64) -> String {
@@ -130,7 +137,8 @@ mod tests {
     fn sites_with_most_temporaries_come_first() {
         let lines = text(&sampling_of_test(), &of_test());
         let lines: Vec<_> = lines.lines().collect();
-        let upload = "  553  69.1 KiB       71 %      40 ms  128 B  \"GET /upload\"  handle";
+        let upload =
+            "  553  69.1 KiB       71 %      40 ms  128 B  \"GET /upload\"  handle server.c:88";
         assert_eq!(lines[1], upload);
         assert!(lines[2].contains("0 %     16 min  large  \"default\""), "{}", lines[2]);
         assert_eq!(lines.len(), 3, "of the others nothing was freed");

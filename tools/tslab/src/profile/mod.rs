@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::names::Names;
 use crate::sampling::{LiveSample, Sampling, Site, float};
 
+pub mod filter;
 pub mod folded;
 pub mod heap_v2;
 pub mod lifetimes;
@@ -122,6 +123,8 @@ pub struct Sample {
     pub sampled: Amount,
     /// What they stand for.
     pub estimate: Amount,
+    /// Of the estimate of the bytes that live, in bytes squared.
+    pub variance: f64,
 }
 
 /// Which amount is meant where there is room for one.
@@ -200,12 +203,15 @@ fn ordered(amount: f64) -> u64 {
 }
 
 fn add(samples: &mut BTreeMap<Key, Sample>, sample: Sample) {
-    let Sample { key, sampled, estimate } = sample;
-    let empty =
-        || Sample { key: key.clone(), sampled: Amount::default(), estimate: Amount::default() };
-    let known = samples.entry(key.clone()).or_insert_with(empty);
+    let Sample { key, sampled, estimate, variance } = sample;
+    let empty = |key| {
+        let nothing = Amount::default();
+        Sample { key, sampled: nothing, estimate: nothing, variance: 0.0 }
+    };
+    let known = samples.entry(key.clone()).or_insert_with(|| empty(key));
     known.sampled.add(sampled);
     known.estimate.add(estimate);
+    known.variance += variance;
 }
 
 fn key_of(site: &Site, names: &Names) -> Key {
@@ -224,7 +230,7 @@ fn allocated(sampling: &Sampling, site: &Site, names: &Names) -> Sample {
     let sampled = Amount { alloc_objects: objects, alloc_bytes: bytes, ..Amount::default() };
     let mean_bytes = if site.allocations == 0 { 0.0 } else { bytes / objects };
     let estimate = sampled.times(sampling.weight(mean_bytes));
-    Sample { key: key_of(site, names), sampled, estimate }
+    Sample { key: key_of(site, names), sampled, estimate, variance: 0.0 }
 }
 
 fn living(
@@ -238,7 +244,13 @@ fn living(
     let sampled = Amount { objects: 1.0, bytes, ..Amount::default() }.times(float(live.times));
     let age = Age::of_ms(now_ms.saturating_sub(live.sampled_ms));
     let key = Key { epoch: Some(live.epoch), age: Some(age), ..key_of(site, names) };
-    Sample { key, sampled, estimate: sampled.times(sampling.weight(bytes)) }
+    let estimate = sampled.times(sampling.weight(bytes));
+    Sample { key, sampled, estimate, variance: variance(estimate) }
+}
+
+// Of one sample that stands for many: each of these was sampled with the chance 1 / objects.
+fn variance(estimate: Amount) -> f64 {
+    estimate.bytes.powi(2) * (1.0 - 1.0 / estimate.objects)
 }
 
 /// What `fixture::add_samples` samples.
@@ -286,6 +298,8 @@ mod tests {
         );
         assert_eq!((whole(upload.sampled.objects), whole(upload.sampled.bytes)), (3, 384));
         assert_eq!((whole(upload.estimate.objects), whole(upload.estimate.bytes)), (98, 12_481));
+        // Of three samples: about 12,481 / sqrt(3).
+        assert_eq!(whole(upload.variance.sqrt() / 10.0), 709);
         let allocated =
             profile.samples.iter().find(|s| s.key.calls == [0x2000] && s.key.age.is_none());
         let allocated = allocated.unwrap();
@@ -303,6 +317,7 @@ mod tests {
         let large = &profile.samples[0];
         assert_eq!((large.key.class_bytes, large.key.epoch), (None, Some(0)));
         assert_eq!((whole(large.estimate.objects), whole(large.estimate.bytes)), (1, 100_000));
+        assert!(large.variance.sqrt() < 1.0, "such a block is always sampled");
         assert_eq!(whole(profile.total().objects), 148);
     }
 
@@ -318,6 +333,8 @@ mod tests {
         let large = &profile.samples[0];
         assert_eq!((whole(large.sampled.objects), whole(large.sampled.bytes)), (5, 500_000));
         assert_eq!((whole(large.estimate.objects), whole(large.estimate.bytes)), (5, 500_000));
+        // One of five that may have been none or ten: by far not as sure as five samples.
+        assert_eq!(whole(large.variance.sqrt()), whole(500_000.0 * 0.8_f64.sqrt()));
     }
 
     #[test]

@@ -249,6 +249,24 @@ export interface Sample {
   /** For so many objects and bytes they stand. */
   readonly objects: number;
   readonly bytes: number;
+  /** Of the estimate of `bytes`. */
+  readonly deviation_bytes: number;
+}
+
+/** How long freed objects of one stack, label and class lived: estimates. */
+export interface Lifetime {
+  /** The function that allocated, its caller, and so on. */
+  readonly stack: readonly string[];
+  /** The label of their epochs. */
+  readonly epoch: string | null;
+  /** Null: large objects. */
+  readonly class_bytes: Figure;
+  readonly objects: number;
+  readonly bytes: number;
+  /** Of the objects, those that were freed within 10 ms. */
+  readonly temporary_objects: number;
+  readonly temporary_percent: number;
+  readonly mean_lifetime_ms: number;
 }
 
 export interface Profile {
@@ -259,6 +277,7 @@ export interface Profile {
   /** Of which nothing is known. */
   readonly samples_lost: Figure;
   readonly samples: readonly Sample[];
+  readonly lifetimes: readonly Lifetime[];
 }
 
 /** What happened between two looks of the agent. */

@@ -149,11 +149,16 @@ export function coverage(profile: Profile, samples: readonly Sample[], live: Fig
   );
   const weight = profile.weight_bytes;
   const apart = weight === null || weight === 0 ? "" : `, a byte in ${bytes(weight)}`;
+  const off = SURE * Math.sqrt(total((sample) => sample.deviation_bytes ** 2));
+  const estimate = bytes(total((sample) => sample.bytes)) + (off > 0 ? ` ± ${bytes(off)}` : "");
   const whole = live === null ? "" : ` of ${bytes(live)}`;
   const lost = profile.samples_lost ?? 0;
   const rest = lost === 0 ? "" : ` ${count(lost, "further sample")} found no room.`;
-  return `${sampled}${apart}; stands for ${bytes(total((sample) => sample.bytes))}${whole} live.${rest}`;
+  return `${sampled}${apart}; stands for ${estimate}${whole} live.${rest}`;
 }
+
+/** So many deviations chance exceeds once in twenty times. */
+const SURE = 2;
 
 /** Of samples of objects that live: the labels in order. */
 export function labelsIn(samples: readonly Sample[]): (string | null)[] {

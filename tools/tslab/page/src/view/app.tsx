@@ -120,18 +120,24 @@ function useKeys(keys: Keys): void {
 }
 
 function goToFilter(event: KeyboardEvent): void {
-  const filter = document.querySelector<HTMLInputElement>("[data-filter]");
-  if (filter === null) return;
+  const filter = shownFilter("main [data-filter]") ?? shownFilter("nav [data-filter]");
+  if (filter === undefined) return;
   event.preventDefault();
   filter.focus();
   filter.select();
 }
 
+/** A narrow screen does not show all. */
+const shownFilter = (selector: string): HTMLInputElement | undefined =>
+  [...document.querySelectorAll<HTMLInputElement>(selector)].find(
+    ({ offsetParent }) => offsetParent !== null,
+  );
+
 /** Down to the first of what was found. */
 function leaveFilter(event: KeyboardEvent, filter: HTMLElement): void {
   if (event.key === "Escape") filter.blur();
   if (event.key !== "ArrowDown" && event.key !== "Enter") return;
-  const panel = filter.closest(".panel");
-  panel?.querySelector<HTMLElement>('tbody [data-row], .frame[tabindex="0"]')?.focus();
+  const panel = filter.closest(".panel, nav");
+  panel?.querySelector<HTMLElement>('[data-row], .frame[tabindex="0"]')?.focus();
   event.preventDefault();
 }

@@ -4,36 +4,64 @@ import type { JSX } from "preact";
 import type { Process } from "../api/answers.js";
 import { Sparkline } from "../chart/sparkline.js";
 import type { Model } from "../live/model.js";
+import { FEW, found, ordered } from "../model/processes.js";
 import { hashOfProcess } from "../model/route.js";
-import { bytes, count, number, printable } from "../model/text.js";
+import { age, bytes, count, number, printable } from "../model/text.js";
 import { Empty, Name } from "./fragments.js";
+import { useKept } from "./kept.js";
 import { walk } from "./table.js";
 
 /** Seconds of a sparkline. */
 const RECENT = 120;
 
 export function ProcessList({ model }: { readonly model: Model }): JSX.Element {
-  const processes = listed(model);
+  const [filter, setFilter] = useKept("processes.filter", "");
+  const [isOpen, open] = useKept("processes.ended", false);
+  const all = listed(model);
   const isFolded = (process: Process) => process.life === "dead" && !isWatched(model, process);
+  const isFiltered = all.length > FEW && filter.trim() !== "";
+  const processes = isFiltered ? found(all, filter) : all;
   const ended = processes.filter(isFolded);
   return (
     <nav class="processes" aria-label="Processes">
       <h2>
-        Processes <span class="count">{number(model.processes.length)}</span>
+        Processes{" "}
+        <span class="count">{number(all.filter((process) => !isFolded(process)).length)}</span>
       </h2>
-      {processes.length === 0 ? <Empty>{emptyText(model)}</Empty> : null}
+      {all.length > FEW ? <Filter text={filter} change={setFilter} /> : null}
+      {all.length === 0 ? <Empty>{emptyText(model)}</Empty> : null}
+      {isFiltered && processes.length === 0 ? (
+        <Empty>No process has “{filter}” in its name or number.</Empty>
+      ) : null}
       <Items processes={processes.filter((process) => !isFolded(process))} model={model} />
       {ended.length === 0 ? null : (
-        <details>
+        <details open={isOpen} onToggle={(event) => open(event.currentTarget.open)}>
           <summary>
             Ended <span class="count">{number(ended.length)}</span>
           </summary>
-          <Items processes={ended} model={model} />
+          {isOpen ? <Items processes={ended} model={model} /> : null}
         </details>
       )}
     </nav>
   );
 }
+
+interface FilterProps {
+  readonly text: string;
+  readonly change: (text: string) => void;
+}
+
+const Filter = ({ text, change }: FilterProps): JSX.Element => (
+  <input
+    type="search"
+    class="filter"
+    aria-label="Filter processes"
+    placeholder="name or number"
+    value={text}
+    onInput={(event) => change(event.currentTarget.value)}
+    data-filter
+  />
+);
 
 interface ItemsProps {
   readonly processes: readonly Process[];
@@ -51,15 +79,10 @@ const Items = ({ processes, model }: ItemsProps): JSX.Element => (
 const isWatched = ({ watched }: Model, process: Process): boolean =>
   watched?.process?.path === process.path;
 
-/** The larger first; a process that has gone stays while it is looked at. */
+/** A process that has gone stays while it is looked at. */
 function listed({ processes, watched }: Model): Process[] {
   const gone = watched?.gone === true && watched.process !== null ? [watched.process] : [];
-  return [...processes, ...gone].sort(
-    (a, b) =>
-      Number(b.life === "alive") - Number(a.life === "alive") ||
-      (b.rss_bytes ?? -1) - (a.rss_bytes ?? -1) ||
-      a.pid - b.pid,
-  );
+  return ordered([...processes, ...gone]);
 }
 
 const emptyText = ({ link }: Model): JSX.Element | string =>
@@ -86,14 +109,18 @@ function Item({ process, model }: ItemProps): JSX.Element {
         <span class="who">
           <Name>{process.name === null ? "unnamed" : printable(process.name)}</Name>
         </span>
-        <span class="memory">
-          {process.error === null ? bytes(process.rss_bytes) : "unreadable"}
-        </span>
-        <Sparkline figures={padded(rss)} />
+        <span class="memory">{memoryText(process)}</span>
+        {process.life === "dead" ? null : <Sparkline figures={padded(rss)} />}
         <Marks process={process} isGone={isGone} />
       </a>
     </li>
   );
+}
+
+/** Of a process that has ended nothing is resident: what lived in it at last. */
+function memoryText({ error, life, rss_bytes, live_bytes }: Process): string {
+  if (error !== null) return "unreadable";
+  return life === "dead" ? `${bytes(live_bytes)} live` : bytes(rss_bytes);
 }
 
 const padded = (figures: readonly (number | null)[]): (number | null)[] => [
@@ -121,4 +148,9 @@ function Marks({
   );
 }
 
-const lifeText = ({ life }: Process): string => (life === "dead" ? "ended" : "file not in use");
+const lifeText = ({ life, last_word_ms }: Process): string =>
+  life !== "dead"
+    ? "file not in use"
+    : last_word_ms === null
+      ? "ended"
+      : `last word ${age(last_word_ms)} ago`;

@@ -10,6 +10,7 @@ import { number, printable } from "../model/text.js";
 import { Flame } from "./flame.js";
 import { Empty, Panel, Pick } from "./fragments.js";
 import { useKept } from "./kept.js";
+import { Lifetimes } from "./lifetimes.js";
 
 interface EpochProps {
   readonly watched: Watched;
@@ -28,6 +29,7 @@ export function EpochStacks({ watched, epoch }: EpochProps): JSX.Element {
         live={liveBytes(same)}
         none="No object of this epoch has been sampled."
       />
+      <Lifetimes lifetimes={watched.profile?.lifetimes ?? []} label={epoch.label} />
     </Panel>
   );
 }
@@ -68,12 +70,15 @@ export function ProcessStacks({ model, watched }: ProcessProps): JSX.Element {
       }
     >
       {model.showsStacks ? (
-        <Graph
-          watched={watched}
-          choose={({ samples }) => (isAll ? [...samples] : samplesOf(samples, label))}
-          live={isAll ? all : liveBytes(ofLabel(watched, label))}
-          none="No object that lives has been sampled."
-        />
+        <>
+          <Graph
+            watched={watched}
+            choose={({ samples }) => (isAll ? [...samples] : samplesOf(samples, label))}
+            live={isAll ? all : liveBytes(ofLabel(watched, label))}
+            none="No object that lives has been sampled."
+          />
+          <Lifetimes lifetimes={watched.profile?.lifetimes ?? []} label={label} />
+        </>
       ) : null}
     </Panel>
   );

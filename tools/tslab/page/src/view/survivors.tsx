@@ -130,7 +130,9 @@ function sumText(leaks: readonly Leak[]): string {
   const sum = leakSum(leaks);
   const what = `${count(sum.objects, "object")} of ${bytes(sum.bytes)}`;
   const where = `${what} in ${count(sum.epochs, "closed epoch")}`;
-  return sum.held === null ? `${where}.` : `${where} hold ${bytes(sum.held)}.`;
+  return sum.held === null
+    ? `${where}.`
+    : `${where} ${sum.objects === 1 ? "holds" : "hold"} ${bytes(sum.held)}.`;
 }
 
 interface RowProps {

@@ -9,6 +9,7 @@ import type {
   Identity,
   Leak,
   Leaks,
+  Lifetime,
   Process,
   Profile,
   Sample,
@@ -419,7 +420,32 @@ const profile = (samples: readonly Sample[]): Profile => ({
   samples_taken: 4_012,
   samples_lost: 0,
   samples,
+  lifetimes: [
+    lifetime("copy_name;parse_header;handle_upload;main", "GET /upload", 128, [90_000, 89_100, 2]),
+    lifetime("read_part;handle_upload;main", "GET /upload", 1024, [1_000, 0, 60_000]),
+    lifetime("read_part;handle_upload;main", "GET /upload", 4096, [1_000, 0, 100_000]),
+    lifetime("session_new;login;main", "POST /login", 256, [4_000, 0, 1_400]),
+  ],
 });
+
+/** Freed objects, of them temporaries, and the mean life in ms. */
+function lifetime(
+  stack: string,
+  epoch: string,
+  class_bytes: number,
+  [objects, temporary_objects, mean_lifetime_ms]: readonly [number, number, number],
+): Lifetime {
+  return {
+    stack: stack.split(";"),
+    epoch,
+    class_bytes,
+    objects,
+    bytes: objects * class_bytes,
+    temporary_objects,
+    temporary_percent: Math.round((100 * temporary_objects) / objects),
+    mean_lifetime_ms,
+  };
+}
 
 const samples = (): Sample[] =>
   STACKS.map(([stack, label, class_bytes, bytes], index) => ({
@@ -430,6 +456,7 @@ const samples = (): Sample[] =>
     samples: Math.ceil(bytes / (32 * KIB)),
     objects: Math.round(bytes / class_bytes),
     bytes,
+    deviation_bytes: Math.round(Math.sqrt(32 * KIB * bytes)),
   }));
 
 /** A process of which more epochs are known than anyone reads. */
@@ -496,6 +523,7 @@ export function hostile(): Told {
         samples: 1,
         objects: 10,
         bytes: 640,
+        deviation_bytes: 640,
       })),
     ),
   };

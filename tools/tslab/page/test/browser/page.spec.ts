@@ -1,5 +1,5 @@
 // page: what is shown of processes and epochs, and that it stays true.
-import { crowd, server, stranger } from "./answers.js";
+import { crowd, server, stranger, type Told } from "./answers.js";
 import { expect, test } from "./setting.js";
 
 test("shows the largest process at once", async ({ page, address }) => {
@@ -12,20 +12,68 @@ test("shows the largest process at once", async ({ page, address }) => {
   await expect(page.locator(".link")).toHaveText(/^live \d\d:\d\d:\d\d$/);
 });
 
+/** A hundred processes that run, and three hundred that have ended. */
+function host(): Told[] {
+  const worker = (number: number): Told => stranger(5000 + number, `worker-${number}`);
+  const ended = (number: number): Told => {
+    const told = stranger(6000 + number, `job-${number}`);
+    const last_word_ms = (number + 1) * 60_000;
+    return {
+      ...told,
+      process: { ...told.process, life: "dead", rss_bytes: null, live_bytes: 4096, last_word_ms },
+    };
+  };
+  return [
+    server(200),
+    ...Array.from({ length: 99 }, (_, number) => worker(number)),
+    ...Array.from({ length: 300 }, (_, number) => ended(number)),
+  ];
+}
+
 test("folds processes that have ended", async ({ page, address, agent }) => {
-  const running = agent.told[0];
-  const ended = [...Array(300).keys()].map((number) => {
-    const told = stranger(5000 + number, `worker-${number}`);
-    return { ...told, process: { ...told.process, life: "dead" as const } };
-  });
-  agent.told = [running, ...ended].filter((told) => told !== undefined);
+  agent.told = host();
   await page.goto(address);
-  const links = page.getByRole("navigation").getByRole("link");
-  await expect(page.getByText("Ended 300")).toBeVisible();
-  await expect(links.filter({ visible: true })).toHaveCount(1);
+  const processes = page.getByRole("navigation");
+  const links = processes.getByRole("link");
+  await expect(processes.getByRole("heading")).toHaveText("Processes 100");
+  await expect(links).toHaveCount(100);
   await page.getByText("Ended 300").click();
-  await expect(links.filter({ visible: true })).toHaveCount(301);
-  await expect(links.last()).toContainText("worker-299");
+  await expect(links).toHaveCount(400);
+  await expect(links.nth(100)).toHaveText("job-04.0 KiB live6000last word 60 s ago");
+  await expect(links.last()).toContainText("job-299");
+});
+
+test("finds a process among many", async ({ page, address, agent }) => {
+  agent.told = host();
+  await page.goto(address);
+  const processes = page.getByRole("navigation");
+  await page.getByLabel("Filter processes").fill("WORKER-4");
+  await expect(processes.getByRole("link")).toHaveCount(11);
+  await expect(processes.getByText(/^Ended/)).toHaveCount(0);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("worker-4");
+  await page.getByLabel("Filter processes").fill("6299");
+  await expect(processes.getByRole("link")).toHaveCount(0);
+  await expect(page.getByText("Ended 1")).toBeVisible();
+  await page.getByLabel("Filter processes").fill("nobody");
+  await expect(page.getByText("No process has “nobody”")).toBeVisible();
+});
+
+test("few processes need no filter", async ({ page, address }) => {
+  await page.goto(address);
+  await expect(page.getByRole("navigation").getByRole("link")).toHaveCount(2);
+  await expect(page.getByLabel("Filter processes")).toHaveCount(0);
+});
+
+test("a long list scrolls beside the process", async ({ page, address, agent }) => {
+  agent.told = host();
+  await page.goto(address);
+  await expect(page.getByRole("table", { name: "Epochs" })).toBeVisible();
+  await page.getByRole("link", { name: "worker-98" }).scrollIntoViewIfNeeded();
+  await expect(page.getByRole("heading", { level: 1 })).toBeInViewport();
+  await page.getByRole("table", { name: "Size classes" }).scrollIntoViewIfNeeded();
+  await expect(page.getByRole("link", { name: "worker-98" })).toBeInViewport();
 });
 
 test("follows the figures", async ({ page, address, agent }) => {
@@ -193,13 +241,13 @@ test("a flame graph says what it covers, and shows a class or an age", async ({
   await page.goto(`${address}#/4242/epoch/16777223`);
   const stacks = page.locator(".stacks");
   await expect(stacks).toContainText(
-    "54 live samples, a byte in 32.0 KiB; stands for 1.6 MiB of 3.4 MiB live.",
+    /54 live samples, a byte in 32.0 KiB; stands for 1.6 MiB ± 4\d\d.\d KiB of 3.4 MiB live./,
   );
   const flame = page.getByRole("group", { name: /^Flame graph/ });
   await page.getByLabel("Size class of objects").selectOption("128 B");
   await expect(flame.getByRole("button", { name: /^copy_name/ })).toBeVisible();
   await expect(flame.getByRole("button", { name: /^read_part/ })).toHaveCount(0);
-  await expect(stacks).toContainText("stands for 459.0 KiB of");
+  await expect(stacks).toContainText("stands for 459.0 KiB ±");
   await page.getByLabel("Age of objects").selectOption("10 s and older");
   await expect(flame.getByRole("button", { name: /^copy_name/ })).toHaveCount(0);
   await expect(stacks).toContainText("No object of this class and age has been sampled.");
@@ -221,6 +269,22 @@ test("shows stacks of the whole process, or of a label, to those who ask", async
   await page.getByLabel("Label of epochs").selectOption("GET /list");
   await expect(flame.getByRole("button", { name: /^session_new/ })).toHaveCount(0);
   await expect(flame.getByRole("button", { name: /^select_files/ })).toBeVisible();
+});
+
+test("shows how long freed objects lived, of a label or of all", async ({ page, address }) => {
+  await page.goto(address);
+  await page.getByLabel("show stacks").check();
+  const rows = page.getByRole("table", { name: "Lifetimes" }).getByRole("row");
+  await page.getByText("How long freed objects lived").click();
+  await expect(page.locator(".lifetimes summary")).toContainText("93 % were temporaries");
+  await expect(rows).toHaveCount(4);
+  await expect(rows.nth(1)).toHaveText(
+    "copy_name ← parse_header ← handle_upload ← … 128 B, GET /upload90\u202f00011.0 MiB99 %2 ms",
+  );
+  await expect(rows.nth(3)).toHaveText(/^read_part ← .* 2 classes, GET \/upload.*0 %80 s$/);
+  await page.getByLabel("Label of epochs").selectOption("POST /login");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.nth(1)).toContainText("session_new");
 });
 
 test("says how to switch sampling on", async ({ page, address, agent }) => {

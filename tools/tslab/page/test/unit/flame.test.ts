@@ -24,6 +24,7 @@ const sample = (stack: string, bytes: number, epoch: string | null = "e"): Sampl
   samples: 1,
   objects: 1,
   bytes,
+  deviation_bytes: 0,
 });
 
 const SAMPLES = [
@@ -119,6 +120,7 @@ test("a flame graph says how much of what lives it covers", () => {
     samples_taken: null,
     samples_lost: null,
     samples: [],
+    lifetimes: [],
   };
   const profile: Profile = {
     ...none,
@@ -126,10 +128,11 @@ test("a flame graph says how much of what lives it covers", () => {
     samples_taken: 90,
     samples_lost: 0,
   };
-  const samples = [{ ...sample("a", 40 * 1024 ** 2), samples: 812 }];
+  const half = { ...sample("a", 20 * 1024 ** 2), samples: 406, deviation_bytes: 1024 ** 2 };
+  const samples = [half, half];
   assert.equal(
     coverage(profile, samples, 42 * 1024 ** 2),
-    "812 live samples, a byte in 512.0 KiB; stands for 40.0 MiB of 42.0 MiB live.",
+    "812 live samples, a byte in 512.0 KiB; stands for 40.0 MiB ± 2.8 MiB of 42.0 MiB live.",
   );
   assert.equal(
     coverage({ ...profile, samples_lost: 3 }, [], null),

@@ -128,7 +128,13 @@ test("a token is asked for, and said to be wrong only if there was one", () => {
   assert.deepEqual(model.link, { kind: "locked", refused: true });
 });
 
-const NO_PROFILE = { weight_bytes: null, samples_taken: null, samples_lost: null, samples: [] };
+const NO_PROFILE = {
+  weight_bytes: null,
+  samples_taken: null,
+  samples_lost: null,
+  samples: [],
+  lifetimes: [],
+};
 
 test("stacks are asked for in the view of an epoch, and not every second", () => {
   const model = new Model();

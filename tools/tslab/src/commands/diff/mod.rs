@@ -14,7 +14,7 @@ use crate::text::{self, Align, Grid};
 
 mod side;
 
-use side::{Side, Sites, Sum};
+use side::{Estimate, Side, Sites, Sum};
 
 const SHOWN_CALLS: usize = 3;
 
@@ -144,10 +144,10 @@ fn sites_of<'a>(before: &'a Side, after: &'a Side) -> Option<(&'a Sites, &'a Sit
     is_same.then_some((old, new))
 }
 
-// Whether it is more than what chance makes of as many samples.
-fn is_beyond_chance(before: u64, after: u64, weight_bytes: u64) -> bool {
-    let samples_bytes = float(before) + float(after);
-    float(before.abs_diff(after)) > 3.0 * (float(weight_bytes) * samples_bytes).sqrt()
+// Whether it is more than what chance makes of such samples.
+fn is_beyond_chance(before: Estimate, after: Estimate) -> bool {
+    let deviation = (before.variance + after.variance).sqrt();
+    float(before.live_bytes.abs_diff(after.live_bytes)) > 3.0 * deviation
 }
 
 // Whether more than so many percent were added. What was not there before grew without measure.
@@ -173,20 +173,21 @@ impl Report {
             }
         };
         add(Topic::Process, before.process, after.process);
-        for (label, before, after) in pairs(before.labels.as_ref(), after.labels.as_ref()) {
+        for (label, before, after) in
+            pairs(before.labels.as_ref(), after.labels.as_ref(), Sum::NOTHING)
+        {
             add(Topic::Label(label), before, after);
         }
-        for (class, before, after) in pairs(before.classes.as_ref(), after.classes.as_ref()) {
+        for (class, before, after) in
+            pairs(before.classes.as_ref(), after.classes.as_ref(), Sum::NOTHING)
+        {
             add(Topic::Class(class), before, after);
         }
         if let Some((old, new)) = sites_of(before, after) {
-            let weight_bytes = old.weight_bytes.max(new.weight_bytes);
-            for (stack, before, after) in pairs(Some(&old.by_stack), Some(&new.by_stack)) {
-                let Some((before, after)) = before.live_bytes.zip(after.live_bytes) else {
-                    continue;
-                };
-                let is_sure = is_beyond_chance(before, after, weight_bytes);
-                let regression = is_sure && grew(before, after, tolerance);
+            let none = Estimate::default();
+            for (stack, old, new) in pairs(Some(&old.by_stack), Some(&new.by_stack), none) {
+                let (before, after) = (old.live_bytes, new.live_bytes);
+                let regression = is_beyond_chance(old, new) && grew(before, after, tolerance);
                 let (topic, quantity) = (Topic::Site(stack), Quantity::LiveBytes);
                 all.push(Difference { topic, quantity, before, after, regression });
             }
@@ -221,13 +222,14 @@ impl Report {
 }
 
 // What is known of both sides; what one of them lacks altogether is 0 there.
-fn pairs<K: Ord + Clone>(
-    before: Option<&BTreeMap<K, Sum>>,
-    after: Option<&BTreeMap<K, Sum>>,
-) -> Vec<(K, Sum, Sum)> {
+fn pairs<K: Ord + Clone, V: Copy>(
+    before: Option<&BTreeMap<K, V>>,
+    after: Option<&BTreeMap<K, V>>,
+    nothing: V,
+) -> Vec<(K, V, V)> {
     let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
     let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let of = |side: &BTreeMap<K, Sum>, key: &K| side.get(key).copied().unwrap_or(Sum::NOTHING);
+    let of = |side: &BTreeMap<K, V>, key: &K| side.get(key).copied().unwrap_or(nothing);
     keys.into_iter().map(|key| (key.clone(), of(before, key), of(after, key))).collect()
 }
 
@@ -295,7 +297,7 @@ pub(super) fn between(before: &super::Subject, after: &super::Subject) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Image, add_epoch, sample};
+    use crate::fixture::{Image, add_epoch, add_samples, sample};
 
     fn side(image: &Image) -> Side {
         Side::of_bytes(image.bytes())
@@ -335,28 +337,41 @@ mod tests {
         assert_eq!(format!("\n{}", report.text()), expected);
     }
 
-    fn sampled(more: u64) -> Side {
+    // Of one stack so many samples of blocks live that each stand for as many others.
+    fn sampled(samples: usize, times: u64) -> Side {
         let mut image = sample(42, 7);
-        crate::fixture::add_samples(&mut image);
-        image.set_all("samples", 6, &[("times", 1 + more)]);
+        add_samples(&mut image);
+        for row in 6..6 + samples {
+            let fields = [("site", 4), ("bytes", 100_000), ("times", times)];
+            image.set_all("samples", row, &fields);
+        }
         side(&image)
+    }
+
+    fn grown_sites(before: &Side, after: &Side) -> Vec<Difference> {
+        let mut report = Report::of(before, after, 5.0);
+        report.differences.retain(|difference| matches!(difference.topic, Topic::Site(_)));
+        report.differences
     }
 
     #[test]
     fn call_stacks_that_grew_beyond_chance_are_named() {
-        let report = Report::of(&sampled(0), &sampled(9), 5.0);
-        let is_site = |difference: &&Difference| matches!(difference.topic, Topic::Site(_));
-        let sites: Vec<_> = report.differences.iter().filter(is_site).collect();
-        assert_eq!(sites.len(), 1, "{:?}", report.differences);
-        assert!(sites[0].regression && sites[0].after - sites[0].before >= 900_000);
+        let sites = grown_sites(&sampled(1, 1), &sampled(10, 2));
+        assert_eq!(sites.len(), 1, "{sites:?}");
+        assert!(sites[0].regression && sites[0].after - sites[0].before == 1_900_000);
         let shown = stack_text(&["a\n".into(), "b".into(), "c".into(), "d".into()]);
         assert_eq!(shown, "a\\n <- b <- c <- ...");
-        // A sample more may be chance.
-        assert!(!is_beyond_chance(4096, 8192, 4096) && is_beyond_chance(4096, 1 << 20, 4096));
-        assert!(notes(&sampled(0), &sampled(9)).is_empty());
-        let other = Side { pid: Some(43), ..sampled(9) };
-        assert!(sites_of(&sampled(0), &other).is_none());
-        assert!(notes(&sampled(0), &other)[0].contains("have no names"));
+        assert!(notes(&sampled(1, 1), &sampled(2, 1)).is_empty());
+        let other = Side { pid: Some(43), ..sampled(2, 1) };
+        assert!(sites_of(&sampled(1, 1), &other).is_none());
+        assert!(notes(&sampled(1, 1), &other)[0].contains("have no names"));
+    }
+
+    #[test]
+    fn few_samples_that_stand_for_many_may_be_chance() {
+        let sites = grown_sites(&sampled(1, 1), &sampled(1, 40));
+        assert!(!sites[0].regression && sites[0].after == 4_000_000, "{sites:?}");
+        assert!(grown_sites(&sampled(1, 1), &sampled(2, 1))[0].regression, "each is sampled");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::commands::{Setting, Subject, profile};
 use crate::held::{self, Holder};
 use crate::host;
 use crate::recorded::Recorded;
-use crate::sampling::whole;
+use crate::sampling::{float, whole};
 use crate::segment::Source;
 use crate::snapshot::Class;
 use crate::text;
@@ -69,26 +69,30 @@ pub struct Side {
 #[derive(Debug, Default)]
 pub struct Sites {
     /// By functions, innermost first.
-    pub by_stack: BTreeMap<Vec<String>, Sum>,
+    pub by_stack: BTreeMap<Vec<String>, Estimate>,
     /// Functions have names; otherwise their addresses stand for them.
     pub are_named: bool,
-    /// Bytes from sample to sample on average.
-    pub weight_bytes: u64,
+}
+
+/// Bytes that live, as far as samples tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// How many.
+    pub live_bytes: u64,
+    /// In bytes squared.
+    pub variance: f64,
 }
 
 impl Sites {
-    fn of<'a>(
-        weight_bytes: u64,
-        samples: impl Iterator<Item = (Vec<String>, u64, u64)> + 'a,
-    ) -> Option<Self> {
-        let mut sites = Self { weight_bytes, ..Self::default() };
-        for (stack, objects, live_bytes) in samples.filter(|(_, objects, _)| *objects > 0) {
+    fn of(samples: impl Iterator<Item = (Vec<String>, Estimate)>) -> Self {
+        let mut sites = Self::default();
+        for (stack, estimate) in samples.filter(|(_, estimate)| estimate.live_bytes > 0) {
             sites.are_named |= stack.iter().any(|function| !function.starts_with("0x"));
-            let (live_bytes, objects) = (Some(live_bytes), Some(objects));
-            let sum = sites.by_stack.entry(stack).or_insert(Sum::NOTHING);
-            sum.add(Sum { live_bytes, objects, resident_bytes: Some(0) });
+            let sum = sites.by_stack.entry(stack).or_default();
+            sum.live_bytes = sum.live_bytes.saturating_add(estimate.live_bytes);
+            sum.variance += estimate.variance;
         }
-        (weight_bytes > 0).then_some(sites)
+        sites
     }
 }
 
@@ -132,8 +136,8 @@ struct WrittenEpoch {
 #[derive(Deserialize)]
 struct WrittenSample {
     stack: Vec<String>,
-    objects: u64,
     bytes: u64,
+    deviation_bytes: u64,
 }
 
 #[derive(Deserialize)]
@@ -196,14 +200,16 @@ impl Side {
     }
 
     fn of_samples(samples: Vec<WrittenSample>, weight_bytes: u64) -> Self {
-        let samples =
-            samples.into_iter().map(|sample| (sample.stack, sample.objects, sample.bytes));
+        let samples = samples.into_iter().map(|sample| {
+            let variance = float(sample.deviation_bytes).powi(2);
+            (sample.stack, Estimate { live_bytes: sample.bytes, variance })
+        });
         Self {
             form: "JSON of `profile`",
             process: Sum::default(),
             labels: None,
             classes: None,
-            sites: Sites::of(weight_bytes, samples),
+            sites: (weight_bytes > 0).then(|| Sites::of(samples)),
             pid: None,
             unsettled: false,
         }
@@ -284,10 +290,10 @@ impl Side {
 fn sites(subject: &Subject) -> Option<Sites> {
     let profile = subject.snapshot.has_samples().then(|| profile::of_subject(subject))?;
     let samples = profile.samples.iter().map(|sample| {
-        let (objects, bytes) = (sample.estimate.objects, sample.estimate.bytes);
-        (profile.functions(&sample.key.calls), whole(objects), whole(bytes))
+        let (live_bytes, variance) = (whole(sample.estimate.bytes), sample.variance);
+        (profile.functions(&sample.key.calls), Estimate { live_bytes, variance })
     });
-    Sites::of(profile.period_bytes, samples)
+    Some(Sites::of(samples))
 }
 
 fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<Arc<str>>, Sum> {
@@ -337,11 +343,17 @@ mod tests {
         let report = profile::report(&subject, &profile::of_subject(&subject));
         let written = Side::of_json(text::json(&report).unwrap().as_bytes()).unwrap();
         let of_json = written.sites.unwrap();
-        assert_eq!(of_file.by_stack, of_json.by_stack);
-        assert_eq!((of_file.weight_bytes, of_json.weight_bytes), (4096, 4096));
+        let rounded = |sites: &Sites| -> Vec<_> {
+            let deviation = |estimate: &Estimate| whole(estimate.variance.sqrt());
+            let site = |(stack, estimate): (&Vec<String>, &Estimate)| {
+                (stack.clone(), estimate.live_bytes, deviation(estimate))
+            };
+            sites.by_stack.iter().map(site).collect()
+        };
+        assert_eq!(rounded(&of_file), rounded(&of_json));
         assert_eq!((written.pid, of_json.are_named), (Some(42), false));
         let upload = of_file.by_stack[&vec!["0x1000".to_owned(), "0x2000".to_owned()]];
-        assert!(upload.live_bytes.is_some_and(|bytes| bytes >= 12_481), "{upload:?}");
+        assert!(upload.live_bytes >= 12_481, "{upload:?}");
     }
 
     #[test]

@@ -104,6 +104,26 @@ fn lines_end_within_the_terminal() {
 }
 
 #[test]
+fn of_many_processes_half_a_screen_is_shown_and_how_many_more_there_are() {
+    let many = (1..=100).map(|pid| process(pid, "worker", 200 - u64::from(pid))).collect();
+    let mut model = model(many);
+    let shown = |model: &Model| -> (Vec<String>, String) {
+        let screen = screen(model, 100, 30);
+        let lines: Vec<_> = screen.lines().map(str::to_owned).collect();
+        let is_process = |line: &&String| line.ends_with("worker");
+        let of = |line: &String| line.split_whitespace().next().unwrap().to_owned();
+        (lines[2..16].iter().filter(is_process).map(of).collect(), lines[15].trim().to_owned())
+    };
+    let (pids, last) = shown(&model);
+    assert_eq!((pids.len(), pids[0].as_str(), last.as_str()), (13, "1", "and 87 more"));
+    press(&mut model, &[KeyCode::PageDown, KeyCode::PageDown]);
+    let (pids, last) = shown(&model);
+    assert_eq!((pids[12].as_str(), last.as_str()), ("21", "and 79 more"));
+    press(&mut model, &[KeyCode::End]);
+    assert_eq!((shown(&model).0.len(), shown(&model).0[13].as_str()), (14, "100"));
+}
+
+#[test]
 fn every_size_of_a_terminal_will_do() {
     let mut model = story();
     for width in (0..200).step_by(7) {

@@ -18,7 +18,7 @@ use crate::text;
 const LEAST_WIDTH: u16 = 60;
 const LEAST_HEIGHT: u16 = 12;
 
-// Processes take a third of the height at most, and are never without a row.
+// Processes take half of the height at most, and are never without a row.
 const LEAST_PROCESS_ROWS: u16 = 3;
 const CLASSES_WIDTH: u16 = 28;
 // Below that, there is no room for both epochs and classes.
@@ -72,7 +72,7 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
         return put_lines(buffer, area, HELP.iter().map(|line| (*line).to_owned()));
     }
     let rows = u16::try_from(model.shown().len()).unwrap_or(u16::MAX);
-    let most = (area.height / 3).max(LEAST_PROCESS_ROWS);
+    let most = (area.height / 2).max(LEAST_PROCESS_ROWS);
     let height = rows.clamp(1, most - 1) + 1;
     let [title, processes, selected, sparks, _, panes, keys] = Layout::vertical([
         Constraint::Length(1),
@@ -187,12 +187,30 @@ fn draw_processes(model: &Model, area: Rect, buffer: &mut Buffer) {
     }
     let rows = usize::from(area.height.saturating_sub(1)).max(1);
     let place = model.place().unwrap_or_default();
-    // The selected one is always among those that there is room for.
-    let first = place.saturating_sub(rows - 1);
+    let (first, rows) = window(shown.len(), place, rows);
     for (line, (number, process)) in (1..).zip(shown.iter().enumerate().skip(first).take(rows)) {
         let is_chosen = number == place;
         put_bar(buffer, area, line, &process_text(process), style_of(process, is_chosen));
     }
+    let more = shown.len() - first - rows;
+    if more > 0 {
+        put(buffer, area, area.height - 1, &more_text(more), PLAIN);
+    }
+}
+
+// Which of `all` are shown: from where on, and how many. The one at `place` is always among them;
+// where others follow they leave a row to say so.
+fn window(all: usize, place: usize, rows: usize) -> (usize, usize) {
+    if all <= rows {
+        return (0, all);
+    }
+    let first = place.saturating_sub(rows.saturating_sub(2)).min(all - rows);
+    let are_last = first + rows == all || rows == 1;
+    (first, if are_last { rows } else { rows - 1 })
+}
+
+fn more_text(more: usize) -> String {
+    format!("  and {more} more")
 }
 
 fn style_of(process: &Process, is_chosen: bool) -> Style {
@@ -316,8 +334,7 @@ fn draw_pane(
         return put_lines(buffer, inner, rows.skip(first));
     }
     let shown = room.saturating_sub(1);
-    let more = format!("  and {} more", left - shown);
-    put_lines(buffer, inner, rows.skip(first).take(shown).chain([more]));
+    put_lines(buffer, inner, rows.skip(first).take(shown).chain([more_text(left - shown)]));
 }
 
 fn epoch_text(row: &Row) -> String {

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Process } from "../../src/api/answers.js";
+import { found, ordered } from "../../src/model/processes.js";
+
+const process = (pid: number, name: string | null, more: Partial<Process> = {}): Process => ({
+  pid,
+  path: `tslab.${pid}.1`,
+  name,
+  life: "alive",
+  version: "1",
+  last_word_ms: 0,
+  rss_bytes: 1,
+  live_bytes: 1,
+  epochs_open: 0,
+  epochs_closed_with_survivors: 0,
+  error: null,
+  ...more,
+});
+
+const ended = (pid: number, last_word_ms: number | null): Process =>
+  process(pid, "x", { life: "dead", rss_bytes: null, last_word_ms });
+
+const pids = (processes: readonly Process[]): number[] => processes.map(({ pid }) => pid);
+
+test("the larger come first, then those that ended last", () => {
+  const processes = [
+    ended(1, null),
+    ended(2, 90_000),
+    ended(3, 500),
+    process(7, "small too", { last_word_ms: 0 }),
+    process(4, "small", { last_word_ms: 700 }),
+    process(5, "large", { rss_bytes: 9 }),
+    process(6, "unreadable", { rss_bytes: null }),
+  ];
+  assert.deepEqual(pids(ordered(processes)), [5, 4, 7, 6, 3, 2, 1]);
+});
+
+test("a filter looks at names and numbers", () => {
+  const processes = [process(112, "Nginx"), process(34, null), process(5, "redis")];
+  assert.deepEqual(pids(found(processes, "")), [112, 34, 5]);
+  assert.deepEqual(pids(found(processes, " GIN ")), [112]);
+  assert.deepEqual(pids(found(processes, "34")), [34]);
+  assert.deepEqual(pids(found(processes, "null")), []);
+});
