@@ -287,7 +287,7 @@ fn sites(subject: &Subject) -> Option<Sites> {
         let (objects, bytes) = (sample.estimate.objects, sample.estimate.bytes);
         (profile.functions(&sample.key.calls), whole(objects), whole(bytes))
     });
-    Sites::of(profile.period_bytes, samples)
+    Sites::of(profile.mean_bytes, samples)
 }
 
 fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<Arc<str>>, Sum> {
