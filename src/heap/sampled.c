@@ -9,10 +9,11 @@ void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint32_t times) {
   tsl_assert(tsl_owner_is_me(heap));
   size_t bytes = tsl_sizeclasses[class].bytes;
   tsl_points_count(heap->home, times);
-  void *block = tsl_points_is_taken(heap->home, bytes, times) ? tsl_cells_alone(heap, class) : NULL;
+  uint32_t samples = tsl_points_stand_for(heap->home, bytes, times);
+  void *block = samples != 0 ? tsl_cells_alone(heap, class) : NULL;
   if (block == NULL) return NULL;
   tsl_cell_number number = tsl_cells_of(block);
-  uint32_t sample = tsl_sample_begin(heap, block, bytes, class, times);
+  uint32_t sample = tsl_sample_begin(heap, block, bytes, class, samples);
   tsl_store_relaxed(&tsl_cell_at(number)->sample, sample);
   return block;
 }

@@ -136,9 +136,11 @@ struct tsl_visits {
 // Where samples lie among what the thread allocates (points.h).
 struct tsl_points {
   uint64_t seed;      // [owner] random state; 0: not yet
+  double distance;    // [owner] from here to the next, in means
   uint64_t since_ms;  // [owner] they are counted since then
   uint32_t count;     // [owner] points that were reached
-  uint32_t times;     // [owner] points that each one drawn from now on stands for
+  uint32_t times;     // [owner] from now on they are drawn so many times as far apart; 0: once
+  uint64_t mean;      // [owner] tsl_points_mean when all were drawn anew last
 };
 
 // A part that waits for the next epoch of its label (warm.h).
@@ -214,8 +216,8 @@ struct tsl_heap {
   uint64_t told_granules;        // [owner] cut_granules and
   uint64_t told_freed_granules;  // [owner] freed_granules when its cells were
   uint32_t leaves;               // [owner] scopes until the one that is told (scope.c)
-  uint32_t sample_times;         // [owner] points that each one drawn here stands for; 0: one
-  uint8_t mixed;                 // [owner] new blocks go to cells; never in homes
+  uint32_t sample_times;  // [owner] its points were drawn so many times as far apart; 0: once
+  uint8_t mixed;          // [owner] new blocks go to cells; never in homes
   uint8_t sampled_cell;  // [owner] cell_end lies before the newest cell's end, in a block to sample
   uint8_t refused;       // [owner] a limit refused the memory that the last refill wanted
   uint8_t torn;          // [owner, read by helper] one of enum tsl_heap_torn
@@ -255,7 +257,6 @@ struct tsl_home {
   uint32_t ticks;       // [owner] refills until the next look at what is not needed
   uint16_t pace;        // [owner] hot allocations until the next look, while it is awake
   uint8_t awake;        // [owner] there may be memory to give back
-  uint8_t sampling;     // [owner] samples were on when its points were drawn last
   uint8_t telling;      // [owner] a limit's callback runs
   uint8_t unwinding;    // [owner] the unwinder looks for callers; it may allocate
   uint32_t changing;    // [owner, read by the helper and after a fork] a change is on (change.h)

@@ -7,21 +7,36 @@
 enum { WINDOW_MS = 50 };  // the least time over which the rate of points is measured
 uint64_t tsl_points_mean;
 
-uint64_t *tsl_points_seed(struct tsl_home *home) {
-  uint64_t *seed = &home->own->points.seed;
-  if (tsl_unlikely(*seed == 0)) *seed = tsl_os_random() | 1;
-  return seed;
+static double distance_draw(uint64_t *seed) {
+  return -tsl_log(1 - tsl_random_uniform(tsl_random_next(seed)));
 }
 
-static double mean_bytes(void) { return (double)tsl_load_relaxed(&tsl_points_mean); }
+uint64_t *tsl_points_seed(struct tsl_home *home) {
+  struct tsl_points *points = &home->own->points;
+  if (tsl_unlikely(points->seed == 0)) {
+    points->seed = tsl_os_random() | 1;
+    points->distance = distance_draw(&points->seed);
+  }
+  return &points->seed;
+}
 
-// A point lies that near with probability 1 - exp(-bytes / mean), which is at most bytes / mean:
-// most draws end before the logarithm.
+// Points that were drawn before sampling was ended may still be reached.
+static double mean_bytes(void) {
+  uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
+  return (double)(mean != 0 ? mean : TSL_POINTS_FINEST);
+}
+
+// Each look takes the next `bytes` of the thread's line, whoever allocates them and whether they
+// are allocated at all: what lies behind is as random as before.
 static size_t within(struct tsl_home *home, double mean, size_t bytes) {
-  double uniform = tsl_random_uniform(tsl_random_next(tsl_points_seed(home)));
-  if (uniform * mean >= (double)bytes) return SIZE_MAX;
-  double distance = -mean * tsl_log(1 - uniform);
-  return distance < (double)bytes ? (size_t)distance : SIZE_MAX;
+  uint64_t *seed = tsl_points_seed(home);
+  struct tsl_points *points = &home->own->points;
+  double length = (double)bytes / mean, distance = points->distance;
+  points->distance = distance - length;
+  if (tsl_likely(distance >= length)) return SIZE_MAX;
+  points->distance = distance_draw(seed);
+  size_t before = (size_t)(distance * mean);
+  return before < bytes ? before : bytes - 1;  // the product is rounded
 }
 
 size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
@@ -55,15 +70,13 @@ uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
   return 1;
 }
 
-// The number of points that one sample is to stand for, by the rate of the last window.
+// How many times as far apart points are to be drawn, by the rate of the last window.
 static uint32_t times_of(uint32_t points, uint64_t passed_ms) {
   uint64_t wanted = (uint64_t)tsl_option(sample_rate) * passed_ms;
   if (wanted == 0 || points == 0) return 1;
   return (uint32_t)(((uint64_t)points * 1000 + wanted - 1) / wanted);
 }
 
-// So many points were reached. What one stands for is known before it is drawn, so that no sum over
-// samples is biased.
 void tsl_points_count(struct tsl_home *home, uint32_t points) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   struct tsl_points *counted = &home->own->points;
@@ -76,22 +89,28 @@ void tsl_points_count(struct tsl_home *home, uint32_t points) {
   counted->count += points;
 }
 
-// Of the points of large blocks, which hold many, none is left out.
+// With chance 1 / `one_of` a block that holds a point is sampled. Over all blocks of so many bytes
+// the sums are then those of samples that were taken with the finest mean.
+static uint32_t stand_for(struct tsl_home *home, size_t bytes, double mean, uint32_t one_of) {
+  double chance = tsl_chance_within((double)bytes / mean);
+  double samples = one_of * tsl_chance_within((double)bytes / TSL_POINTS_FINEST) / chance;
+  uint32_t whole = (uint32_t)samples;
+  double uniform = tsl_random_uniform(tsl_random_next(tsl_points_seed(home)));
+  return whole + (uniform < samples - whole);
+}
+
+uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint32_t times) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
+  return stand_for(home, bytes, mean_bytes() * times, 1);
+}
+
+// One of `times` points is taken, since that many of them are reached; the mean stays, since farther
+// apart a block of many means would be as likely as before to hold one.
 uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   if (within(home, mean_bytes(), bytes) == SIZE_MAX) return 0;
   tsl_points_count(home, 1);
   uint32_t times = home->own->points.times;
-  if (times <= 1) return 1;
-  return tsl_random_next(tsl_points_seed(home)) % times == 0 ? times : 0;
-}
-
-// With q = exp(-n / (times * mean)) a block of n bytes holds a drawn point with probability 1 - q,
-// and is to be sampled with (1 - q^times) / times, as if all points were drawn and one of `times`
-// was taken. The quotient is the mean of q^0, q^1 and so on below q^times, where q^i is the chance
-// that no point lies in `i` of `times` parts of the block.
-bool tsl_points_is_taken(struct tsl_home *home, size_t bytes, uint32_t times) {
-  if (times == 1) return true;
-  size_t part = bytes * (tsl_random_next(tsl_points_seed(home)) % times) / times;
-  return within(home, mean_bytes(), part) == SIZE_MAX;
+  if (times > 1 && tsl_random_next(tsl_points_seed(home)) % times != 0) return 0;
+  return stand_for(home, bytes, mean_bytes(), times > 1 ? times : 1);
 }

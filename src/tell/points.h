@@ -5,8 +5,10 @@
 // that each bin, each handful of a stock and each cell draws its own next point, and only on slow
 // paths; a block of n bytes is sampled with probability 1 - exp(-n / mean).
 //
-// Where points are reached faster than option `sample_rate` says, they are drawn farther apart, and
-// each stands for several. All functions: owner only.
+// Where points are reached faster than option `sample_rate` says, they are drawn farther apart.
+// However far apart they were drawn, a sample stands for as many as there would have been with the
+// finest mean, so that the mean may change at any time (tsl_points_stand_for). All functions: owner
+// only.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +18,10 @@
 #include "base/atomic.h"
 #include "state/heap.h"
 
-enum { TSL_HANDFUL = 64 };  // blocks of a handful, at most
+enum {
+  TSL_HANDFUL = 64,          // blocks of a handful, at most
+  TSL_POINTS_FINEST = 4096,  // bytes; with a finer mean samples would be most of the memory
+};
 
 // Bytes from point to point on average; 0: nothing is sampled.
 TSL_HIDDEN extern uint64_t tsl_points_mean;  // [remote]
@@ -28,7 +33,7 @@ TSL_ALWAYS_INLINE bool tsl_points_are_on(void) {
 // The state of a thread's random numbers.
 TSL_HIDDEN uint64_t *tsl_points_seed(struct tsl_home *home);
 
-// The number of points that each point of a heap stands for.
+// How many times as far apart a heap's points were drawn.
 TSL_ALWAYS_INLINE uint32_t tsl_points_times(const struct tsl_heap *heap) {
   return heap->sample_times == 0 ? 1 : heap->sample_times;
 }
@@ -47,13 +52,13 @@ TSL_HIDDEN uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint
 TSL_HIDDEN uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint32_t most);
 TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class);
 
-// Counts points that were reached, and sets what the points drawn from now on stand for. That
-// number is fixed before a point is drawn, so that no sum over samples is biased.
+// Counts points that were reached, and sets how far apart points are drawn from now on. That is
+// fixed before a point is drawn, so that no sum over samples is biased.
 TSL_HIDDEN void tsl_points_count(struct tsl_home *home, uint32_t points);
 
-// Whether a block that holds a point, which stands for `times`, is to be sampled.
-TSL_HIDDEN bool tsl_points_is_taken(struct tsl_home *home, size_t bytes, uint32_t times);
+// The number of samples for which the sample of a block stands that holds a point, when points were
+// drawn `times` times as far apart: a random number, 0 at times, whose mean is exact.
+TSL_HIDDEN uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint32_t times);
 
-// Draws for a large block: the number of points that its point stands for; 0: it holds none, or is
-// passed over.
+// Draws for a large block: the number of samples for which it stands; 0: it is none.
 TSL_HIDDEN uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes);

@@ -40,7 +40,7 @@ enum {
   ONE(T, uint64_t, limits_refused, PIECES, COUNTER, "times that a hard limit refused memory")   \
   ONE(T, uint64_t, memory_refused, PIECES, COUNTER, "times that the system refused memory")     \
   ONE(T, uint64_t, sample_bytes, BYTES, GAUGE, "between samples on average; 0: none is taken")  \
-  ONE(T, uint64_t, weight_bytes, BYTES, GAUGE, "the same, of all samples; 0: there are none")   \
+  ONE(T, uint64_t, weight_bytes, BYTES, GAUGE, "mean by which `times` counts; 0: no samples")   \
   ONE(T, uint64_t, samples_taken, OBJECTS, COUNTER, "blocks")                                   \
   ONE(T, uint64_t, samples_lost, OBJECTS, COUNTER, "for which a table had no row")              \
   ONE(T, uint64_t, region_at, NONE, ID, "address of the region: the allocator's memory is in")  \
@@ -69,7 +69,7 @@ enum {
 
 #define TSL_SAMPLES_FIELDS(T, ONE, EACH, LIST, TEXT)                                         \
   ONE(T, uint32_t, site, NONE, ID, "row in sites; 0: the row is nobody's, or being written") \
-  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples that it stands for, itself included")     \
+  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples at `weight_bytes` that it stands for")    \
   ONE(T, uint64_t, address, NONE, ID, "of the live block")                                   \
   ONE(T, uint64_t, bytes, BYTES, GAUGE, "of the block, unweighted")                          \
   ONE(T, uint64_t, epoch, NONE, ID, "id of its epoch; 0: the default one")                   \

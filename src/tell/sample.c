@@ -6,13 +6,9 @@
 #include "tell/rows.h"
 #include "tell/sites.h"
 
-enum {
-  ROW_BITS = 17,      // of a sample's number; the rest counts the forks
-  LEAST_MEAN = 4096,  // bytes; below, samples would be most of the memory
-};
+enum { ROW_BITS = 17 };  // of a sample's number; the rest counts the forks
 
 _Static_assert(TSL_MOST_SAMPLES < 1 << ROW_BITS, "a row fits a sample's number");
-static uint64_t weight_mean;              // [remote] the first mean other than 0
 static uint32_t links[TSL_MOST_SAMPLES];  // [remote] of free rows of samples; row 0 is not used
 static struct tsl_stack free_rows;        // [remote]
 static uint32_t last_row;                 // [remote]
@@ -28,7 +24,7 @@ static void count_sample(bool is_lost) {
 // Bytes that a sample of n bytes stands for, n / (1 - exp(-n / mean)), within 5 %: the first terms
 // of the series, which costs nothing when nobody listens to the probe.
 static uint64_t sample_weight(size_t bytes) {
-  uint64_t mean = tsl_load_relaxed(&weight_mean);
+  const uint64_t mean = TSL_POINTS_FINEST;
   return bytes < 3 * mean ? mean + bytes / 2 + bytes * bytes / (12 * mean) : bytes;
 }
 
@@ -108,7 +104,7 @@ void tsl_sample_move(uint32_t sample, const void *block) {
 
 // The smaller the mean the more there is to do; what somebody else wrote is not trusted (M1).
 static uint64_t mean_within_bounds(uint64_t bytes) {
-  return bytes != 0 && bytes < LEAST_MEAN ? LEAST_MEAN : bytes;
+  return bytes != 0 && bytes < TSL_POINTS_FINEST ? TSL_POINTS_FINEST : bytes;
 }
 
 // P3: a request in the control row overrides the option.
@@ -120,26 +116,23 @@ static uint64_t wanted_mean(void) {
   return mean_within_bounds(asked != 0 ? asked : tsl_option(sample_bytes));
 }
 
-bool tsl_sample_waits(bool samples) {
-  return tsl_report_is_on() && (wanted_mean() != 0) != samples;
-}
+bool tsl_sample_waits(uint64_t mean) { return tsl_report_is_on() && wanted_mean() != mean; }
 
 void tsl_sample_follow(void) {
-  uint64_t wanted = wanted_mean(), first = 0;
-  if (wanted != 0 && !tsl_cas_relaxed(&weight_mean, &first, wanted) && first != 0) wanted = first;
+  uint64_t mean = wanted_mean();
   struct tsl_process_row *row = TSL_ROW(process, 0);
   if (row == NULL) return;
-  TSL_PUT(row, sample_bytes, wanted);
-  TSL_PUT(row, weight_bytes, tsl_load_relaxed(&weight_mean));
-  if (tsl_load_relaxed(&tsl_points_mean) != wanted) tsl_store_relaxed(&tsl_points_mean, wanted);
+  TSL_PUT(row, sample_bytes, mean);
+  if (mean != 0) TSL_PUT(row, weight_bytes, TSL_POINTS_FINEST);
+  if (tsl_load_relaxed(&tsl_points_mean) != mean) tsl_store_relaxed(&tsl_points_mean, mean);
 }
 
 // The tables of the parent's file are not the child's.
 void tsl_sample_after_fork(void) {
   tsl_sites_after_fork();
-  if (weight_mean == 0) return;
+  tsl_points_mean = 0;  // until the child has a file
+  if (last_row == 0) return;
   tsl_stack_clear(&free_rows);
   last_row = 0;
   forks = (forks + 1) & (UINT32_MAX >> ROW_BITS);
-  tsl_points_mean = 0;  // until the child has a file
 }

@@ -14,12 +14,13 @@
 
 #include "tell/points.h"
 
-// Starts or stops sampling as the option and the table `control` ask; called from time to time. The
-// first mean stays for the process's life, because its counts are weighed by it. Any thread.
+// Starts or stops sampling as the option and the table `control` ask; called from time to time. Any
+// thread.
 TSL_HIDDEN void tsl_sample_follow(void);
 
-// Whether a thread that samples, or does not, has yet to follow. Any thread.
-TSL_HIDDEN bool tsl_sample_waits(bool samples);
+// Whether a thread that samples with `mean` bytes, or does not with 0, has yet to follow. Any
+// thread.
+TSL_HIDDEN bool tsl_sample_waits(uint64_t mean);
 
 // Writes the sample of a block, which stands for `times` samples of its class. Returns the sample's
 // number, which the caller stores with the block's cell or span; 0 when no row is free. Owner of

@@ -43,11 +43,16 @@ void tsl_home_follow_samples(struct tsl_home *home) {
     tsl_points_count(home, 0);
     tsl_heap_follow_times(&home->heap);
   }
-  if (home->sampling == tsl_points_are_on()) return;
-  home->sampling = !home->sampling;
+  uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
+  if (home->own->points.mean == mean) return;
+  home->own->points.mean = mean;
   tsl_heap_redraw(&home->heap);
-  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
-    if (tsl_load_relaxed(&tsl_heap_at(number)->depth) != 0) tsl_heap_redraw(tsl_heap_at(number));
+  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {
+    struct tsl_heap *part = tsl_heap_at(number);
+    if (tsl_load_relaxed(&part->depth) == 0) continue;
+    tsl_mixed_redraw(part);
+    tsl_heap_redraw(part);
+  }
 }
 
 static void shared_tick(struct tsl_heap *heap) {
@@ -126,7 +131,8 @@ void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   if (!home->awake) tsl_request_tick();
-  if (!home->awake && (process_waits() || tsl_sample_waits(home->sampling))) tsl_home_wake(home);
+  if (!home->awake && (process_waits() || tsl_sample_waits(home->own->points.mean)))
+    tsl_home_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->heap.store->sparse.due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   if (tsl_points_are_on()) tsl_heap_follow_times(heap);

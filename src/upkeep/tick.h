@@ -12,7 +12,7 @@ TSL_HIDDEN void tsl_home_tick(struct tsl_home *home);
 // to give back.
 TSL_HIDDEN void tsl_heap_recount(struct tsl_heap *heap, unsigned class);
 
-// Draws all points anew after sampling was switched on or off.
+// Draws all points anew after another mean was asked for, or none.
 TSL_HIDDEN void tsl_home_follow_samples(struct tsl_home *home);
 
 // Draws the heap's points anew when the number that each stands for has changed, so that all points

@@ -265,8 +265,8 @@ class Checks:
 
     def check_kept(self, pid: str) -> None:
         notes = run(self.tslab, "profile", pid, "--seconds", "1", "--keep", "--json")[1]
-        assert "as when it began" in notes, notes
-        assert self.sample_bytes(pid) == 4096, self.sample_bytes(pid)
+        assert "for 1 s, a byte in 512.0 KiB" in notes, notes
+        assert self.sample_bytes(pid) == 512 << 10, self.sample_bytes(pid)
         self.of("profile", pid, "--stop", "-o", os.devnull)
         self.wait_until_off(pid)
         run(self.tslab, "profile", pid, "--seconds", "0", "-o", os.devnull)

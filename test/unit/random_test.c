@@ -12,6 +12,14 @@ static void logarithms_are_right(void) {
   CHECK(tsl_log(1) == 0);
 }
 
+static void chances_are_right(void) {
+  for (double x = 0x1p-40; x < 0x1p60; x *= 1.0009765625) {
+    double error = tsl_chance_within(x) / -expm1(-x) - 1;
+    CHECK(error < 1e-7 && error > -1e-7);
+  }
+  CHECK(tsl_chance_within(0) == 0);
+}
+
 static void uniform_numbers_are_uniform(void) {
   enum { PARTS = 64, DRAWS = 1 << 20 };
   unsigned counts[PARTS] = {0};
@@ -39,6 +47,7 @@ static void the_sequence_is_the_known_one(void) {
 
 int main(void) {
   RUN(logarithms_are_right);
+  RUN(chances_are_right);
   RUN(uniform_numbers_are_uniform);
   RUN(the_sequence_is_the_known_one);
   return test_status();

@@ -159,9 +159,12 @@ static void the_file_can_ask(void) {
   tick();
   CHECK_EQ(process()->sample_bytes, 4096);
   CHECK_EQ(process()->weight_bytes, 4096);
-  control->sample_bytes = 65536;  // the counts so far are weighed by the first
+  control->sample_bytes = 65536;  // all counts are weighed by the first
   tick();
-  CHECK_EQ(process()->sample_bytes, 4096);
+  CHECK_EQ(process()->sample_bytes, 65536);
+  CHECK_EQ(process()->weight_bytes, 4096);
+  control->sample_bytes = 4096;
+  tick();
   alloc(4000, 64);
   CHECK_GE(totals().live, 1);
   control->sample_bytes = UINT32_MAX;

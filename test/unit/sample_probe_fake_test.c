@@ -21,7 +21,7 @@ static void listen_ended(uintptr_t block);
 #include "upkeep/reports.h"
 #include "upkeep/tick.h"
 
-enum { LISTENED_MEAN = 16384, RATE = 1000, FASTER = 10, SECONDS = 5 };
+enum { LISTENED_MEAN = 4096, RATE = 1000, FASTER = 10, SECONDS = 5 };
 
 static struct {
   uint64_t samples, bytes, weight, ends;

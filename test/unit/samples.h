@@ -13,7 +13,7 @@
 #include "upkeep/reports.h"
 #include "upkeep/tick.h"
 
-enum { MEAN = 16384, MOST = 1 << 16 };
+enum { MEAN = TSL_POINTS_FINEST, MOST = 1 << 16 };
 static struct tsl_heap *mine, *other;
 static void *blocks[MOST];
 
@@ -60,11 +60,14 @@ static inline struct totals totals(void) {
   return totals;
 }
 
-// So many samples of `count` blocks are to be expected; four deviations are allowed.
+// For so many samples with the finest mean those of `count` blocks should stand; four deviations are
+// allowed. A block that holds a point stands for `each` of them, on average; that it is a whole
+// number adds a variance of 1/4 at most.
 static inline void check_share(uint64_t samples, double count, size_t bytes) {
-  double share = 1 - exp(-(double)bytes / MEAN), expected = count * share;
-  double deviation = sqrt(count * share * (1 - share));
-  CHECK(fabs((double)samples - expected) <= 4 * deviation + 1);
+  double taken = 1 - exp(-(double)bytes / (double)tsl_points_mean);
+  double share = 1 - exp(-(double)bytes / TSL_POINTS_FINEST), each = share / taken;
+  double deviation = sqrt(count * taken * ((1 - taken) * each * each + (each > 1) * 0.25));
+  CHECK(fabs((double)samples - count * share) <= 4 * deviation + each);
 }
 
 static inline void alloc(unsigned count, size_t bytes) {

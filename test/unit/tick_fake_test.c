@@ -47,7 +47,7 @@ static void sleepers_begin_to_sample_and_end(void) {
   void *last = alloc(64);
   for (unsigned i = 0; i < 2; i++) {
     control->sample_bytes = i == 0 ? 1 << 20 : TSL_NUMBER_no_samples;
-    for (unsigned rounds = 0; heap->home->sampling != (i == 0); rounds++) {
+    for (unsigned rounds = 0; (heap->home->own->points.mean != 0) != (i == 0); rounds++) {
       tsl_fast_free(last);
       last = alloc(64);
       if (rounds % 1000 == 0) os_fake.now_ms++;

@@ -289,7 +289,7 @@ tables! {
         MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
         /// Between samples on average; 0: none is taken.
         SAMPLE_BYTES "sample_bytes" One 8 Gauge Bytes;
-        /// The same, of all samples; 0: there are none.
+        /// Mean by which `times` counts; 0: no samples.
         WEIGHT_BYTES "weight_bytes" One 8 Gauge Bytes;
         /// Blocks.
         SAMPLES_TAKEN "samples_taken" One 8 Counter Objects;
@@ -477,7 +477,7 @@ tables! {
     samples {
         /// Row in sites; 0: the row is nobody's, or being written.
         SITE "site" One 4 Id None;
-        /// Samples that it stands for, itself included.
+        /// Samples at `weight_bytes` that it stands for.
         TIMES "times" One 4 Gauge Objects;
         /// Of the live block.
         ADDRESS "address" One 8 Id None;

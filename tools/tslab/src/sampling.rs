@@ -1,8 +1,9 @@
 //! What a process sampled of its allocations: who made them, and which of the blocks live.
 //!
-//! Allocated bytes are a line on which points lie at random, one in `weight_bytes` on average; a
-//! block that holds a point is sampled (`tell/sample.h`). So a sample of n bytes stands for
-//! 1 / (1 - exp(-n / `weight_bytes`)) objects.
+//! Allocated bytes are a line on which points lie at random, one in `sample_bytes` on average; a
+//! block that holds a point is sampled (`tell/sample.h`). It stands for `times` samples as if points
+//! lay `weight_bytes` apart, and each of these, of n bytes, for 1 / (1 - exp(-n / `weight_bytes`))
+//! objects.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::segment::{Column, Error, Rows, Segment, Source};
 pub struct Sampling {
     /// Bytes from sample to sample on average, from now on; 0: none is taken.
     pub sample_bytes: u64,
-    /// The same, of all samples that are told of; 0: there are none.
+    /// What `times` of all samples is counted by; 0: there are none.
     pub weight_bytes: u64,
     /// Blocks that were sampled so far.
     pub taken: u64,
@@ -143,6 +144,16 @@ impl Sampling {
             return 1.0;
         }
         -1.0 / (-bytes / float(self.weight_bytes)).exp_m1()
+    }
+
+    /// Bytes from sample to sample on average, as far as is known; 0: there are none. Of a process
+    /// that ended sampling, those of the samples that live.
+    pub fn mean_bytes(&self) -> u64 {
+        if self.sample_bytes != 0 || self.live.is_empty() {
+            return self.sample_bytes.max(self.weight_bytes);
+        }
+        let times: u64 = self.live.iter().map(|sample| sample.times).sum();
+        self.weight_bytes.saturating_mul(times) / self.live.len() as u64
     }
 
     /// For how many objects a live sample stands.

@@ -162,7 +162,7 @@ impl Report {
             totals,
             classes: classes.collect(),
             epochs: epochs(heap, &by_slot, default_bytes)?,
-            weight_bytes: sites.as_ref().map(|sites| sites.weight_bytes()),
+            weight_bytes: sites.as_ref().map(|sites| sites.mean_bytes()),
             sites: sites.map(|sites| sites.lines()).unwrap_or_default(),
             address: found,
         })

@@ -122,8 +122,8 @@ impl Sites {
     }
 
     /// Bytes from sample to sample on average.
-    pub fn weight_bytes(&self) -> u64 {
-        self.sampling.weight_bytes
+    pub fn mean_bytes(&self) -> u64 {
+        self.sampling.mean_bytes()
     }
 }
 

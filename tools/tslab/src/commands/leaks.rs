@@ -16,6 +16,7 @@ use super::survivors::{self, Stack, Stacks};
 use super::{Answer, Identity, Setting, Subject};
 use crate::host::Life;
 use crate::rows::EpochState;
+use crate::sampling::Sampling;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Survivors, sum};
 use crate::text;
 
@@ -204,7 +205,7 @@ impl Report {
             identity: subject.identity(),
             after_ms: limits.after_ms,
             open_after_ms: limits.open_after_ms,
-            weight_bytes: snapshot.sampling.as_ref().map(|sampling| sampling.weight_bytes),
+            weight_bytes: snapshot.sampling.as_ref().map(Sampling::mean_bytes),
             leaks,
             ignored: (passed_over.len() + known.len()) as u64,
             younger: Younger::of(subject, limits),

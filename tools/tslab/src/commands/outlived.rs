@@ -10,6 +10,9 @@ use crate::snapshot::Epoch;
 /// Epochs that share live a second at most, on average.
 const SHARED_LIFE_MS: u64 = 1000;
 
+/// Where none of fewer samples is old, old objects may have been missed.
+const ENOUGH_SAMPLES: u64 = 20;
+
 /// What the sampled objects of an epoch tell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sampled {
@@ -19,6 +22,8 @@ pub(super) struct Sampled {
     pub newest_ms: u64,
     /// For how many objects those stand that are old enough.
     objects: f64,
+    /// How many there are, of any age.
+    samples: u64,
 }
 
 /// The sampled objects of a process, by the id of their epoch.
@@ -42,8 +47,9 @@ impl Outlived {
 
     fn add(&mut self, live: &LiveSample, objects: f64, now_ms: u64) {
         let age_ms = now_ms.saturating_sub(live.sampled_ms);
-        let none = Sampled { oldest_ms: age_ms, newest_ms: age_ms, objects: 0.0 };
+        let none = Sampled { oldest_ms: age_ms, newest_ms: age_ms, objects: 0.0, samples: 0 };
         let sampled = self.by_epoch.entry(live.epoch).or_insert(none);
+        sampled.samples += 1;
         sampled.oldest_ms = sampled.oldest_ms.max(age_ms);
         sampled.newest_ms = sampled.newest_ms.min(age_ms);
         if live.sampled_ms < self.until_ms {
@@ -63,7 +69,11 @@ impl Outlived {
 
     /// How many objects of a shared epoch outlived theirs; None: nobody knows.
     pub fn objects(&self, epoch: &Epoch) -> Option<u64> {
-        let estimate = whole(self.sampled(epoch)?.objects);
+        let sampled = self.sampled(epoch)?;
+        if sampled.objects == 0.0 && sampled.samples < ENOUGH_SAMPLES {
+            return None;
+        }
+        let estimate = whole(sampled.objects);
         Some(epoch.live.objects.map_or(estimate, |live| estimate.min(live)))
     }
 }
@@ -87,7 +97,7 @@ mod tests {
         let objects = |after_ms| Outlived::read(&subject, after_ms).objects(epoch);
         assert_eq!(objects(60_499), Some(147));
         assert_eq!(objects(60_500), Some(33));
-        assert_eq!(objects(u64::MAX), Some(0));
+        assert_eq!(objects(u64::MAX), None);
         let sampled = Outlived::read(&subject, 0).sampled(epoch).unwrap();
         assert_eq!((sampled.oldest_ms, sampled.newest_ms), (subject.as_of_ms, 61_500));
     }
@@ -100,6 +110,19 @@ mod tests {
         let mut epoch = upload(&subject.snapshot).clone();
         epoch.live.objects = Some(5);
         assert_eq!(Outlived::read(&subject, 0).objects(&epoch), Some(5));
+    }
+
+    #[test]
+    fn only_many_samples_say_that_none_outlived_its_epoch() {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        let mut subject = Subject::of_bytes(image.bytes());
+        let live = &mut subject.snapshot.sampling.as_mut().unwrap().live;
+        let id = upload(&Subject::of_bytes(image.bytes()).snapshot).id;
+        let one = *live.iter().find(|live| live.epoch == id).unwrap();
+        live.extend(std::iter::repeat_n(one, 20));
+        let epoch = upload(&subject.snapshot);
+        assert_eq!(Outlived::read(&subject, u64::MAX).objects(epoch), Some(0));
     }
 
     #[test]

@@ -81,11 +81,12 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// How long to sample if the process does not already; 0: show what was sampled before
+    /// How long to sample that often, if the process does not already; 0: show what was sampled so
+    /// far
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     seconds: u32,
 
-    /// Bytes from sample to sample on average, such as 64K, in a process that never sampled
+    /// Bytes from sample to sample on average, such as 64K
     #[arg(long, value_name = "BYTES", default_value = "512K", value_parser = parse_bytes)]
     bytes: u32,
 
@@ -199,7 +200,7 @@ pub fn report(subject: &Subject, profile: &Profile) -> Report {
     Report {
         identity: subject.identity(),
         sample_bytes: sampling.map(|sampling| sampling.sample_bytes),
-        weight_bytes: sampling.map(|sampling| sampling.weight_bytes),
+        weight_bytes: sampling.map(Sampling::mean_bytes),
         samples_taken: sampling.map(|sampling| sampling.taken),
         samples_lost: sampling.map(|sampling| sampling.lost),
         samples: rows(profile),
@@ -286,7 +287,7 @@ pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
 /// The same for `pprof`.
 pub fn pprof_so_far(setting: &Setting, target: &str) -> Result<Vec<u8>> {
     let subject = find_sampled(setting, target)?;
-    let look = Look { subject, asked_for: None, goes_on: true };
+    let look = Look { subject, asked_for: None, before_bytes: 0, goes_on: true };
     Ok(pprof::bytes(&of_subject(&look.subject), look.frame(View::Live))?)
 }
 
@@ -308,7 +309,7 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let mut look = Look::take(Subject::find(setting, &arguments.target)?, arguments)?;
     let empty = look.leave(&arguments.filter);
     let profile = of_subject(&look.subject);
-    let mut answer = if profile.period_bytes == 0 && arguments.stop {
+    let mut answer = if profile.mean_bytes == 0 && arguments.stop {
         Answer::default()
     } else {
         look.write(&profile, setting, arguments)?
@@ -329,6 +330,8 @@ struct Look {
     subject: Subject,
     // How long was waited for them, if they were asked for.
     asked_for: Option<Duration>,
+    // How often it sampled before that; 0: not at all.
+    before_bytes: u64,
     goes_on: bool,
 }
 
@@ -343,7 +346,7 @@ impl Look {
         };
         let is_alive = subject.life == Life::Alive;
         let may_ask = is_alive && arguments.seconds > 0 && !arguments.stop;
-        if may_ask && sampling.sample_bytes == 0 {
+        if may_ask && !samples_as_often(sampling, arguments.bytes) {
             return Self::ask(&subject, sampling, arguments);
         }
         if sampling.weight_bytes == 0 && !arguments.stop {
@@ -353,11 +356,11 @@ impl Look {
                 if is_alive { "leave --seconds out" } else { WITHOUT_SAMPLES }
             );
         }
-        Ok(Self { subject, asked_for: None, goes_on: false })
+        Ok(Self { subject, asked_for: None, before_bytes: 0, goes_on: false })
     }
 
     fn ask(subject: &Subject, before: &Sampling, arguments: &Arguments) -> Result<Self> {
-        announce(subject, before, arguments);
+        announce(subject, arguments);
         let wish = Wish::make(&subject.path, arguments.bytes)?;
         let waited = wait(subject, Duration::from_secs(arguments.seconds.into()))?;
         let mut after = Subject::of_file(wish.file()?, &subject.path, Some(subject.pid))?;
@@ -367,7 +370,7 @@ impl Look {
             drop(wish);
         }
         let sampling = after.snapshot.sampling.clone().unwrap_or_default();
-        if sampling.sample_bytes == 0 && sampling.taken == before.taken {
+        if !samples_as_often(&sampling, arguments.bytes) && sampling.taken == before.taken {
             bail!(
                 "process {} did not begin to sample within {}: it allocated nothing for which \
                  its threads needed memory, or its library is the secure build; \
@@ -377,7 +380,12 @@ impl Look {
             );
         }
         after.snapshot.sampling = Some(sampling.since(before));
-        Ok(Self { subject: after, asked_for: Some(waited), goes_on: arguments.keep })
+        Ok(Self {
+            subject: after,
+            asked_for: Some(waited),
+            before_bytes: before.sample_bytes,
+            goes_on: arguments.keep,
+        })
     }
 
     // Leaves what is wanted, and says what there is when that is nothing.
@@ -401,9 +409,17 @@ impl Look {
         }
         notes.extend(self.subject.hidden_note());
         if self.asked_for.is_some() {
-            notes.push(format!(
-                "what process {pid} allocated before it was asked to sample is not in the profile"
-            ));
+            notes.push(match self.before_bytes {
+                0 => format!(
+                    "what process {pid} allocated before it was asked to sample is not in the \
+                     profile"
+                ),
+                bytes => format!(
+                    "of what process {pid} allocated before it was asked the profile has what \
+                     lives, by samples of a byte in {}",
+                    text::bytes(Some(bytes))
+                ),
+            });
         }
         if self.goes_on {
             notes.push(format!(
@@ -485,7 +501,7 @@ fn summary(profile: &Profile, format: Format, path: &Path) -> String {
         "wrote {path}: {}, a byte in {} on average, of {}\n\
          live       about {}\n{}{}",
         text::count(Some(profile.taken), "sample"),
-        text::bytes(Some(profile.period_bytes)),
+        text::bytes(Some(profile.mean_bytes)),
         text::count(Some(profile.stacks() as u64), "call stack"),
         amount(total.bytes, total.objects),
         allocated.unwrap_or_default(),
@@ -498,19 +514,18 @@ fn objects_text(objects: u64) -> String {
 }
 
 // What takes long is said before. Nobody is left to tell when standard error is closed.
-fn announce(subject: &Subject, before: &Sampling, arguments: &Arguments) {
-    let bytes = match before.weight_bytes {
-        0 => u64::from(arguments.bytes),
-        first => first,
-    };
-    let as_before = if before.weight_bytes == 0 { "" } else { " as when it began" };
+fn samples_as_often(sampling: &Sampling, bytes: u32) -> bool {
+    sampling.sample_bytes != 0 && sampling.sample_bytes <= u64::from(bytes)
+}
+
+fn announce(subject: &Subject, arguments: &Arguments) {
     let _ = writeln!(
         io::stderr(),
-        "tslab: process {} samples its allocations for {} s, a byte in {} on average{as_before}; \
-         Ctrl-C ends that early",
+        "tslab: process {} samples its allocations for {} s, a byte in {} on average; Ctrl-C ends \
+         that early",
         subject.pid,
         arguments.seconds,
-        text::bytes(Some(bytes)),
+        text::bytes(Some(arguments.bytes.into())),
     );
 }
 
@@ -662,8 +677,12 @@ mod tests {
 
     #[test]
     fn every_format_is_written() {
-        let look =
-            Look { subject: subject(), asked_for: Some(Duration::from_secs(1)), goes_on: true };
+        let mut look = Look {
+            subject: subject(),
+            asked_for: Some(Duration::from_secs(1)),
+            before_bytes: 0,
+            goes_on: true,
+        };
         let arguments = Arguments {
             target: String::new(),
             output: None,
@@ -688,5 +707,8 @@ mod tests {
                         live       about 118.0 KiB in 148 objects\n";
         assert!(summary.starts_with(expected), "{summary}");
         assert_eq!(look.notes(&profile).len(), 4);
+        assert!(look.notes(&profile)[1].ends_with("is not in the profile"));
+        look.before_bytes = 1 << 21;
+        assert!(look.notes(&profile)[1].ends_with("by samples of a byte in 2.0 MiB"));
     }
 }

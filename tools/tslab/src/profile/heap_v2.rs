@@ -16,7 +16,7 @@ pub fn text(profile: &Profile) -> String {
         stacks.entry(key).or_default().add(sample.sampled);
         total.add(sample.sampled);
     }
-    let mut out = format!("heap profile: {} @ heap_v2/{}\n", counts(total), profile.period_bytes);
+    let mut out = format!("heap profile: {} @ heap_v2/{}\n", counts(total), profile.weight_bytes);
     for ((calls, _), amount) in stacks {
         out += &counts(amount);
         out += " @";

@@ -140,7 +140,9 @@ pub enum View {
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// Bytes from sample to sample on average; 0: nothing was sampled.
-    pub period_bytes: u64,
+    pub mean_bytes: u64,
+    /// The same, of the samples for which these stand (`Sampling`).
+    pub weight_bytes: u64,
     /// Blocks that were sampled.
     pub taken: u64,
     /// Of further ones nothing is known.
@@ -174,7 +176,8 @@ impl Profile {
             Reverse((ordered(estimate.bytes), ordered(estimate.alloc_bytes)))
         });
         let Sampling { weight_bytes, taken, lost, .. } = *sampling;
-        Self { period_bytes: weight_bytes, taken, lost, samples, names }
+        let mean_bytes = sampling.mean_bytes();
+        Self { weight_bytes, mean_bytes, taken, lost, samples, names }
     }
 
     /// All that was allocated, and all that lives.

@@ -182,7 +182,7 @@ fn message(profile: &Profile, frame: Frame) -> proto::Profile {
         time_nanos: signed(frame.time_nanos),
         duration_nanos: signed(frame.duration_nanos),
         period_type: Some(builder.value_type("space", "bytes")),
-        period: signed(profile.period_bytes),
+        period: signed(profile.mean_bytes),
         comment: vec![builder.string(&comment(profile))],
         default_sample_type: builder.string(match frame.view {
             View::Live => "inuse_space",
@@ -202,7 +202,7 @@ fn message(profile: &Profile, frame: Frame) -> proto::Profile {
 fn comment(profile: &Profile) -> String {
     format!(
         "{} blocks were sampled, a byte in {} on average; {} further ones were lost",
-        profile.taken, profile.period_bytes, profile.lost
+        profile.taken, profile.mean_bytes, profile.lost
     )
 }
 

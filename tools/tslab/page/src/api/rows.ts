@@ -71,7 +71,7 @@ export const PROCESS = {
   },
   weight_bytes: {
     unit: "bytes",
-    meaning: "the same, of all samples; 0: there are none",
+    meaning: "mean by which `times` counts; 0: no samples",
   },
   samples_taken: {
     unit: "objects",
