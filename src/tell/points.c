@@ -104,8 +104,8 @@ uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint32_t time
   return stand_for(home, bytes, mean_bytes() * times, 1);
 }
 
-// One of `times` points is taken, since that many of them are reached; the mean stays, since farther
-// apart a block of many means would be as likely as before to hold one.
+// One of `times` points is taken, since so many of them are reached. The mean stays: with a larger
+// one a block of many means would be as likely as before to hold a point.
 uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   if (within(home, mean_bytes(), bytes) == SIZE_MAX) return 0;

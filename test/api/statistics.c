@@ -121,7 +121,7 @@ static void first_epoch_test(void) {
   CHECK_EQ(file_get(f, "epochs", row_of(epoch), "id"), 0);
 }
 
-static void *free_all(void *blocks) {
+static void *all_freed_run(void *blocks) {
   for (int i = 0; i < OBJECTS; i++) tslab_free(((void **)blocks)[i]);
   return NULL;
 }
@@ -137,7 +137,7 @@ static void survivors_test(void) {
   CHECK_EQ(survivors(f, epoch), OBJECTS + 1);
   CHECK(file_get(f, "epochs", row_of(epoch), "closed_ms") != 0);
   pthread_t thread;
-  CHECK_EQ(pthread_create(&thread, NULL, free_all, blocks), 0);
+  CHECK_EQ(pthread_create(&thread, NULL, all_freed_run, blocks), 0);
   CHECK_EQ(pthread_join(thread, NULL), 0);
   CHECK_EQ(survivors(f, epoch), 1);
   tslab_free(last);

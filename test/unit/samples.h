@@ -60,7 +60,7 @@ static inline struct totals totals(void) {
   return totals;
 }
 
-// For so many samples with the finest mean those of `count` blocks should stand; four deviations are
+// The samples of `count` blocks should stand for so many with the finest mean; four deviations are
 // allowed. A block that holds a point stands for `each` of them, on average; that it is a whole
 // number adds a variance of 1/4 at most.
 static inline void check_share(uint64_t samples, double count, size_t bytes) {
