@@ -23,3 +23,18 @@ def test_a_cargo_that_is_too_old_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "takes cargo 1.88, this one is 1.65.0" in done.stderr
+
+
+def test_without_the_page_nobody_asks_for_npm(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    for name, said in (("cargo", "cargo 99.0.0"), ("npm", ""), ("node", "")):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\necho {name} >>{asked}\necho '{said}'\n")
+        program.chmod(0o755)
+    subprocess.run(
+        [ROOT / "tools/tslab/build", "--no-page"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        check=True,
+        timeout=60,
+    )
+    assert set(asked.read_text().split()) == {"cargo"}
