@@ -7,6 +7,7 @@
 #include "heap/home_units.h"
 #include "heap/rest.h"
 #include "heap/warm.h"
+#include "memory/kept.h"
 #include "memory/record.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
@@ -119,6 +120,13 @@ static void end_warm(struct tsl_home *home) {
   tsl_warm_drop(home);
 }
 
+// KE1
+static void account_kept(void) {
+  size_t units = tsl_region.has_kept == 0 ? 0 : tsl_region.units;
+  for (size_t unit = tsl_region.first_unit; unit < units; unit++)
+    if (tsl_kept_any(tsl_unit_address(unit), TSL_UNIT_BYTES)) model_fail("a block is kept");
+}
+
 void model_account(void) {
   each_home(end_warm);
   account_epochs();
@@ -126,6 +134,7 @@ void model_account(void) {
   collect_homes();
   account_shared();
   account_units();
+  account_kept();
 }
 
 // Whether there is something to hold may be asked of any.

@@ -99,6 +99,11 @@ static void kept_slab(void) {
   slab_3();
   keep_2(2);
 }
+static void kept_slab_whole(void) {
+  slab_3();
+  keep(0);
+  keep(1);
+}
 static void kept_cell(void) {
   cell_3();
   keep_2(2);
@@ -180,7 +185,8 @@ const struct model_scenario free_scenarios[] = {
     {.name = "slab-kept",
      .prepare = kept_slab,
      .threads = {release_epoch, free_0, free_1},
-     .finish = free_rest},
+     .finish = free_rest,
+     .takes_long = true},
     {.name = "slab-kept-by-other",
      .prepare = kept_slab,
      .threads = {free_0, release_epoch},
@@ -193,6 +199,10 @@ const struct model_scenario free_scenarios[] = {
      .prepare = kept_slab,
      .threads = {reset_epoch, free_0, free_1},
      .finish = finish_reset},
+    {.name = "slab-kept-close",
+     .prepare = kept_slab_whole,
+     .threads = {close_counted, free_0, free_1},
+     .finish = free_rest},
     {.name = "cell-kept",
      .prepare = kept_cell,
      .threads = {release_epoch, free_0, free_1},
@@ -212,7 +222,8 @@ const struct model_scenario free_scenarios[] = {
     {.name = "cells-kept",
      .prepare = kept_cells,
      .threads = {release_epoch, free_0, free_4},
-     .finish = free_rest},
+     .finish = free_rest,
+     .takes_long = true},
     {.name = "cell-kept-again",
      .prepare = spared_cell,
      .threads = {release_parent, free_0},

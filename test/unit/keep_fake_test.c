@@ -101,6 +101,21 @@ static void a_free_ends_the_mark(void) {
   }
 }
 
+// The memory of a sealed slab is handed out again as soon as its last block is free.
+static void a_free_after_a_close_ends_the_mark(void) {
+  for (int i = 0; i < 3; i++) {
+    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = cells[i]);
+    epochs_alloc_many(blocks, epoch, BYTES, FEW);
+    for (int at = 0; at < FEW; at++) keep(blocks[at]);
+    epochs_close(epoch, FEW);
+    epochs_free_many(blocks, BYTES, FEW / 2);
+    state_check();
+    epochs_free_many(blocks + FEW / 2, BYTES, FEW / 2);
+    CHECK(epochs_is_over(epoch));
+    epochs_check_all_free();
+  }
+}
+
 static void *free_it(void *block) {
   epochs_free(block, BYTES);
   return NULL;
@@ -271,6 +286,7 @@ int main(void) {
   RUN(blocks_that_nothing_ends_stay_as_they_are);
   RUN(memory_may_be_out);
   RUN(a_free_ends_the_mark);
+  RUN(a_free_after_a_close_ends_the_mark);
   RUN(other_threads_keep_and_free);
   RUN(a_later_epoch_of_the_slot_keeps_nothing);
   RUN(a_slot_may_be_used_for_long);
