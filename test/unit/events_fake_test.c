@@ -67,6 +67,17 @@ static void a_strangers_free_is_told(void) {
   CHECK_EQ(event(4)->sample, event(1)->sample);
 }
 
+// Of blocks from before the first tick, whose thread may never come to one.
+static void the_first_blocks_are_told(void) {
+  tsl_options.sample_events = 1;
+  tsl_options.sample_bytes = MEAN;
+  homes_open((size_t)1 << 30, &mine, &other);
+  blocks[0] = tsl_fast_malloc(256);
+  CHECK_EQ(tsl_points_mean, MEAN);
+  blocks[1] = tsl_fast_malloc(LARGE);
+  CHECK_EQ(event(1)->bytes, LARGE);
+}
+
 static void nothing_is_told_unasked(void) {
   open_homes(MEAN);
   tsl_fast_free(tsl_fast_malloc(LARGE));
@@ -102,6 +113,7 @@ int main(void) {
   RUN_UNLESS_SECURE(a_large_block_is_told_twice);
   RUN_UNLESS_SECURE(a_small_block_is_told_twice);
   RUN_UNLESS_SECURE(a_strangers_free_is_told);
+  RUN_UNLESS_SECURE(the_first_blocks_are_told);
   RUN_UNLESS_SECURE(nothing_is_told_unasked);
   RUN_UNLESS_SECURE(without_rows_nothing_is_told);
   RUN_UNLESS_SECURE(what_comes_behind_the_last_row_is_not_told);
