@@ -17,7 +17,7 @@ use crate::host::{self, Life};
 use crate::python;
 use crate::recorded::{About, Copies, maps_of, program_of};
 use crate::rows::{Field, process};
-use crate::segment::Segment;
+use crate::segment::{Segment, Source};
 use crate::text;
 
 // A file is not there before its process has some memory.
@@ -85,7 +85,7 @@ impl Watched {
         }
         bail!(
             "{program} ended ({}) before it had a statistics file: it allocated next to nothing, \
-             or its files lie elsewhere, which --directory names",
+             or was over at once, or its files lie elsewhere, which --directory names",
             child.wait()?
         );
     }
@@ -193,9 +193,34 @@ fn first_look(setting: &Setting, pid: u32, start: Option<u64>) -> Result<(Subjec
         return Err(NotFound(format!("process {pid} has no statistics file yet")).into());
     }
     let file = host::open(&subject.path, false)?;
+    if !has_figures(&Segment::open(file.try_clone()?)?)? {
+        return Err(NotFound(format!("process {pid} has no figures yet")).into());
+    }
     Ok((subject, file))
+}
+
+// A file that is being made has no rows at first. Whoever opens it then never finds any.
+fn has_figures<S: Source>(segment: &Segment<S>) -> Result<bool> {
+    Ok(segment.rows(process::TABLE)?.is_some_and(|rows| rows.len() > 0))
 }
 
 fn is_absent(error: &anyhow::Error) -> bool {
     error.is::<NotFound>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Image;
+
+    #[test]
+    fn a_file_that_is_being_made_is_not_there_yet() {
+        let mut image = Image::new(1, 2);
+        let mut has = |rows| {
+            image.table("process").rows = rows;
+            has_figures(&Segment::open(image.bytes()).unwrap()).unwrap()
+        };
+        assert!(!has(0));
+        assert!(has(1));
+    }
 }
