@@ -111,6 +111,7 @@
 #include "state/quarantine.c"
 #include "state/tally.c"
 #include "tell/epochs.c"
+#include "tell/events.c"
 #include "tell/heaps.c"
 #include "tell/points.c"
 #include "tell/process.c"

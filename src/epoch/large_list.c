@@ -10,6 +10,7 @@
 #include "os/os.h"
 #include "state/epoch.h"
 #include "tell/epochs.h"
+#include "tell/events.h"
 #include "tell/process.h"
 #include "tell/sample.h"
 #include "upkeep/reports.h"
@@ -123,7 +124,8 @@ static void block_end(uint32_t slot, void *block) {
 
 void tsl_large_list_free(void *block) {
   tsl_unit unit = (tsl_unit)tsl_unit_of(block);
-  uint32_t slot = tsl_span_at(unit)->epoch;
+  uint32_t slot = tsl_span_at(unit)->epoch, sample = tsl_span_at(unit)->sample;
+  if (tsl_unlikely(sample != 0)) tsl_event_freed(tsl_heap_current->home, sample);
   if (slot == 0) return block_free(block);
   list_unlink(slot, unit);
   block_end(slot, block);

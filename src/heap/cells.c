@@ -12,6 +12,7 @@
 #include "state/misuse.h"
 #include "state/owner.h"
 #include "tell/epochs.h"
+#include "tell/events.h"
 #include "tell/heaps.h"
 #include "tell/sample.h"
 
@@ -227,6 +228,7 @@ void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) 
   tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
+  if (tsl_unlikely(cell->sample != 0)) tsl_event_freed(current->home, cell->sample);
   if (tsl_unlikely(owner == current->home->heap.number)) current = &current->home->heap;
   if (tsl_unlikely(owner != current->number)) return free_remote(number, owner, block);
   unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);

@@ -18,6 +18,7 @@
 enum {
   TSL_MOST_SITES = 1 << 14,
   TSL_MOST_SAMPLES = 1 << 16,
+  TSL_MOST_EVENTS = 1 << 20,
   TSL_SITE_FRAMES = 32,
   TSL_NAME_BYTES = 16,  // with the 0 at the end: what Linux keeps of a name
 };
@@ -74,6 +75,14 @@ enum {
   ONE(T, uint64_t, bytes, BYTES, GAUGE, "of the block, unweighted")                          \
   ONE(T, uint64_t, epoch, NONE, ID, "id of its epoch; 0: the default one")                   \
   ONE(T, uint64_t, sampled_ms, MS, GAUGE, "when it was allocated")
+
+#define TSL_EVENTS_FIELDS(T, ONE, EACH, LIST, TEXT)                                         \
+  ONE(T, uint64_t, at_ns, NS, GAUGE, "when; 0: the row is nobody's, or being written")      \
+  ONE(T, uint64_t, bytes, BYTES, GAUGE, "of the block, unweighted; 0: it was freed")        \
+  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples that it stands for, itself included")    \
+  ONE(T, uint32_t, sample, NONE, ID, "number of the sample, the next one's after its free") \
+  ONE(T, uint32_t, site, NONE, ID, "row in sites of who allocated or freed; 0: not known")  \
+  ONE(T, uint32_t, thread, NONE, ID, "as the system numbers it")
 
 #define TSL_CLASSES_FIELDS(T, ONE, EACH, LIST, TEXT)                     \
   ONE(T, uint32_t, bytes, BYTES, GAUGE, "of a block")                    \
@@ -156,16 +165,17 @@ enum {
 
 // TABLE(name, most rows, fields). Rows of epochs are their slots, of heaps and bins the numbers of
 // heaps; row 0 of epochs is the default epoch, row 0 of bins the threads without a heap.
-#define TSL_TABLES(TABLE)                           \
-  TABLE(process, 1, TSL_PROCESS_FIELDS)             \
-  TABLE(classes, TSL_CLASSES, TSL_CLASSES_FIELDS)   \
-  TABLE(labels, TSL_MOST_LABELS, TSL_LABELS_FIELDS) \
-  TABLE(epochs, 1 << 18, TSL_EPOCHS_FIELDS)         \
-  TABLE(heaps, 1 << 18, TSL_HEAPS_FIELDS)           \
-  TABLE(bins, 1 << 14, TSL_BINS_FIELDS)             \
-  TABLE(control, 1, TSL_CONTROL_FIELDS)             \
-  TABLE(sites, TSL_MOST_SITES, TSL_SITES_FIELDS)    \
-  TABLE(samples, TSL_MOST_SAMPLES, TSL_SAMPLES_FIELDS)
+#define TSL_TABLES(TABLE)                              \
+  TABLE(process, 1, TSL_PROCESS_FIELDS)                \
+  TABLE(classes, TSL_CLASSES, TSL_CLASSES_FIELDS)      \
+  TABLE(labels, TSL_MOST_LABELS, TSL_LABELS_FIELDS)    \
+  TABLE(epochs, 1 << 18, TSL_EPOCHS_FIELDS)            \
+  TABLE(heaps, 1 << 18, TSL_HEAPS_FIELDS)              \
+  TABLE(bins, 1 << 14, TSL_BINS_FIELDS)                \
+  TABLE(control, 1, TSL_CONTROL_FIELDS)                \
+  TABLE(sites, TSL_MOST_SITES, TSL_SITES_FIELDS)       \
+  TABLE(samples, TSL_MOST_SAMPLES, TSL_SAMPLES_FIELDS) \
+  TABLE(events, TSL_MOST_EVENTS, TSL_EVENTS_FIELDS)
 
 // STATE(name, meaning): the values of `state`, from 0 on.
 #define TSL_EPOCHS_STATES(STATE) \

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "base/probe.h"
 #include "state/epoch.h"
+#include "tell/events.h"
 #include "tell/rows.h"
 #include "tell/sites.h"
 
@@ -62,6 +63,7 @@ uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes
   write_sample(row, site, slot, block, bytes, times);
   tsl_add_relaxed(&origin->allocations, times);
   tsl_add_relaxed(&origin->bytes, times * bytes);
+  tsl_event_allocated(forks << ROW_BITS | number, site, bytes, times);
   return forks << ROW_BITS | number;
 }
 
@@ -130,6 +132,7 @@ void tsl_sample_follow(void) {
 // The tables of the parent's file are not the child's.
 void tsl_sample_after_fork(void) {
   tsl_sites_after_fork();
+  tsl_events_after_fork();
   tsl_points_mean = 0;  // until the child has a file
   if (last_row == 0) return;
   tsl_stack_clear(&free_rows);

@@ -55,15 +55,17 @@ static bool is_much(void) {
   return tsl_units_open() - tsl_load_relaxed(&began_units) >= MUCH_UNITS;
 }
 
-// The thread may be silent from here on: its home is told at once.
+// The thread may be silent from here on: its home is told, and samples begin, at once.
 static void start_and_tell(void) {
   tsl_report_start();
+  tsl_sample_follow();
   if (tsl_report_is_on() && tsl_heap_current != &tsl_home_empty.heap)
     tsl_report_heap(&tsl_heap_current->home->heap);
 }
 
+// Who asks for events asks for those of the first blocks, too.
 void tsl_report_at_refill(void) {
-  if (!tsl_report_is_on() && is_much()) start_and_tell();
+  if (!tsl_report_is_on() && (tsl_option(sample_events) != 0 || is_much())) start_and_tell();
 }
 
 void tsl_report_at_large(void) {

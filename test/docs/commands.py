@@ -57,6 +57,7 @@ ELSEWHERE = {
     "tslab watch 4242 --interval 5": "ctest: tools.live",
     "tslab top": "ctest: tools.live",
     "tslab diff before.json after.json --fail-on regression --tolerance 10": "ctest: tools.live",
+    "tslab advise -- ./server --port 80": "ctest: tools.advise",
     "tslab record 4242 -o DIR --every 60": "ctest: tools.record",
     "tslab record -o DIR -- ./server --port 80": "ctest: tools.record",
     "tslab diff DIR/at-1 DIR/peak": "ctest: tools.record",

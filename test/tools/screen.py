@@ -101,6 +101,7 @@ def all_shown(terminal: int) -> bytes:
 def check_plain(tslab: Command, pid: str, leaker: str) -> None:
     """No subcommand but `top` writes an escape sequence, on a terminal or elsewhere."""
     asked = {
+        "advise": ("--library", "/nowhere", "--", leaker),
         "completions": ("bash",),
         "core": ("/nowhere",),
         "diff": (pid, pid),

@@ -208,10 +208,28 @@ pub fn name(pid: u32) -> Option<String> {
 
 /// Memory of a process that is resident, in bytes.
 pub fn rss_bytes(pid: u32) -> Option<u64> {
-    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
-    let value = status_value(&String::from_utf8_lossy(&status), "VmRSS:")?;
+    status_bytes(pid, "VmRSS:")
+}
+
+/// Of it, memory that is no file's.
+pub fn anonymous_bytes(pid: u32) -> Option<u64> {
+    status_bytes(pid, "RssAnon:")
+}
+
+/// Its threads, the first one included.
+pub fn threads(pid: u32) -> Option<u64> {
+    status_of(pid, "Threads:")?.trim().parse().ok()
+}
+
+fn status_bytes(pid: u32, name: &str) -> Option<u64> {
+    let value = status_of(pid, name)?;
     let kibibytes: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+fn status_of(pid: u32, name: &str) -> Option<String> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    status_value(&String::from_utf8_lossy(&status), name)
 }
 
 /// What tells a file from others, also in /proc/PID/maps of a process that sees it elsewhere.

@@ -10,6 +10,7 @@ mod commands;
 mod control;
 mod dump;
 mod elf;
+mod events;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]
 mod fixture;
@@ -47,8 +48,8 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    Answer, Setting, completions, core_dump, diff, doctor, epochs, gc, leaks, manual, observe,
-    profile as profiler, ps, purge, record, run as launch, serve, stats, top, watch, why,
+    Answer, Setting, advise, completions, core_dump, diff, doctor, epochs, gc, leaks, manual,
+    observe, profile as profiler, ps, purge, record, run as launch, serve, stats, top, watch, why,
 };
 use say::say;
 
@@ -131,6 +132,10 @@ enum Command {
     #[command(after_help = record::help())]
     Record(record::Arguments),
 
+    /// Run an unchanged program, and say where in its source a scope belongs
+    #[command(after_help = advise::help())]
+    Advise(advise::Arguments),
+
     /// Compare two looks at a process, by epoch label, size class and call stack
     #[command(after_help = EXITS)]
     Diff(diff::Arguments),
@@ -206,6 +211,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Watch(arguments) => watch::run(&setting, &arguments),
         Command::Top(arguments) => top::run(&setting, &arguments),
         Command::Record(arguments) => record::run(&setting, &arguments),
+        Command::Advise(arguments) => advise::run(&setting, &arguments),
         Command::Diff(arguments) => diff::run(&setting, &arguments),
         Command::Run(arguments) => launch::run(&arguments),
         Command::Profile(arguments) => profiler::run(&setting, &arguments),

@@ -488,6 +488,20 @@ tables! {
         /// When it was allocated.
         SAMPLED_MS "sampled_ms" One 8 Gauge Ms;
     }
+    events {
+        /// When; 0: the row is nobody's, or being written.
+        AT_NS "at_ns" One 8 Gauge Ns;
+        /// Of the block, unweighted; 0: it was freed.
+        BYTES "bytes" One 8 Gauge Bytes;
+        /// Samples that it stands for, itself included.
+        TIMES "times" One 4 Gauge Objects;
+        /// Number of the sample, the next one's after its free.
+        SAMPLE "sample" One 4 Id None;
+        /// Row in sites of who allocated or freed; 0: not known.
+        SITE "site" One 4 Id None;
+        /// As the system numbers it.
+        THREAD "thread" One 4 Id None;
+    }
 }
 
 /// Why the fast path is left.

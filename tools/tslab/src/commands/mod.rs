@@ -16,6 +16,7 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
 mod account;
+pub mod advise;
 pub mod completions;
 pub mod core_dump;
 pub mod diff;

@@ -129,7 +129,8 @@ pub(super) fn number_of_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-fn parse_bytes(text: &str) -> Result<u32> {
+/// The same, as far as the library takes it for the distance of samples.
+pub(super) fn parse_bytes(text: &str) -> Result<u32> {
     let bytes = number_of_bytes(text);
     let bytes = bytes.filter(|bytes| (LEAST_BYTES..=MOST_BYTES).contains(bytes));
     let bytes = bytes.and_then(|bytes| u32::try_from(bytes).ok());

@@ -18,9 +18,9 @@ mod asked;
 mod folder;
 mod watched;
 
-use asked::Asked;
+pub(super) use asked::Asked;
 use folder::{Dump, Folder, Why};
-use watched::Watched;
+pub(super) use watched::{Moment, Watched};
 
 const POLL: Duration = Duration::from_millis(100);
 

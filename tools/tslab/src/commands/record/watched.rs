@@ -14,10 +14,12 @@ use super::folder::Why;
 use crate::commands::{NotFound, Setting, Subject, run as launch};
 use crate::helper::Helper;
 use crate::host::{self, Life};
+use crate::modules::Maps;
 use crate::python;
 use crate::recorded::{About, Copies, maps_of, program_of};
 use crate::rows::{Field, process};
-use crate::segment::Segment;
+use crate::segment::{Segment, Source};
+use crate::smaps;
 use crate::text;
 
 // A file is not there before its process has some memory.
@@ -28,6 +30,23 @@ const MOST_LOOKS: u32 = 1000;
 
 /// It samples from its beginning on, if its environment says nothing else.
 const SAMPLE: (&str, &str) = ("TSLAB_SAMPLE_BYTES", "512K");
+
+/// What is resident at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// `CLOCK_MONOTONIC`.
+    pub at_ns: u64,
+    /// Memory that is no file's.
+    pub anonymous_bytes: u64,
+    /// Of it, where blocks lie.
+    pub blocks_bytes: u64,
+    /// Of them, what nobody uses and has not gone back.
+    pub idle_bytes: u64,
+    /// `CLOCK_MONOTONIC` when a thread last told of itself, which then gives memory back, too.
+    pub told_ms: u64,
+    /// Whether the process has several threads.
+    pub has_threads: bool,
+}
 
 /// A process, whether it runs or not.
 #[derive(Debug)]
@@ -64,7 +83,8 @@ impl Watched {
 
     /// Starts a program, and waits until it has a file.
     pub fn start(setting: &Setting, mut command: Command) -> Result<Self> {
-        if std::env::var_os(SAMPLE.0).is_none() {
+        let is_said = command.get_envs().any(|(name, _)| name == SAMPLE.0);
+        if !is_said && std::env::var_os(SAMPLE.0).is_none() {
             command.env(SAMPLE.0, SAMPLE.1);
         }
         let mut child = command.spawn().with_context(|| launch::cannot_start(&command))?;
@@ -85,7 +105,7 @@ impl Watched {
         }
         bail!(
             "{program} ended ({}) before it had a statistics file: it allocated next to nothing, \
-             or its files lie elsewhere, which --directory names",
+             or was over at once, or its files lie elsewhere, which --directory names",
             child.wait()?
         );
     }
@@ -166,6 +186,39 @@ impl Watched {
         Ok(fields.map(|field| rows.as_ref()?.column(field)?.get(0)))
     }
 
+    /// Its file with all rows that it has by now.
+    pub fn segment(&self) -> Result<Segment<File>> {
+        Ok(Segment::open(self.file.try_clone()?)?)
+    }
+
+    /// What it had mapped when it was last looked at.
+    pub fn maps(&self) -> Option<Maps> {
+        Some(Maps::of_copy(self.maps.clone()?, self.program.clone()))
+    }
+
+    /// Whether a helper gives memory back, or may come to.
+    pub fn may_have_helper(&self) -> bool {
+        Helper::of(self.pid) != Some(Helper::Never)
+    }
+
+    /// What is resident of it now; None when it has gone.
+    pub fn moment(&self) -> Option<Moment> {
+        let mappings = smaps::of_process(self.pid).ok()?;
+        let places = self.figures([process::BLOCKS_AT, process::BLOCKS_BYTES]).ok()?;
+        let idle = self.figures([process::DIRTY_BYTES, process::CACHED_BYTES]).ok()?;
+        let [Some(start), Some(bytes)] = places else { return None };
+        let blocks = start..start.saturating_add(bytes);
+        let of_blocks = mappings.iter().filter(|mapping| blocks.contains(&mapping.start));
+        Some(Moment {
+            at_ns: host::now_ms().saturating_mul(1_000_000),
+            anonymous_bytes: host::anonymous_bytes(self.pid)?,
+            blocks_bytes: of_blocks.map(|mapping| mapping.rss_bytes).sum(),
+            idle_bytes: idle.into_iter().flatten().sum(),
+            told_ms: self.segment().ok()?.header.told_ms,
+            has_threads: host::threads(self.pid)? > 1,
+        })
+    }
+
     /// What a dump is made of.
     pub fn copies(&mut self, why: Why, at_ms: u64) -> io::Result<Copies<'_>> {
         let is_there = why != Why::Exit;
@@ -193,9 +246,34 @@ fn first_look(setting: &Setting, pid: u32, start: Option<u64>) -> Result<(Subjec
         return Err(NotFound(format!("process {pid} has no statistics file yet")).into());
     }
     let file = host::open(&subject.path, false)?;
+    if !has_figures(&Segment::open(file.try_clone()?)?)? {
+        return Err(NotFound(format!("process {pid} has no figures yet")).into());
+    }
     Ok((subject, file))
+}
+
+// A file that is being made has no rows at first. Whoever opens it then never finds any.
+fn has_figures<S: Source>(segment: &Segment<S>) -> Result<bool> {
+    Ok(segment.rows(process::TABLE)?.is_some_and(|rows| rows.len() > 0))
 }
 
 fn is_absent(error: &anyhow::Error) -> bool {
     error.is::<NotFound>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Image;
+
+    #[test]
+    fn a_file_that_is_being_made_is_not_there_yet() {
+        let mut image = Image::new(1, 2);
+        let mut has = |rows| {
+            image.table("process").rows = rows;
+            has_figures(&Segment::open(image.bytes()).unwrap()).unwrap()
+        };
+        assert!(!has(0));
+        assert!(has(1));
+    }
 }
