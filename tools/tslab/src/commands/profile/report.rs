@@ -1,0 +1,190 @@
+//! report: the profile of a process in JSON.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::commands::{Identity, Subject};
+use crate::profile::lifetimes::{self, Freed, Lifetime};
+use crate::profile::{Age, Amount, Profile, Sample};
+use crate::sampling::{Sampling, whole};
+
+/// The profile of a process in JSON.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    #[serde(flatten)]
+    identity: Identity,
+    /// Bytes from sample to sample on average; 0: none is taken, None: not told.
+    sample_bytes: Option<u64>,
+    /// The same, of these samples; 0: there are none.
+    weight_bytes: Option<u64>,
+    samples_taken: Option<u64>,
+    samples_lost: Option<u64>,
+    samples: Vec<Row>,
+    lifetimes: Vec<LifetimeRow>,
+}
+
+// Estimates; what lives is told by epoch and age, what was allocated by label.
+#[derive(Debug, Serialize)]
+struct Row {
+    /// Innermost first.
+    stack: Vec<String>,
+    epoch: Option<String>,
+    epoch_id: Option<u64>,
+    /// None: blocks of whole units.
+    class_bytes: Option<u64>,
+    age: Option<Age>,
+    /// Sampled objects that live; those that stand for several count as several.
+    samples: u64,
+    objects: u64,
+    bytes: u64,
+    /// Of the estimate of `bytes`: chance seldom makes twice as much.
+    deviation_bytes: u64,
+    alloc_objects: u64,
+    alloc_bytes: u64,
+}
+
+// Estimates of what was freed.
+#[derive(Debug, Serialize)]
+struct LifetimeRow {
+    /// Innermost first.
+    stack: Vec<String>,
+    epoch: Option<String>,
+    /// None: blocks of whole units.
+    class_bytes: Option<u64>,
+    objects: u64,
+    bytes: u64,
+    /// Of `objects`: freed within 10 ms.
+    temporary_objects: u64,
+    temporary_percent: u64,
+    mean_lifetime_ms: u64,
+}
+
+/// Of what a process sampled.
+pub fn report(subject: &Subject, profile: &Profile) -> Report {
+    let sampling = subject.snapshot.sampling.as_ref();
+    Report {
+        identity: subject.identity(),
+        sample_bytes: sampling.map(|sampling| sampling.sample_bytes),
+        weight_bytes: sampling.map(Sampling::mean_bytes),
+        samples_taken: sampling.map(|sampling| sampling.taken),
+        samples_lost: sampling.map(|sampling| sampling.lost),
+        samples: rows(profile),
+        lifetimes: sampling.map(|sampling| lifetime_rows(sampling, profile)).unwrap_or_default(),
+    }
+}
+
+// Calls at several places of a function look the same here.
+fn lifetime_rows(sampling: &Sampling, profile: &Profile) -> Vec<LifetimeRow> {
+    let mut sums = BTreeMap::<_, Freed>::new();
+    for Lifetime { key, freed } in lifetimes::of(sampling, &profile.names) {
+        let of = (profile.functions(&key.calls), key.label, key.class_bytes);
+        sums.entry(of).or_default().add(freed);
+    }
+    let mut rows: Vec<_> = sums.into_iter().map(|(of, freed)| lifetime_row(of, freed)).collect();
+    rows.sort_by_key(|row| Reverse((row.temporary_objects, row.objects)));
+    rows
+}
+
+fn lifetime_row(of: (Vec<String>, Option<String>, Option<u64>), freed: Freed) -> LifetimeRow {
+    let (stack, epoch, class_bytes) = of;
+    LifetimeRow {
+        stack,
+        epoch,
+        class_bytes,
+        objects: whole(freed.objects),
+        bytes: whole(freed.bytes),
+        temporary_objects: whole(freed.short_objects),
+        temporary_percent: freed.short_percent(),
+        mean_lifetime_ms: freed.mean_ms(),
+    }
+}
+
+// Calls at several places of a function look the same here.
+fn rows(profile: &Profile) -> Vec<Row> {
+    let mut amounts = BTreeMap::<_, (Amount, Amount, f64)>::new();
+    for Sample { key, sampled, estimate, variance } in &profile.samples {
+        let stack = profile.functions(&key.calls);
+        let of = (stack, &key.label, key.epoch, key.class_bytes, key.age);
+        let (samples, amount, sum) = amounts.entry(of).or_default();
+        samples.add(*sampled);
+        amount.add(*estimate);
+        *sum += variance;
+    }
+    let row = |(of, (sampled, amount, variance)): (_, (Amount, Amount, f64))| {
+        let (stack, label, epoch_id, class_bytes, age) = of;
+        Row {
+            stack,
+            epoch: Option::clone(label),
+            epoch_id,
+            class_bytes,
+            age,
+            samples: whole(sampled.objects),
+            objects: whole(amount.objects),
+            bytes: whole(amount.bytes),
+            deviation_bytes: whole(variance.sqrt()),
+            alloc_objects: whole(amount.alloc_objects),
+            alloc_bytes: whole(amount.alloc_bytes),
+        }
+    };
+    let mut rows: Vec<_> = amounts.into_iter().map(row).collect();
+    rows.sort_by_key(|row| Reverse((row.bytes, row.alloc_bytes)));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::profile::of_subject;
+    use crate::fixture::{add_samples, sample};
+
+    fn subject() -> Subject {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        Subject::of_bytes(image.bytes())
+    }
+
+    fn json(subject: &Subject) -> serde_json::Value {
+        serde_json::to_value(report(subject, &of_subject(subject))).unwrap()
+    }
+
+    #[test]
+    fn a_report_tells_what_lives_by_epoch_and_what_was_allocated_by_label() {
+        let json = json(&subject());
+        assert_eq!((&json["pid"], &json["weight_bytes"]), (&42.into(), &4096.into()));
+        assert_eq!((&json["samples_taken"], &json["samples_lost"]), (&40.into(), &1.into()));
+        let rows = json["samples"].as_array().unwrap();
+        let upload = &rows[1];
+        assert_eq!(upload["stack"], serde_json::json!(["0x1000", "0x2000"]));
+        assert_eq!(
+            (&upload["epoch"], &upload["epoch_id"]),
+            (&"GET /upload".into(), &16_777_223.into())
+        );
+        assert_eq!((&upload["class_bytes"], &upload["age"]), (&128.into(), &"1-10min".into()));
+        assert_eq!((&upload["objects"], &upload["bytes"]), (&98.into(), &12_481.into()));
+        assert_eq!(upload["deviation_bytes"].as_u64().map(|bytes| bytes / 100), Some(70));
+        assert_eq!((&upload["alloc_objects"], &upload["alloc_bytes"]), (&0.into(), &0.into()));
+        let allocated = rows.iter().find(|row| row["alloc_bytes"] == 83_207).unwrap();
+        assert!(allocated["epoch_id"].is_null() && allocated["age"].is_null());
+        assert!(rows[0]["class_bytes"].is_null());
+        let lifetimes = json["lifetimes"].as_array().unwrap();
+        let upload = serde_json::json!({
+            "stack": ["0x1000", "0x2000"], "epoch": "GET /upload", "class_bytes": 128,
+            "objects": 553, "bytes": 70_726, "temporary_objects": 390, "temporary_percent": 71,
+            "mean_lifetime_ms": 40,
+        });
+        assert_eq!((&lifetimes[0], lifetimes.len()), (&upload, 2));
+    }
+
+    #[test]
+    fn without_samples_a_report_has_none() {
+        let mut older = sample(42, 7);
+        older.tables.retain(|table| table.name != "sites");
+        let of_older = json(&Subject::of_bytes(older.bytes()));
+        assert!(of_older["weight_bytes"].is_null());
+        assert_eq!(of_older["samples"], serde_json::json!([]));
+        let of_other = json(&Subject::of_bytes(sample(42, 7).bytes()));
+        assert_eq!(of_other["weight_bytes"], 0);
+    }
+}
