@@ -254,8 +254,9 @@ typedef struct tslab_survivors {
  * thread is in a descendant of it is reported, once for each label (option `on_error`). */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
-/* Ends the epoch and every object in it, and in its children, in time proportional to its memory,
- * not its objects. What tslab_epoch_defer registered runs first. An epoch that was closed may be
+/* Ends the epoch and every object in it, but those that were kept (tslab_epoch_keep), and in its
+ * children, in time proportional to its memory, not its objects; where objects were kept, to both.
+ * What tslab_epoch_defer registered runs first. An epoch that was closed may be
  * released, too, as long as objects survive in it; that takes time proportional to its extent.
  * No thread may use, allocate or free objects of the epoch meanwhile; a later free of
  * one is reported (option `on_error`) as long as its cell, slab or large block was not given out
@@ -407,7 +408,8 @@ TSLAB_API char *tslab_epoch_strndup(tslab_epoch epoch, const char *text,
                                     size_t most_bytes) TSLAB_NOEXCEPT TSLAB_MALLOC TSLAB_NONNULL(2);
 
 /* Resizes a block, which goes to the epoch when it has to move. (tslab_realloc keeps a block in its
- * own epoch while that is open; later it goes to the default epoch.) */
+ * own epoch while that is open; later it goes to the default epoch, or to the parent where a
+ * release spared it.) */
 TSLAB_API void *tslab_epoch_realloc(tslab_epoch epoch, void *block,
                                     size_t bytes) TSLAB_NOEXCEPT TSLAB_MUST_USE TSLAB_SIZE(3);
 
