@@ -39,10 +39,10 @@ static void slab_give(struct sweep *sweep TSL_UNUSED, struct tsl_slab *slab) {
 static bool has_unspared(const struct sweep *sweep TSL_UNUSED, uint32_t rank) { return rank == 0; }
 static bool has_spared(const struct sweep *sweep, uint32_t rank) { return rank > sweep->rank; }
 
-static void cell_let_go(tsl_cell_number number) {
+static void sweep_leave_cell(tsl_cell_number number) {
   if (tsl_cell_put_remote(number)) tsl_cells_drained(number);
 }
-static void slab_let_go(struct tsl_slab *slab) {
+static void sweep_leave_slab(struct tsl_slab *slab) {
   if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
 }
 
@@ -58,12 +58,12 @@ static bool slab_is_of(const struct sweep *sweep, const struct tsl_slab *slab) {
 
 // Where blocks were kept, frees of them may give a piece back at any moment: each is held, and
 // looked at again, before anything is done with it.
-static bool cell_take(const struct sweep *sweep, tsl_cell_number number) {
+static bool sweep_take_cell(const struct sweep *sweep, tsl_cell_number number) {
   if (!cell_is_of(sweep, number)) return false;
   if (!sweep->holds) return true;
   if (!tsl_cell_hold(number)) return false;
   if (cell_is_of(sweep, number)) return true;
-  cell_let_go(number);
+  sweep_leave_cell(number);
   return false;
 }
 
@@ -74,14 +74,14 @@ static bool slab_take(const struct sweep *sweep, struct tsl_slab *slab) {
   if (!sweep->holds) return true;
   if (!tsl_slab_hold(slab)) return false;
   if (slab_is_of(sweep, slab)) return true;
-  slab_let_go(slab);
+  sweep_leave_slab(slab);
   return false;
 }
 
 static void unit_cells(struct sweep *sweep, tsl_unit unit) {
   for (uint32_t page = 0; page < TSL_UNIT_PAGES; page++) {
     tsl_cell_number number = unit * TSL_UNIT_PAGES + page;
-    if (cell_take(sweep, number)) sweep->cell(sweep, number);
+    if (sweep_take_cell(sweep, number)) sweep->cell(sweep, number);
   }
 }
 
@@ -125,12 +125,12 @@ static bool cell_waits(const struct sweep *sweep, tsl_cell_number number) {
 }
 
 static void cell_spare(struct sweep *sweep, tsl_cell_number number) {
-  if (cell_waits(sweep, number)) return cell_let_go(number);
+  if (cell_waits(sweep, number)) return sweep_leave_cell(number);
   sweep->ended += tsl_spare_cell(number, sweep->rank);
 }
 
 static void slab_spare(struct sweep *sweep, struct tsl_slab *slab) {
-  if (tsl_epoch_waits(sweep->slot) && !tsl_slab_keeps(slab)) return slab_let_go(slab);
+  if (tsl_epoch_waits(sweep->slot) && !tsl_slab_keeps(slab)) return sweep_leave_slab(slab);
   tsl_spare_slab(slab, sweep->rank);
 }
 
@@ -169,7 +169,7 @@ static void cell_count(struct sweep *sweep, tsl_cell_number number) {
   }
   size_t bytes = tsl_sizeclasses[tsl_cells_class(number)].bytes;
   sweep->survivors->pages += bytes >> TSL_CELL_PAGE_LOG2;
-  cell_let_go(number);
+  sweep_leave_cell(number);
 }
 
 static void slab_count(struct sweep *sweep, struct tsl_slab *slab) {
@@ -177,7 +177,7 @@ static void slab_count(struct sweep *sweep, struct tsl_slab *slab) {
   sweep->survivors->objects += live;
   sweep->survivors->bytes += (size_t)live * tsl_sizeclasses[slab->class].bytes;
   sweep->survivors->pages += tsl_sizeclasses[slab->class].slab_bytes >> TSL_CELL_PAGE_LOG2;
-  slab_let_go(slab);
+  sweep_leave_slab(slab);
 }
 
 void tsl_sweep_count_spared(uint32_t slot, struct tsl_survivors *survivors) {
@@ -198,13 +198,13 @@ static void protect(struct sweep *sweep, uintptr_t start, size_t bytes) {
 // What waits stays held, so that no free gives it back.
 static void cell_protect(struct sweep *sweep, tsl_cell_number number) {
   protect(sweep, tsl_cell_address(number), tsl_sizeclasses[tsl_cells_class(number)].bytes);
-  if (sweep->holds && !sweep->is_protected) cell_let_go(number);
+  if (sweep->holds && !sweep->is_protected) sweep_leave_cell(number);
 }
 
 static void slab_protect(struct sweep *sweep, struct tsl_slab *slab) {
   size_t bytes = tsl_sizeclasses[slab->class].slab_bytes;
   protect(sweep, tsl_unit_address(tsl_slab_unit(slab)), bytes);
-  if (sweep->holds && !sweep->is_protected) slab_let_go(slab);
+  if (sweep->holds && !sweep->is_protected) sweep_leave_slab(slab);
 }
 
 bool tsl_sweep_protect(uint32_t slot, bool is_protected) {

@@ -1,8 +1,8 @@
 //! What a process sampled of its allocations: who made them, and which of the blocks live.
 //!
 //! Allocated bytes are a line on which points lie at random, one in `sample_bytes` on average; a
-//! block that holds a point is sampled (`tell/sample.h`). It stands for `times` samples as if points
-//! lay `weight_bytes` apart, and each of these, of n bytes, for
+//! block that holds a point is sampled (`tell/sample.h`). It stands for `times` samples, as if
+//! points lay `weight_bytes` apart, and each of these, of n bytes, for
 //! 1 / (1 - exp(-n / `weight_bytes`)) objects.
 
 use std::collections::HashMap;
