@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-JOBS = 5
+JOBS = 8
 MOST_S = 60
 
 # Of what is measured with epochs, the prediction may be that far off.

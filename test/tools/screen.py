@@ -110,6 +110,7 @@ def check_plain(tslab: Command, pid: str, leaker: str) -> None:
         "gc": ("--dry-run",),
         "help": (),
         "leaks": (pid,),
+        "observe": ("--port", "nonsense"),
         "profile": (pid, "--seconds", "0", "-o", "-", "--format", "folded"),
         "ps": (),
         "purge": (pid, "--wait", "0"),
