@@ -57,7 +57,8 @@ bool tsl_slabs_have_kept(const struct tsl_slab *slab) {
 }
 
 // Marks the entries of a slab that is not sealed; its heap may seal it meanwhile.
-static void entry_mark_kept(uint32_t *entry) {
+static void entry_mark_kept(size_t unit) {
+  uint32_t *entry = tsl_map_entry(unit);
   uint32_t seen = tsl_load_relaxed(entry);
   while (tsl_entry_owner(seen) != TSL_HEAP_SEALED && (seen & TSL_CODE_KEPT) == 0)
     if (tsl_cas_relaxed(entry, &seen, seen | TSL_CODE_KEPT)) return;
@@ -67,8 +68,7 @@ void tsl_slabs_keep(const void *block) {
   unsigned class = tsl_class_around(block);
   size_t first = tsl_slab_unit(tsl_slab_position(class, block).slab);
   tsl_kept_set(block);
-  for (unsigned i = 0; i < tsl_sizeclasses[class].units; i++)
-    entry_mark_kept(tsl_map_entry(first + i));
+  for (unsigned i = 0; i < tsl_sizeclasses[class].units; i++) entry_mark_kept(first + i);
 }
 
 // A look reads a cold line of each class's last block: for each slab that would be a tenth of the

@@ -123,7 +123,8 @@ static uint64_t spread(unsigned bits) {
 
 // A free of a kept block marks it, and takes its bit off later: where this finds neither bit nor
 // mark, the block was not kept.
-static uint32_t word_spare(granules_word *word, uintptr_t address, uint32_t *counts) {
+static uint32_t word_spare(uintptr_t address, uint32_t *counts) {
+  granules_word *word = (granules_word *)(void *)tsl_granule_at(address);
   uint64_t live = live_bytes_of(tsl_load_relaxed(word));
   if (live == 0) return 0;
   uint64_t dead = live & ~spread(tsl_kept_take(address));
@@ -136,14 +137,13 @@ static uint32_t word_spare(granules_word *word, uintptr_t address, uint32_t *cou
 
 uint32_t tsl_cell_spare(tsl_cell_number number, uint32_t granules, uint32_t rank,
                         uint32_t *counts) {
+  const uintptr_t step = (uintptr_t)WORD_GRANULES << TSL_GRANULE_LOG2;
   uint32_t all = 0;
-  uintptr_t address = tsl_cell_address(number);
-  granules_word *words = (granules_word *)(void *)tsl_granule_at(address);
+  uintptr_t start = tsl_cell_address(number);
+  uintptr_t end = start + ((uintptr_t)granules << TSL_GRANULE_LOG2);
   if (rank != 0)
     tsl_store_release(&tsl_cell_at(number)->older, TSL_CELL_SPARED + rank);  // pairs: kept
-  for (uint32_t i = 0; i * WORD_GRANULES < granules; i++)
-    all +=
-        word_spare(&words[i], address + ((uintptr_t)i * WORD_GRANULES << TSL_GRANULE_LOG2), counts);
+  for (uintptr_t at = start; at < end; at += step) all += word_spare(at, counts);
   return all;
 }
 

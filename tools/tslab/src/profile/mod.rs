@@ -177,7 +177,7 @@ impl Profile {
         });
         let Sampling { weight_bytes, taken, lost, .. } = *sampling;
         let mean_bytes = sampling.mean_bytes();
-        Self { weight_bytes, mean_bytes, taken, lost, samples, names }
+        Self { mean_bytes, weight_bytes, taken, lost, samples, names }
     }
 
     /// All that was allocated, and all that lives.
