@@ -35,7 +35,7 @@ static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alig
     tsl_memory_regain();
     block = tsl_heap_pop(heap, class);
   }
-  if (tsl_points_are_on()) tsl_heap_follow_times(heap);
+  if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   if (block == NULL) errno = ENOMEM;
   return block;
 }

@@ -56,8 +56,8 @@ static void end_check(const char *call, tslab_epoch id) {
   if (tsl_unlikely(tsl_heap_current->name != TSLAB_DEFAULT)) tsl_misuse_inside(call, id);
 }
 
-// Before the epoch gives its memory back. One that shares gives none. Returns whether a helper lived
-// already, which may end without having seen that memory.
+// Before the epoch gives its memory back. One that shares gives none. Returns whether a helper
+// lived already, which may end without having seen that memory.
 static bool call_helper_for(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_epoch_place(slot) != slot)

@@ -24,7 +24,6 @@ void tsl_heap_redraw(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!tsl_heap_has_store(heap)) return;
   heap->store->sampled_hot = 0;
-  heap->store->sampled_cold = 0;
   heap_count_all(heap);
 }
 

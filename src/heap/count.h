@@ -11,7 +11,7 @@ enum { TSL_LEAST_PACE = 16, TSL_MOST_PACE = 512 };
 // Sets the number until the next look, and keeps the total. Owner only.
 TSL_HIDDEN void tsl_heap_count(struct tsl_heap *heap, unsigned class);
 
-// Draws the points of a heap's hot blocks and stocks anew. Owner only.
+// Draws the points of a heap's hot blocks anew. Owner only.
 TSL_HIDDEN void tsl_heap_redraw(struct tsl_heap *heap);
 
 // There may be memory to give back soon: the thread looks at its counters more often. Owner only.

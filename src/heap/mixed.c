@@ -222,9 +222,9 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
   if (behind > heap->cell_start + cell_bytes) return NULL;
   if (heap->cell_end < block) cell_set_end(heap, block, cell_bytes);
   if (!heap->sampled_cell || behind <= heap->cell_end) return NULL;
-  uint32_t times = tsl_points_times(heap);
+  uint64_t apart = heap->sample_apart;
   cell_set_end(heap, heap->cell_next, cell_bytes);
-  void *sampled = tsl_sampled_small(heap, class, times);
+  void *sampled = tsl_sampled_small(heap, class, apart);
   if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
   return sampled;
 }

@@ -45,7 +45,6 @@ static void counts_begin(struct tsl_heap *heap) {
 static void heap_begin(struct tsl_heap *heap, uint32_t epoch) {
   tsl_store_relaxed(&heap->epoch, epoch);
   heap->mixed = tsl_load_relaxed(&tsl_epoch_at(epoch)->first_cell) != TSL_BINS;
-  heap->sample_times = heap->home->own->points.times;
   counts_begin(heap);
 }
 

@@ -7,6 +7,6 @@
 // none does. When it is the first block, that is sampled here and returned; else NULL.
 TSL_HIDDEN void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn);
 
-// Allocates a sampled block, for a point that was drawn `times` times as far apart. NULL, and the
-// caller allocates as usual, when there is no cell for it, or when it would stand for no sample.
-TSL_HIDDEN void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint32_t times);
+// Allocates a sampled block, for a point that was drawn when points lay `apart` bytes apart. NULL,
+// and the caller allocates as usual, when there is no cell for it.
+TSL_HIDDEN void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart);

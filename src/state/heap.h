@@ -140,7 +140,7 @@ struct tsl_points {
   uint64_t since_ms;  // [owner] they are counted since then
   uint32_t count;     // [owner] points that were reached
   uint32_t times;     // [owner] from now on they are drawn so many times as far apart; 0: once
-  uint64_t mean;      // [owner] tsl_points_mean when all were drawn anew last
+  uint64_t mean;      // [owner] tsl_points_mean when the thread followed it last
 };
 
 // A part that waits for the next epoch of its label (warm.h).
@@ -215,8 +215,8 @@ struct tsl_heap {
   uint64_t freed_granules;       // [owner] and what they took, gaps included
   uint64_t told_granules;        // [owner] cut_granules and
   uint64_t told_freed_granules;  // [owner] freed_granules when its cells were
-  uint32_t leaves;               // [owner] scopes until the one that is told (scope.c)
-  uint32_t sample_times;  // [owner] its points were drawn so many times as far apart; 0: once
+  uint64_t sample_apart;  // [owner] bytes from point to point, on average, of its points; 0: none
+  uint32_t leaves;        // [owner] scopes until the one that is told (scope.c)
   uint8_t mixed;          // [owner] new blocks go to cells; never in homes
   uint8_t sampled_cell;  // [owner] cell_end lies before the newest cell's end, in a block to sample
   uint8_t refused;       // [owner] a limit refused the memory that the last refill wanted

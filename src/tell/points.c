@@ -20,10 +20,9 @@ uint64_t *tsl_points_seed(struct tsl_home *home) {
   return &points->seed;
 }
 
-// Points that were drawn before sampling was ended may still be reached.
-static double mean_bytes(void) {
-  uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
-  return (double)(mean != 0 ? mean : TSL_POINTS_FINEST);
+uint64_t tsl_points_apart(const struct tsl_home *home) {
+  uint32_t times = home->own->points.times;
+  return tsl_load_relaxed(&tsl_points_mean) * (times == 0 ? 1 : times);
 }
 
 // Each look takes the next `bytes` of the thread's line, whoever allocates them and whether they
@@ -41,7 +40,9 @@ static size_t within(struct tsl_home *home, double mean, size_t bytes) {
 
 size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
-  return within(heap->home, mean_bytes() * tsl_points_times(heap), bytes);
+  if (tsl_unlikely(heap->sample_apart == 0)) heap->sample_apart = tsl_points_apart(heap->home);
+  if (tsl_unlikely(heap->sample_apart == 0)) return SIZE_MAX;  // sampling has just ended
+  return within(heap->home, (double)heap->sample_apart, bytes);
 }
 
 // Which of the next `most` blocks holds the next point, from 1 on; 0: none.
@@ -89,28 +90,32 @@ void tsl_points_count(struct tsl_home *home, uint32_t points) {
   counted->count += points;
 }
 
-// With chance 1 / `one_of` a block that holds a point is sampled. Over all blocks of so many bytes
-// the sums are then those of samples that were taken with the finest mean.
-static uint32_t stand_for(struct tsl_home *home, size_t bytes, double mean, uint32_t one_of) {
-  double chance = tsl_chance_within((double)bytes / mean);
+// Of the blocks that hold a point one in `one_of` is sampled. On average it stands for as many
+// samples as the finest mean would take of such blocks.
+static uint32_t stand_for(struct tsl_home *home, size_t bytes, double apart, uint32_t one_of) {
+  double chance = tsl_chance_within((double)bytes / apart);
   double samples = one_of * tsl_chance_within((double)bytes / TSL_POINTS_FINEST) / chance;
+  if (samples >= UINT32_MAX) return UINT32_MAX;
   uint32_t whole = (uint32_t)samples;
   double uniform = tsl_random_uniform(tsl_random_next(tsl_points_seed(home)));
   return whole + (uniform < samples - whole);
 }
 
-uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint32_t times) {
+uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  return stand_for(home, bytes, mean_bytes() * times, 1);
+  uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
+  tsl_points_count(home, mean == 0 || apart < mean ? 1 : (uint32_t)(apart / mean));
+  return stand_for(home, bytes, (double)apart, 1);
 }
 
 // One of `times` points is taken, since so many of them are reached. The mean stays: with a larger
 // one a block of many means would be as likely as before to hold a point.
 uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (within(home, mean_bytes(), bytes) == SIZE_MAX) return 0;
+  double mean = (double)tsl_load_relaxed(&tsl_points_mean);
+  if (mean == 0 || within(home, mean, bytes) == SIZE_MAX) return 0;
   tsl_points_count(home, 1);
   uint32_t times = home->own->points.times;
   if (times > 1 && tsl_random_next(tsl_points_seed(home)) % times != 0) return 0;
-  return stand_for(home, bytes, mean_bytes(), times > 1 ? times : 1);
+  return stand_for(home, bytes, mean, times > 1 ? times : 1);
 }

@@ -33,10 +33,8 @@ TSL_ALWAYS_INLINE bool tsl_points_are_on(void) {
 // The state of a thread's random numbers.
 TSL_HIDDEN uint64_t *tsl_points_seed(struct tsl_home *home);
 
-// How many times as far apart a heap's points were drawn.
-TSL_ALWAYS_INLINE uint32_t tsl_points_times(const struct tsl_heap *heap) {
-  return heap->sample_times == 0 ? 1 : heap->sample_times;
-}
+// How far apart the thread's points are to be drawn from now on, in bytes; 0: none is.
+TSL_HIDDEN uint64_t tsl_points_apart(const struct tsl_home *home);
 
 // Draws the heap's next point. Returns the bytes before it when it lies among the next `bytes`;
 // SIZE_MAX otherwise.
@@ -52,13 +50,14 @@ TSL_HIDDEN uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint
 TSL_HIDDEN uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint32_t most);
 TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class);
 
-// Counts points that were reached, and sets how far apart points are drawn from now on. That is
-// fixed before a point is drawn, so that no sum over samples is biased.
+// Counts points that were reached, and sets how far apart points are drawn from now on.
 TSL_HIDDEN void tsl_points_count(struct tsl_home *home, uint32_t points);
 
-// The number of samples for which the sample of a block stands that holds a point, when points were
-// drawn `times` times as far apart: a random number, 0 at times, whose mean is exact.
-TSL_HIDDEN uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint32_t times);
+// The number of samples for which a block stands that holds a point, when the heap's points were
+// drawn `apart` bytes apart: a whole number by chance, whose mean is exact. Counts the point, too.
+// What a heap's `sample_apart` was when a point was drawn is what it is weighed by, so that no sum
+// over samples is biased.
+TSL_HIDDEN uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint64_t apart);
 
 // Draws for a large block: the number of samples for which it stands; 0: it is none.
 TSL_HIDDEN uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes);

@@ -79,7 +79,7 @@ enum {
 #define TSL_EVENTS_FIELDS(T, ONE, EACH, LIST, TEXT)                                         \
   ONE(T, uint64_t, at_ns, NS, GAUGE, "when; 0: the row is nobody's, or being written")      \
   ONE(T, uint64_t, bytes, BYTES, GAUGE, "of the block, unweighted; 0: it was freed")        \
-  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples that it stands for, itself included")    \
+  ONE(T, uint32_t, times, OBJECTS, GAUGE, "samples at `weight_bytes` that it stands for")   \
   ONE(T, uint32_t, sample, NONE, ID, "number of the sample, the next one's after its free") \
   ONE(T, uint32_t, site, NONE, ID, "row in sites of who allocated or freed; 0: not known")  \
   ONE(T, uint32_t, thread, NONE, ID, "as the system numbers it")

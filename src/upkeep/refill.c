@@ -11,8 +11,8 @@
 
 // Allocates a sampled block instead of `block`, which goes back on its bin. `block` itself when it
 // is not to be sampled.
-static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t times, void *block) {
-  void *sampled = tsl_sampled_small(heap, class, times);
+static void *sample_instead(struct tsl_heap *heap, unsigned class, uint64_t apart, void *block) {
+  void *sampled = tsl_sampled_small(heap, class, apart);
   if (sampled == NULL) return block;
   heap->store->allocations[class]--;  // of the block that the program does not get
   tsl_heap_push(heap, class, block);
@@ -23,9 +23,9 @@ static void *sample_instead(struct tsl_heap *heap, unsigned class, uint32_t time
 // sample point.
 static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
   bool is_sampled = (heap->store->sampled_hot >> class % 64 & 1) != 0 && class < TSL_CLASSES;
-  uint32_t times = tsl_points_times(heap);  // the look at the counters may change it
+  uint64_t apart = heap->sample_apart;  // the look at the counters may change it
   tsl_heap_recount(heap, class);
-  return tsl_unlikely(is_sampled) ? sample_instead(heap, class, times, block) : block;
+  return tsl_unlikely(is_sampled) ? sample_instead(heap, class, apart, block) : block;
 }
 
 // The tick comes before all else: no change is on yet, so that it may run the program's callbacks
@@ -45,7 +45,7 @@ static void *heap_refill(struct tsl_heap *heap, unsigned class) {
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
   void *block = heap_refill(heap, class);
   // Not before: the points that this refill met stand for what was known when they were drawn.
-  if (tsl_points_are_on()) tsl_heap_follow_times(heap);
+  if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   return block;
 }
 

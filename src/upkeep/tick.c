@@ -26,33 +26,28 @@
 
 enum { SHARED_LOOKS = 4 };  // slabs of a shared epoch that one tick collects
 
-void tsl_heap_follow_times(struct tsl_heap *heap) {
+void tsl_heap_follow_samples(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
-  uint32_t times = heap->home->own->points.times;
-  if (tsl_likely(heap->sample_times == times)) return;
-  heap->sample_times = times;
+  uint64_t apart = tsl_points_apart(heap->home);
+  if (tsl_likely(heap->sample_apart == apart)) return;
+  heap->sample_apart = apart;
+  tsl_heap_drain_cut_stocks(heap);
   tsl_mixed_redraw(heap);
   tsl_heap_redraw(heap);
 }
 
 // A part in which the thread has no scope is left alone, because another thread may be sealing it.
-// It keeps the points that were drawn before: one of them may be stale, or there are none.
+// It follows when the thread next needs memory there.
 void tsl_home_follow_samples(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (tsl_points_are_on()) {
-    tsl_points_count(home, 0);
-    tsl_heap_follow_times(&home->heap);
-  }
   uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
+  if (mean != 0) tsl_points_count(home, 0);
+  tsl_heap_follow_samples(&home->heap);
   if (home->own->points.mean == mean) return;
   home->own->points.mean = mean;
-  tsl_heap_redraw(&home->heap);
-  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {
-    struct tsl_heap *part = tsl_heap_at(number);
-    if (tsl_load_relaxed(&part->depth) == 0) continue;
-    tsl_mixed_redraw(part);
-    tsl_heap_redraw(part);
-  }
+  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
+    if (tsl_load_relaxed(&tsl_heap_at(number)->depth) != 0)
+      tsl_heap_follow_samples(tsl_heap_at(number));
 }
 
 static void shared_tick(struct tsl_heap *heap) {
@@ -135,7 +130,7 @@ void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
     tsl_home_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->heap.store->sparse.due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
-  if (tsl_points_are_on()) tsl_heap_follow_times(heap);
+  if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   tsl_heap_count(heap, class);
   tsl_report_allocations(heap, class);
   if (home->awake && now_ms >= due_ms) tsl_home_tick(home);

@@ -15,7 +15,6 @@ TSL_HIDDEN void tsl_heap_recount(struct tsl_heap *heap, unsigned class);
 // Draws all points anew after another mean was asked for, or none.
 TSL_HIDDEN void tsl_home_follow_samples(struct tsl_home *home);
 
-// Draws the heap's points anew when the number that each stands for has changed, so that all points
-// to come stand for the same number. To be called after a point that was reached has been used;
-// otherwise that point is lost.
-TSL_HIDDEN void tsl_heap_follow_times(struct tsl_heap *heap);
+// Draws the heap's points anew when they are to lie farther apart, or nearer, than they were drawn.
+// To be called after a point that was reached has been used; otherwise that point is lost.
+TSL_HIDDEN void tsl_heap_follow_samples(struct tsl_heap *heap);

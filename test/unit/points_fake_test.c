@@ -234,8 +234,8 @@ static void bursts_are_counted_whole(void) {
 
 // Whatever the mean, and though it changes, samples stand for as many as with the finest.
 static void any_mean_gives_the_same_sums(size_t bytes) {
-  enum { COUNT = 60000, HELD = 100 };
-  uint64_t means[] = {2 * MEAN, 512 * MEAN, 16 * MEAN};
+  enum { COUNT = 200000, HELD = 100 };
+  uint64_t means[] = {2 * MEAN, 32 * MEAN, 8 * MEAN};
   open_homes(means[0]);
   struct tsl_control_row *control = TSL_ROW(control, 0);
   for (unsigned i = 0; i < sizeof means / sizeof *means; i++) {
@@ -258,6 +258,42 @@ static void any_mean_for_small_blocks(void) { any_mean_gives_the_same_sums(256);
 static void any_mean_for_medium_blocks(void) { any_mean_gives_the_same_sums(16384); }
 
 static void any_mean_for_large_blocks(void) { any_mean_gives_the_same_sums(131072); }
+
+// A point is weighed by how far apart points lay when it was drawn, though another thread has
+// followed another mean meanwhile.
+static void old_points_keep_their_weight(void) {
+  enum { BYTES = 512 };
+  open_homes(MEAN);
+  blocks[0] = tsl_fast_malloc(BYTES);
+  ((struct tsl_control_row *)TSL_ROW(control, 0))->sample_bytes = 512 * MEAN;
+  be(other);
+  tick();
+  CHECK_EQ(tsl_points_mean, 512 * MEAN);
+  be(mine);
+  uint64_t before = process()->samples_taken;
+  for (unsigned i = 1; process()->samples_taken == before; i++) blocks[i] = tsl_fast_malloc(BYTES);
+  CHECK_EQ(((struct tsl_samples_row *)TSL_ROW(samples, (uint32_t)before + 1))->times, 1);
+}
+
+// Blocks that stay, of many classes, whose points come at a rate at which their distance changes
+// again and again.
+static void growth_is_counted_whole(void) {
+  enum { KINDS = 10, MS = 6500, BYTES = 256 };
+  open_homes(MEAN);
+  tsl_options.sample_rate = 200;
+  double expected = 0;
+  for (unsigned ms = 0, i = 0; ms < MS; ms++) {
+    os_fake.now_ms++;
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+      size_t bytes = BYTES + 32 * (kind % KINDS);
+      void *block = tsl_fast_malloc(bytes);
+      expected += 1 - exp(-(double)tsl_usable(block) / TSL_POINTS_FINEST);
+      blocks[i++] = block;
+    }
+  }
+  double deviation = sqrt(4 * expected);
+  CHECK(fabs((double)totals().allocations - expected) <= 5 * deviation);
+}
 
 static void be_busy(uint64_t sample_rate) {
   open_homes(MEAN);
@@ -296,6 +332,8 @@ static void no_bound_when_none_is_wanted(void) {
 }
 
 int main(void) {
+  RUN_UNLESS_SECURE(old_points_keep_their_weight);
+  RUN_UNLESS_SECURE(growth_is_counted_whole);
   RUN_UNLESS_SECURE(any_mean_for_small_blocks);
   RUN_UNLESS_SECURE(any_mean_for_medium_blocks);
   RUN_UNLESS_SECURE(any_mean_for_large_blocks);

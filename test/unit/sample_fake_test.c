@@ -159,7 +159,7 @@ static void the_file_can_ask(void) {
   tick();
   CHECK_EQ(process()->sample_bytes, 4096);
   CHECK_EQ(process()->weight_bytes, 4096);
-  control->sample_bytes = 65536;  // all counts are weighed by the first
+  control->sample_bytes = 65536;  // all counts are weighed by the finest
   tick();
   CHECK_EQ(process()->sample_bytes, 65536);
   CHECK_EQ(process()->weight_bytes, 4096);

@@ -11,7 +11,7 @@ pub struct Event {
     pub at_ns: u64,
     /// Of the block; None: it was freed.
     pub bytes: Option<u64>,
-    /// Samples that it stands for, itself included.
+    /// Samples at `weight_bytes` that it stands for.
     pub times: u64,
     /// The same of both events of a block.
     pub sample: u64,

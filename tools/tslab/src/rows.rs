@@ -493,7 +493,7 @@ tables! {
         AT_NS "at_ns" One 8 Gauge Ns;
         /// Of the block, unweighted; 0: it was freed.
         BYTES "bytes" One 8 Gauge Bytes;
-        /// Samples that it stands for, itself included.
+        /// Samples at `weight_bytes` that it stands for.
         TIMES "times" One 4 Gauge Objects;
         /// Number of the sample, the next one's after its free.
         SAMPLE "sample" One 4 Id None;

@@ -87,7 +87,7 @@ pub struct LiveSample {
     pub epoch: u64,
     /// `CLOCK_MONOTONIC` when it was allocated, in ms.
     pub sampled_ms: u64,
-    /// Samples that it stands for, itself included.
+    /// Samples at `weight_bytes` that it stands for.
     pub times: u64,
 }
 
@@ -152,7 +152,7 @@ impl Sampling {
         if self.sample_bytes != 0 || self.live.is_empty() {
             return self.sample_bytes.max(self.weight_bytes);
         }
-        let times: u64 = self.live.iter().map(|sample| sample.times).sum();
+        let times = self.live.iter().fold(0_u64, |sum, sample| sum.saturating_add(sample.times));
         self.weight_bytes.saturating_mul(times) / self.live.len() as u64
     }
 

@@ -119,8 +119,10 @@ impl Amount {
 pub struct Sample {
     /// What they have in common.
     pub key: Key,
-    /// Themselves, and those that they were taken in place of.
+    /// The samples at `weight_bytes` for which they stand.
     pub sampled: Amount,
+    /// How many of them live.
+    pub live: u64,
     /// What they stand for.
     pub estimate: Amount,
     /// Of the estimate of the bytes that live, in bytes squared.
@@ -206,13 +208,14 @@ fn ordered(amount: f64) -> u64 {
 }
 
 fn add(samples: &mut BTreeMap<Key, Sample>, sample: Sample) {
-    let Sample { key, sampled, estimate, variance } = sample;
+    let Sample { key, sampled, live, estimate, variance } = sample;
     let empty = |key| {
         let nothing = Amount::default();
-        Sample { key, sampled: nothing, estimate: nothing, variance: 0.0 }
+        Sample { key, sampled: nothing, live: 0, estimate: nothing, variance: 0.0 }
     };
     let known = samples.entry(key.clone()).or_insert_with(|| empty(key));
     known.sampled.add(sampled);
+    known.live += live;
     known.estimate.add(estimate);
     known.variance += variance;
 }
@@ -233,7 +236,7 @@ fn allocated(sampling: &Sampling, site: &Site, names: &Names) -> Sample {
     let sampled = Amount { alloc_objects: objects, alloc_bytes: bytes, ..Amount::default() };
     let mean_bytes = if site.allocations == 0 { 0.0 } else { bytes / objects };
     let estimate = sampled.times(sampling.weight(mean_bytes));
-    Sample { key: key_of(site, names), sampled, estimate, variance: 0.0 }
+    Sample { key: key_of(site, names), sampled, live: 0, estimate, variance: 0.0 }
 }
 
 fn living(
@@ -248,7 +251,7 @@ fn living(
     let age = Age::of_ms(now_ms.saturating_sub(live.sampled_ms));
     let key = Key { epoch: Some(live.epoch), age: Some(age), ..key_of(site, names) };
     let estimate = sampled.times(sampling.weight(bytes));
-    Sample { key, sampled, estimate, variance: variance(estimate) }
+    Sample { key, sampled, live: 1, estimate, variance: variance(estimate) }
 }
 
 // Of one sample that stands for many: each of these was sampled with the chance 1 / objects.

@@ -209,7 +209,7 @@ impl Report {
             name: watched.name.clone(),
             status: watched.status(),
             ran_ms,
-            sample_bytes: sampling.weight_bytes,
+            sample_bytes: sampling.mean_bytes(),
             samples: objects.len(),
             samples_lost: sampling.lost,
             events_cut: events.is_cut,

@@ -35,7 +35,7 @@ struct Row {
     /// None: blocks of whole units.
     class_bytes: Option<u64>,
     age: Option<Age>,
-    /// Sampled objects that live; those that stand for several count as several.
+    /// Sampled objects that live.
     samples: u64,
     objects: u64,
     bytes: u64,
@@ -103,16 +103,16 @@ fn lifetime_row(of: (Vec<String>, Option<String>, Option<u64>), freed: Freed) ->
 
 // Calls at several places of a function look the same here.
 fn rows(profile: &Profile) -> Vec<Row> {
-    let mut amounts = BTreeMap::<_, (Amount, Amount, f64)>::new();
-    for Sample { key, sampled, estimate, variance } in &profile.samples {
+    let mut amounts = BTreeMap::<_, (u64, Amount, f64)>::new();
+    for Sample { key, live, estimate, variance, .. } in &profile.samples {
         let stack = profile.functions(&key.calls);
         let of = (stack, &key.label, key.epoch, key.class_bytes, key.age);
         let (samples, amount, sum) = amounts.entry(of).or_default();
-        samples.add(*sampled);
+        *samples += live;
         amount.add(*estimate);
         *sum += variance;
     }
-    let row = |(of, (sampled, amount, variance)): (_, (Amount, Amount, f64))| {
+    let row = |(of, (samples, amount, variance)): (_, (u64, Amount, f64))| {
         let (stack, label, epoch_id, class_bytes, age) = of;
         Row {
             stack,
@@ -120,7 +120,7 @@ fn rows(profile: &Profile) -> Vec<Row> {
             epoch_id,
             class_bytes,
             age,
-            samples: whole(sampled.objects),
+            samples,
             objects: whole(amount.objects),
             bytes: whole(amount.bytes),
             deviation_bytes: whole(variance.sqrt()),
