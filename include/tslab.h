@@ -408,8 +408,8 @@ TSLAB_API char *tslab_epoch_strndup(tslab_epoch epoch, const char *text,
                                     size_t most_bytes) TSLAB_NOEXCEPT TSLAB_MALLOC TSLAB_NONNULL(2);
 
 /* Resizes a block, which goes to the epoch when it has to move. (tslab_realloc keeps a block in its
- * own epoch while that is open; later it goes to the default epoch, or to the parent where a
- * release spared it.) */
+ * own epoch while that is open; later it goes to the default epoch. What a release or reset spared
+ * goes to the ancestor whose end would end it, or to the default epoch.) */
 TSLAB_API void *tslab_epoch_realloc(tslab_epoch epoch, void *block,
                                     size_t bytes) TSLAB_NOEXCEPT TSLAB_MUST_USE TSLAB_SIZE(3);
 
