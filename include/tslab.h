@@ -254,8 +254,9 @@ typedef struct tslab_survivors {
  * thread is in a descendant of it is reported, once for each label (option `on_error`). */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
-/* Ends the epoch and every object in it, but those that were kept (tslab_epoch_keep), and in its
- * children, in time proportional to its memory, not its objects; where objects were kept, to both.
+/* Ends the epoch and every object in it, but those that were kept (tslab_epoch_keep), and all of
+ * its children, with what was kept there, too: that was kept from the child's end, not from this
+ * one's. Takes time proportional to its memory, not its objects; where objects were kept, to both.
  * What tslab_epoch_defer registered runs first. An epoch that was closed may be
  * released, too, as long as objects survive in it; that takes time proportional to its extent.
  * No thread may use, allocate or free objects of the epoch meanwhile; a later free of
@@ -273,16 +274,16 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * is. */
 TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
-/* Ends every object in an open epoch but those that were kept, and its children with theirs, as a
- * release does; the epoch stays open, for the next frame or round of a loop. What tslab_epoch_defer
- * registered runs first, and is registered no more. The calling thread may be inside, and allocates
- * next in memory that it used before the reset: this much stays with the epoch, and is counted in
- * `held_bytes`. Under a hard limit, of its own or an ancestor's, the epoch holds nothing
- * afterwards. `purge` concerns the epoch's end only. No other thread may enter the epoch, or use,
- * allocate or free objects of it, meanwhile; functions that need an open epoch fail with EBUSY
- * meanwhile. Handles of objects that ended give NULL. No further epoch of its label shares (enum
- * tslab_place). In the child of a fork that another thread makes meanwhile, the epoch stays as it
- * is, and all calls say EBUSY.
+/* Ends every object in an open epoch but those that were kept, and all of its children, with what
+ * was kept there, too, as a release does; the epoch stays open, for the next frame or round of a
+ * loop. What tslab_epoch_defer registered runs first, and is registered no more. The calling thread
+ * may be inside, and allocates next in memory that it used before the reset: this much stays with
+ * the epoch, and is counted in `held_bytes`. Under a hard limit, of its own or an ancestor's, the
+ * epoch holds nothing afterwards. `purge` concerns the epoch's end only. No other thread may enter
+ * the epoch, or use, allocate or free objects of it, meanwhile; functions that need an open epoch
+ * fail with EBUSY meanwhile. Handles of objects that ended give NULL. No further epoch of its label
+ * shares (enum tslab_place). In the child of a fork that another thread makes meanwhile, the epoch
+ * stays as it is, and all calls say EBUSY.
  * Returns 0, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT, and the shared epoch of a label), EBUSY
  * (another thread is inside, or resets it: nothing changed), ENOTSUP (it shares: nothing but that
  * label changed; see TSLAB_PLACE_OWN), ENOMEM (the thread's first call). */
@@ -293,14 +294,16 @@ TSLAB_API int tslab_epoch_reset(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * parent ends it, unless it was kept once more in between. Where there is no parent, nothing but a
  * free ends it. It stays in the figures of its epoch, which is over only once such blocks are
  * freed, and holds their memory: `held_bytes` and the limits of the ancestors count it.
+ * While another thread is still inside an epoch that was released, an end of the parent passes over
+ * what was kept there: that lives until it is freed, or until the next such end.
  * Kept twice is kept once. A free before the end needs no other call. A block that tslab_realloc
  * moves stays kept; one that tslab_epoch_realloc moves does not. The release of an epoch that was
  * closed spares what was kept before or after the close. Deferred calls may keep blocks. In the
  * default epoch, and where epochs share memory (enum tslab_place), only a free ends a block: the
  * call has no effect. Objects with a handle cannot be kept.
  * Threads: any; not while the block is freed, nor while its epoch is released or reset.
- * Returns 0, EFAULT (no live block begins there), ECANCELED (the epoch was released, and the block
- * ended with it), ENOMEM (nothing changed; also the thread's first call). */
+ * Returns 0, EFAULT (no live block begins there), ECANCELED (the epoch was released, and has
+ * not spared the block), ENOMEM (nothing changed; also the thread's first call). */
 TSLAB_API int tslab_epoch_keep(const void *block) TSLAB_NOEXCEPT;
 
 /* Registers `run(argument)` for the end of the epoch. The last one registered runs first, on the
@@ -408,8 +411,8 @@ TSLAB_API char *tslab_epoch_strndup(tslab_epoch epoch, const char *text,
                                     size_t most_bytes) TSLAB_NOEXCEPT TSLAB_MALLOC TSLAB_NONNULL(2);
 
 /* Resizes a block, which goes to the epoch when it has to move. (tslab_realloc keeps a block in its
- * own epoch while that is open; later it goes to the default epoch, or to the parent where a
- * release spared it.) */
+ * own epoch while that is open; later it goes to the default epoch. What a release or reset spared
+ * goes to the ancestor whose end would end it, or to the default epoch.) */
 TSLAB_API void *tslab_epoch_realloc(tslab_epoch epoch, void *block,
                                     size_t bytes) TSLAB_NOEXCEPT TSLAB_MUST_USE TSLAB_SIZE(3);
 

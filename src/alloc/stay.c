@@ -4,7 +4,7 @@
 
 #include "alloc/face.h"
 #include "alloc/malloc.h"
-#include "epoch/inspect.h"
+#include "epoch/keep.h"
 #include "epoch/scope.h"
 
 static void count_late(tslab_epoch epoch) {
@@ -27,14 +27,9 @@ void tsl_stay_end(struct tsl_stay *stay) {
   tsl_thread_leave(&stay->lease);
 }
 
-static bool was_released(uint32_t slot) {
-  return tsl_epoch_state(tsl_load_relaxed(&tsl_epoch_at(slot)->word)) == TSL_EPOCH_RELEASED;
-}
-
 void *tsl_malloc_beside(const void *block, size_t bytes) {
-  uint32_t slot = tsl_inspect_slot_of(block);
+  uint32_t slot = tsl_keep_account(block);
   struct tsl_stay stay;
-  while (slot != 0 && was_released(slot)) slot = tsl_epoch_at(slot)->parent;
   if (slot == tsl_heap_current->epoch) return tsl_fast_malloc(bytes);
   uint64_t word = slot == 0 ? 0 : tsl_load_relaxed(&tsl_epoch_at(slot)->word);
   bool is_open = tsl_epoch_state(word) == TSL_EPOCH_OPEN;

@@ -17,6 +17,6 @@ struct tsl_stay {
 TSL_HIDDEN bool tsl_stay_begin(struct tsl_stay *stay, tslab_epoch epoch, bool counted);
 TSL_HIDDEN void tsl_stay_end(struct tsl_stay *stay);
 
-// Allocates in the epoch of the live block `block`. Where the release of that spared the block, in
-// the parent; in the default epoch when that one has ended.
+// Allocates in the epoch whose end ends the live block `block` (keep.h); in the default epoch when
+// that one has ended, and the thread is not inside.
 TSL_HIDDEN void *tsl_malloc_beside(const void *block, size_t bytes);

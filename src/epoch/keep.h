@@ -1,7 +1,7 @@
 // keep: marks live blocks, so that the end of their epoch spares them (spare.h).
 #pragma once
 
-#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -10,7 +10,10 @@
 // it. Any thread.
 TSL_HIDDEN int tsl_keep_block(const void *block);
 
-// An object moves from one live block to another one: keeps that as long as the first would have
-// been. It lies in the epoch of the first, or in an ancestor of that, or in the default epoch. Any
-// thread.
+// The slot of the epoch whose end ends a live block: its own, or an ancestor of that where an end
+// has spared it; 0: only a free does. Any thread.
+TSL_HIDDEN uint32_t tsl_keep_account(const void *block);
+
+// An object moves from one live block to another one, which lies in the epoch that tsl_keep_account
+// names, or in the default epoch: keeps that if the first is kept. Any thread.
 TSL_HIDDEN void tsl_keep_instead(const void *block, const void *moved);

@@ -64,7 +64,7 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   tsl_extent_begin(epoch);
   tsl_total_begin(epoch);
   tsl_store_relaxed(&epoch->peak_bytes, 0);
-  epoch->opened_ms = tsl_os_now_ms();
+  tsl_store_relaxed(&epoch->opened_ms, tsl_os_now_ms());
   tsl_store_relaxed(&epoch->closed_ms, 0);
   tsl_store_release(&epoch->undrained, 1);  // pairs: undrained
   tsl_store_relaxed(&epoch->heaps, site.place == site.slot ? 0 : TSL_EPOCH_ENDED);

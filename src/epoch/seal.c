@@ -55,23 +55,22 @@ static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors,
   return false;
 }
 
-// The slab is held meanwhile.
-static struct tsl_sealed slab_seal_kept(struct tsl_slab *slab) {
-  struct tsl_sealed sealed = tsl_heap_seal_slab(slab, 1);
-  tsl_slab_drop_kept(slab);
-  sealed.empty = tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY;
-  return sealed;
+// Held until the bits of blocks that others have kept and freed are off (KE1): the seal has
+// collected these frees.
+static uint32_t slab_seal_held(struct tsl_slab *slab, uint32_t epoch) {
+  uint32_t out = tsl_heap_seal_slab(slab, 1).out;
+  if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_slab_drop_kept(slab);
+  return out;
 }
 
-static bool slab_seal(struct tsl_slab *slab, struct tsl_survivors *survivors, uint32_t *counts) {
+static bool slab_seal(struct tsl_slab *slab, uint32_t epoch, struct tsl_survivors *survivors,
+                      uint32_t *counts) {
   unsigned class = slab->class;
-  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[class];
-  bool has_kept = tsl_slabs_have_kept(slab);
-  struct tsl_sealed sealed = has_kept ? slab_seal_kept(slab) : tsl_heap_seal_slab(slab, 0);
-  counts[class] += sealed.out;
-  if (sealed.empty) return tsl_drained_give(slab);
-  survivors->objects += sealed.out;
-  survivors->pages += pages(sizeclass->slab_bytes);
+  uint32_t out = slab_seal_held(slab, epoch);
+  counts[class] += out;
+  if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) return tsl_drained_give(slab);
+  survivors->objects += out;
+  survivors->pages += pages(tsl_sizeclasses[class].slab_bytes);
   return false;
 }
 
@@ -174,7 +173,8 @@ static void slabs_seal(const struct tsl_heap *heap, struct part_end *end,
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
     size_t in_slab = slab_pages(unit);
-    part_end_slab(end, in_slab, slab_seal(tsl_slab_at(unit), survivors, counts));
+    bool is_given = slab_seal(tsl_slab_at(unit), heap->epoch, survivors, counts);
+    part_end_slab(end, in_slab, is_given);
   }
 }
 

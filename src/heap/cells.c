@@ -212,14 +212,17 @@ TSL_COLD void tsl_cells_free_odd(void *block) {
   free_remote(number, tsl_load_acquire(&tsl_cell_at(number)->heap), block);  // pairs: cell-sealed
 }
 
+// The mark comes first: it leads the free to where the bit is taken off. A close may seal the cell
+// meanwhile.
 void tsl_cells_keep(const void *block) {
   tsl_cell_number number = tsl_cells_of(block);
-  tsl_kept_set(block);
   unsigned byte = tsl_or_relaxed(tsl_granule_at((uintptr_t)block), (uint8_t)TSL_CELL_COUNTED);
+  tsl_kept_set(block);  // pairs: kept
   if ((byte & TSL_CELL_COUNTED) != 0) return;
   uint32_t counts[TSL_CLASSES] = {0};
   counts[tsl_granule_class(byte)] = 1;
-  tsl_report_away(tsl_load_relaxed(&tsl_cell_at(number)->heap), tsl_granule_class(byte));
+  uint32_t owner = tsl_load_relaxed(&tsl_cell_at(number)->heap);
+  if (owner != 0) tsl_report_away(owner, tsl_granule_class(byte));
   tsl_report_survivors(tsl_load_relaxed(&tsl_cell_at(number)->epoch), counts);
 }
 

@@ -64,11 +64,12 @@ static void entry_mark_kept(size_t unit) {
     if (tsl_cas_relaxed(entry, &seen, seen | TSL_CODE_KEPT)) return;
 }
 
+// The marks come first: they lead the free to where the bit is taken off.
 void tsl_slabs_keep(const void *block) {
   unsigned class = tsl_class_around(block);
   size_t first = tsl_slab_unit(tsl_slab_position(class, block).slab);
-  tsl_kept_set(block);
   for (unsigned i = 0; i < tsl_sizeclasses[class].units; i++) entry_mark_kept(first + i);
+  tsl_kept_set(block);  // pairs: kept
 }
 
 // A look reads a cold line of each class's last block: for each slab that would be a tenth of the

@@ -43,6 +43,6 @@ TSL_HIDDEN void tsl_kept_clear(const void *block);
 // The bits of the eight granules from `address` on, which it takes off.
 static inline unsigned tsl_kept_take(uintptr_t address) {
   uint8_t *byte = tsl_kept_byte(address);
-  if (tsl_load_relaxed(byte) == 0) return 0;
-  return tsl_exchange_acq_rel(byte, 0);  // pairs: kept
+  if (tsl_load_acquire(byte) == 0) return 0;  // pairs: kept
+  return tsl_exchange_acq_rel(byte, 0);       // pairs: kept
 }

@@ -65,7 +65,7 @@ struct tsl_epoch {
   uint32_t late;         // [remote] allocations refused because the epoch had ended
   uint32_t resets;       // [who resets it, read by any] of all epochs that had this slot
   uint64_t keeps;        // [remote] generation of the epoch in which a block was kept last, plus 1
-  uint64_t opened_ms;    // [const]
+  uint64_t opened_ms;    // [const, read by any]
   uint64_t closed_ms;    // [who ends it]
   size_t soft_limit;     // [remote] the program may change it
   size_t hard_limit;     // [remote]

@@ -57,7 +57,7 @@ static void remains_begin(void) {
 static uint64_t due_ms_of(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   bool is_open = tsl_epoch_state(tsl_load_relaxed(&epoch->word)) == TSL_EPOCH_OPEN;
-  uint64_t closed_ms = is_open ? epoch->opened_ms : tsl_load_relaxed(&epoch->closed_ms);
+  uint64_t closed_ms = tsl_load_relaxed(is_open ? &epoch->opened_ms : &epoch->closed_ms);
   return (closed_ms == 0 ? tsl_os_now_ms() : closed_ms) + tsl_limit_delay_ms();
 }
 

@@ -90,6 +90,10 @@ static void closed_slab_2(void) {
 // Kept blocks, which others free while their epoch ends. The last block of those is not kept.
 static void keep(unsigned index) { EXPECT(tslab_epoch_keep(blocks[index]) == 0); }
 static void keep_0(void) { keep(0); }
+static void keep_and_free(void) {
+  keep(0);
+  free_block(0);
+}
 static void keep_2(unsigned last) {
   keep(0);
   keep(1);
@@ -236,4 +240,12 @@ const struct model_scenario free_scenarios[] = {
      .prepare = cell_3,
      .threads = {free_2, keep_0, free_1},
      .finish = release_kept},
+    {.name = "slab-keep-close",
+     .prepare = slab_2,
+     .threads = {close_counted, keep_and_free},
+     .finish = free_rest},
+    {.name = "cell-keep-close",
+     .prepare = cell_2,
+     .threads = {close_counted, keep_and_free},
+     .finish = free_rest},
     {0}};

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "epoch/orphans.h"
 #include "epochs.h"
+#include "memory/kept.h"
 #include "memory/segment.h"
 #include "pattern.h"
 #include "state.h"
@@ -127,15 +128,19 @@ static void live_shared(void) {
   CHECK_EQ(epochs_stats(both[0]).place, epochs_stats(both[1]).place);
 }
 
+static void *spared;  // its thread was calling tslab_epoch_keep
+
 static void live_on(void) {
   check_segments();
   check_kept();
+  if (spared != NULL) tslab_free(spared);
   alloc_all_sizes();
   CHECK(tslab_rotation_current(&rotation) != TSLAB_NO_EPOCH);
   tslab_rotation_end(&rotation);
   live_an_epoch();
   live_shared();
   CHECK_EQ(tslab_epochs_each(release_one, NULL), 0);
+  CHECK(spared == NULL || !tsl_kept_has(spared));  // KE1
   tsl_trim(0);
   alloc_all_sizes();
   check_segments();
@@ -264,6 +269,19 @@ static void in_a_release_of_slabs(void) { run(&(struct stepped){fill_slabs, rele
 static void in_filling_cells(void) { run(&(struct stepped){NULL, fill_cells}); }
 static void in_filling_slabs(void) { run(&(struct stepped){NULL, fill_slabs}); }
 
+// The bits have memory already, by a block in another epoch.
+static void open_to_keep(size_t first_cell_bytes) {
+  open_epoch();
+  CHECK_EQ(tslab_epoch_keep(epochs_alloc(epoch, 100)), 0);
+  epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  spared = epochs_alloc(epoch, 100);
+}
+static void open_cells_to_keep(void) { open_to_keep(0); }
+static void open_slabs_to_keep(void) { open_to_keep(TSLAB_NO_CELLS); }
+static void keep_block(void) { CHECK_EQ(tslab_epoch_keep(spared), 0); }
+static void in_keeping_in_a_cell(void) { run(&(struct stepped){open_cells_to_keep, keep_block}); }
+static void in_keeping_in_a_slab(void) { run(&(struct stepped){open_slabs_to_keep, keep_block}); }
+
 static void turn_rotation(void) { CHECK(tslab_rotation_advance(&rotation) != TSLAB_NO_EPOCH); }
 static void in_a_turn(void) { run(&(struct stepped){turn_rotation, turn_rotation}); }
 
@@ -325,6 +343,8 @@ int main(void) {
   RUN(in_large_blocks_of_epochs);
   RUN(in_filling_cells);
   RUN(in_filling_slabs);
+  RUN(in_keeping_in_a_cell);
+  RUN(in_keeping_in_a_slab);
   RUN(in_a_close_of_cells);
   RUN(in_a_close_of_slabs);
   RUN(in_a_release_of_cells);

@@ -208,18 +208,109 @@ static void realloc_of_what_was_spared(void) {
   CHECK(epochs_is_over(parent));
 }
 
+// No later end of the same epoch ends it, and there is no ancestor.
 static void realloc_after_a_reset(void) {
   tslab_epoch epoch = epochs_open();
   void *block = epochs_alloc(epoch, BYTES);
   keep(block);
   CHECK_EQ(tslab_epoch_reset(epoch), 0);
   block = tslab_realloc(block, 3000);
-  CHECK_EQ(tslab_epoch_of(block), epoch);
+  CHECK_EQ(tslab_epoch_of(block), TSLAB_DEFAULT);
   CHECK_EQ(tslab_epoch_reset(epoch), 0);
-  CHECK_EQ(tslab_epoch_of(block), epoch);
+  CHECK_EQ(tslab_epoch_of(block), TSLAB_DEFAULT);
   CHECK_EQ(tslab_epoch_release(epoch), 0);
-  tslab_free(block);
   CHECK(epochs_is_over(epoch));
+  tslab_free(block);
+}
+
+static void realloc_of_what_was_spared_twice(void) {
+  for (int i = 0; i < 3; i++) {
+    tslab_epoch parent = epochs_open();
+    tslab_epoch epoch = EPOCHS_OPEN(.parent = parent, .first_cell_bytes = cells[i]);
+    void *block = epochs_alloc(epoch, BYTES);
+    keep(block);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+    keep(block);
+    CHECK_EQ(tslab_epoch_reset(parent), 0);
+    block = tslab_realloc(block, 3000);
+    CHECK_EQ(tslab_epoch_reset(parent), 0);
+    CHECK_EQ(tslab_epoch_of(block), TSLAB_DEFAULT);
+    CHECK_EQ(tslab_epoch_release(parent), 0);
+    CHECK(epochs_is_over(parent));
+    tslab_free(block);
+  }
+  epochs_check_all_free();
+}
+
+// Its own epoch is open, and ends before the parent does.
+static void realloc_of_what_a_reset_spared_and_the_parent_shall(void) {
+  for (int i = 0; i < 3; i++) {
+    tslab_epoch parent = epochs_open();
+    tslab_epoch epoch = EPOCHS_OPEN(.parent = parent, .first_cell_bytes = cells[i]);
+    void *block = epochs_alloc(epoch, BYTES);
+    keep(block);
+    CHECK_EQ(tslab_epoch_reset(epoch), 0);
+    keep(block);
+    block = tslab_realloc(block, 3000);
+    CHECK_EQ(tslab_epoch_release(parent), 0);
+    CHECK_EQ(tslab_epoch_of(block), parent);
+    CHECK(epochs_is_over(epoch));
+    tslab_free(block);
+    CHECK(epochs_is_over(parent));
+  }
+  epochs_check_all_free();
+}
+
+// The parent has ended before the thread's part in the epoch: only a free ends what that spares.
+static void realloc_of_what_was_spared_late(void) {
+  tslab_epoch parent = epochs_open(), epoch = EPOCHS_OPEN(.parent = parent);
+  tslab_scope outer, inner;
+  epochs_enter(&outer, parent);
+  epochs_enter(&inner, epoch);
+  void *block = tslab_malloc(BYTES);
+  keep(block);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(tslab_epoch_release(parent), 0);
+  epochs_leave(&inner);
+  block = tslab_realloc(block, 3000);
+  CHECK_EQ(tslab_epoch_of(block), TSLAB_DEFAULT);
+  epochs_leave(&outer);
+  CHECK(epochs_is_over(epoch) && epochs_is_over(parent));
+  tslab_free(block);
+}
+
+// What a thread allocates inside after the release ends as it leaves, moved or not.
+static void realloc_inside_a_released_epoch(void) {
+  for (int i = 0; i < 3; i++) {
+    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = cells[i]);
+    tslab_scope scope;
+    epochs_enter(&scope, epoch);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+    void *block = tslab_realloc(tslab_malloc(10), 5000);
+    CHECK_EQ(tslab_epoch_of(block), epoch);
+    epochs_leave(&scope);
+    CHECK(epochs_is_over(epoch));
+    epochs_check_all_free();
+  }
+}
+
+static void realloc_keeps_inside_a_released_epoch(void) {
+  for (int i = 0; i < 3; i++) {
+    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = cells[i]);
+    tslab_scope scope;
+    epochs_enter(&scope, epoch);
+    void *block = tslab_malloc(BYTES);
+    keep(block);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+    block = tslab_realloc(block, 5000);
+    CHECK_EQ(tslab_epoch_of(block), epoch);
+    epochs_leave(&scope);
+    CHECK_EQ(tslab_epoch_of(block), epoch);
+    CHECK_EQ(epochs_stats(epoch).live_objects, 1);
+    tslab_free(block);
+    CHECK(epochs_is_over(epoch));
+    epochs_check_all_free();
+  }
 }
 
 static void check_faces(tslab_epoch epoch, size_t objects) {
@@ -293,6 +384,11 @@ int main(void) {
   RUN(realloc_keeps);
   RUN(realloc_of_what_was_spared);
   RUN(realloc_after_a_reset);
+  RUN(realloc_of_what_was_spared_twice);
+  RUN(realloc_of_what_a_reset_spared_and_the_parent_shall);
+  RUN(realloc_of_what_was_spared_late);
+  RUN(realloc_inside_a_released_epoch);
+  RUN(realloc_keeps_inside_a_released_epoch);
   RUN(statistics_agree);
   RUN(statistics_agree_after_a_close);
   return test_status();
