@@ -180,7 +180,7 @@ void *tsl_calloc_large(size_t bytes) {
 
 // When two threads free the block, only one of them takes its map entry: the other one reports it.
 // A helper is born before the block goes back: the C library takes memory for its thread, and would
-// take it where the block was. One that lived then may have ended without having seen the block.
+// take it where the block was. One that was ending then may not have seen the block.
 static void free_large(void *block) {
   if (((uintptr_t)block & (TSL_UNIT_BYTES - 1)) != 0) return tsl_misuse_interior(block);
   const struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
@@ -188,10 +188,9 @@ static void free_large(void *block) {
     return tsl_misuse_late_free(block);
   if (tsl_exchange_relaxed(tsl_map_entry(tsl_unit_of(block)), 0) == 0)
     return tsl_misuse_twice(block);
-  bool had_helper = tsl_purge_has_helper();
   tsl_purge_call_helper(tsl_large_bytes(block));
   tsl_large_list_free(block);
-  if (had_helper) tsl_purge_call_helper(0);
+  tsl_purge_call_helper(0);
 }
 
 static void free_zero(const void *block) {
