@@ -21,7 +21,7 @@ enum { TOLD_GRANULES = 1 << 14 };  // 256 KiB, allocated or freed, after which a
 void tsl_cells_add(struct tsl_heap *heap, tsl_cell_number number) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_cell *cell = tsl_cell_at(number);
-  cell->older = heap->cells;
+  tsl_store_relaxed(&cell->older, heap->cells);
   cell->newer = 0;
   if (heap->cells != 0) tsl_cell_at(heap->cells)->newer = number;
   if (heap->cells == 0) heap->cells_oldest = number;
@@ -35,16 +35,17 @@ static void list_add_behind(struct tsl_heap *heap, tsl_cell_number number) {
   if (heap->cell_end == 0) return tsl_cells_add(heap, number);
   struct tsl_cell *cell = tsl_cell_at(number), *newest = tsl_cell_at(heap->cells);
   cell->newer = heap->cells;
-  cell->older = newest->older;
+  tsl_store_relaxed(&cell->older, newest->older);
   *(newest->older != 0 ? &tsl_cell_at(newest->older)->newer : &heap->cells_oldest) = number;
-  newest->older = number;
+  tsl_store_relaxed(&newest->older, number);
   heap->cell_count++;
 }
 
 static void cells_remove(struct tsl_heap *heap, tsl_cell_number number) {
   tsl_assert(tsl_owner_is_me(heap));
   const struct tsl_cell *cell = tsl_cell_at(number);
-  *(cell->newer != 0 ? &tsl_cell_at(cell->newer)->older : &heap->cells) = cell->older;
+  tsl_store_relaxed(cell->newer != 0 ? &tsl_cell_at(cell->newer)->older : &heap->cells,
+                    cell->older);
   *(cell->older != 0 ? &tsl_cell_at(cell->older)->newer : &heap->cells_oldest) = cell->newer;
   heap->cell_count--;
 }
