@@ -56,15 +56,11 @@ static void end_check(const char *call, tslab_epoch id) {
   if (tsl_unlikely(tsl_heap_current->name != TSLAB_DEFAULT)) tsl_misuse_inside(call, id);
 }
 
-// Before the epoch gives its memory back. One that shares gives none. Returns whether a helper
-// lived already, which may end without having seen that memory.
-static bool call_helper_for(tslab_epoch id) {
+// Before the epoch gives its memory back. One that shares gives none.
+static void call_helper_for(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
-  if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_epoch_place(slot) != slot)
-    return false;
-  bool had_helper = tsl_purge_has_helper();
+  if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_epoch_place(slot) != slot) return;
   tsl_purge_call_helper(tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes));
-  return had_helper;
 }
 
 tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
@@ -72,9 +68,9 @@ tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
   struct tsl_survivors left = {0};
   if (!tsl_thread_ensure(&lease)) return (tslab_survivors){.error = ENOMEM};
   end_check("tslab_epoch_close", epoch);
-  bool had_helper = call_helper_for(epoch);
+  call_helper_for(epoch);
   int error = tsl_close_epoch(epoch, &left);
-  if (had_helper) tsl_purge_call_helper(0);
+  tsl_purge_call_helper(0);  // one that was ending may not have seen that memory
   tsl_thread_leave(&lease);
   return (tslab_survivors){error, left.objects, left.bytes, left.pages};
 }
@@ -83,9 +79,9 @@ int tslab_epoch_release(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
   end_check("tslab_epoch_release", epoch);
-  bool had_helper = call_helper_for(epoch);
+  call_helper_for(epoch);
   int error = tsl_close_release(epoch);
-  if (had_helper) tsl_purge_call_helper(0);
+  tsl_purge_call_helper(0);  // one that was ending may not have seen that memory
   tsl_thread_leave(&lease);
   return error;
 }

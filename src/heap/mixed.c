@@ -212,9 +212,9 @@ static void *cut(struct tsl_heap *heap, size_t offset) {
 }
 
 // Allocates the sampled block when the next block holds the point at the cell's end. That block
-// lies in a cell of its own; this cell then goes on where it was. NULL when the block is not to be
-// sampled after all: the point is passed, and the caller cuts the block here. NULL also when no
-// block holds the point: it lay in the gap before the next block, or that block has no room here.
+// lies in a cell of its own; this cell then goes on where it was. NULL when there is no
+// such cell: the point is passed, and the caller cuts the block here. NULL also when no block holds
+// the point: it lay in the gap before the next block, or that block has no room here.
 static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
   size_t cell_bytes = newest_bytes(heap);
   uintptr_t block = tsl_round_up(heap->cell_next, alignment);

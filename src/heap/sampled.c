@@ -8,7 +8,7 @@
 void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
   size_t bytes = tsl_sizeclasses[class].bytes;
-  uint32_t samples = tsl_points_stand_for(heap->home, bytes, apart);
+  uint32_t samples = tsl_points_reached(heap->home, bytes, apart);
   void *block = tsl_cells_alone(heap, class);
   if (block == NULL) return NULL;
   tsl_cell_number number = tsl_cells_of(block);
@@ -17,7 +17,7 @@ void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   return block;
 }
 
-// When the first block is passed over, a point is drawn among the blocks behind it.
+// When there is no cell for the first block, a point is drawn among the blocks behind it.
 void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn) {
   tsl_assert(tsl_owner_is_me(heap));
   *turn = tsl_points_in_handful(heap, class);

@@ -101,7 +101,7 @@ static uint32_t stand_for(struct tsl_home *home, size_t bytes, double apart, uin
   return whole + (uniform < samples - whole);
 }
 
-uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint64_t apart) {
+uint32_t tsl_points_reached(struct tsl_home *home, size_t bytes, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
   tsl_points_count(home, mean == 0 || apart < mean ? 1 : (uint32_t)(apart / mean));

@@ -7,7 +7,7 @@
 //
 // Where points are reached faster than option `sample_rate` says, they are drawn farther apart.
 // However far apart they were drawn, a sample stands for as many as there would have been with the
-// finest mean, so that the mean may change at any time (tsl_points_stand_for). All functions: owner
+// finest mean, so that the mean may change at any time (tsl_points_reached). All functions: owner
 // only.
 #pragma once
 
@@ -53,11 +53,10 @@ TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class)
 // Counts points that were reached, and sets how far apart points are drawn from now on.
 TSL_HIDDEN void tsl_points_count(struct tsl_home *home, uint32_t points);
 
-// The number of samples for which a block stands that holds a point, when the heap's points were
-// drawn `apart` bytes apart: a whole number by chance, whose mean is exact. Counts the point, too.
-// What a heap's `sample_apart` was when a point was drawn is what it is weighed by, so that no sum
-// over samples is biased.
-TSL_HIDDEN uint32_t tsl_points_stand_for(struct tsl_home *home, size_t bytes, uint64_t apart);
+// A block is allocated that holds a point. Counts the point. Returns for how many samples it
+// stands: a whole number by chance, whose mean is exact. `apart`: what the heap's `sample_apart`
+// was when the point was drawn.
+TSL_HIDDEN uint32_t tsl_points_reached(struct tsl_home *home, size_t bytes, uint64_t apart);
 
 // Draws for a large block: the number of samples for which it stands; 0: it is none.
 TSL_HIDDEN uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes);

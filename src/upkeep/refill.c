@@ -9,8 +9,8 @@
 #include "upkeep/reports.h"
 #include "upkeep/tick.h"
 
-// Allocates a sampled block instead of `block`, which goes back on its bin. `block` itself when it
-// is not to be sampled.
+// Allocates a sampled block instead of `block`, which goes back on its bin. `block` itself when
+// there is no cell for it.
 static void *sample_instead(struct tsl_heap *heap, unsigned class, uint64_t apart, void *block) {
   void *sampled = tsl_sampled_small(heap, class, apart);
   if (sampled == NULL) return block;

@@ -215,6 +215,20 @@ static void ends_when_nothing_is_left(void) {
   CHECK(has_ended());
 }
 
+static void no_end_of_an_epoch_is_missed(void) {
+  (void)tsl_fast_malloc(100);
+  tsl_options.helper = TSL_HELPER_AUTO;
+  tsl_options.purge_delay_ms = 10;
+  tsl_options.detain_ms = 0;
+  for (int i = 0; i < 20; i++) {
+    tslab_epoch epoch = tslab_epoch_open("test", NULL);
+    CHECK(tslab_epoch_malloc(epoch, 40 * MIB) != NULL);
+    CHECK_EQ(tslab_epoch_release(epoch), 0);
+    CHECK(dirty_sinks_to(0));
+  }
+  CHECK(has_ended());
+}
+
 static void ends_and_starts_by_option(void) {
   tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 1;
@@ -306,6 +320,7 @@ int main(void) {
   RUN_UNLESS_SECURE(what_is_free_of_all_labels_counts);
   RUN(waits_ten_seconds_at_most);
   RUN(ends_when_nothing_is_left);
+  RUN(no_end_of_an_epoch_is_missed);
   RUN(ends_and_starts_by_option);
   RUN(starting_keeps_errno);
   RUN(tries_again_a_minute_after_a_refusal);

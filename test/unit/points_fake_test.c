@@ -79,6 +79,20 @@ static void cells_are_sampled_by_bytes(void) {
   epochs_check_all_free();
 }
 
+// Hot blocks of an epoch without cells, from its first one on.
+static void slabs_of_epochs_are_sampled(void) {
+  enum { EPOCHS = 40, EACH = 4000, BYTES = 512 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < EPOCHS; i++) {
+    tslab_epoch_options options = {.size = sizeof options, .first_cell_bytes = TSLAB_NO_CELLS};
+    tslab_epoch epoch = tslab_epoch_open("slabs", &options);
+    for (unsigned j = 0; j < EACH; j++) tsl_fast_free(tslab_epoch_malloc(epoch, BYTES));
+    epochs_close(epoch, 0);
+  }
+  check_share(totals().allocations, EPOCHS * EACH, BYTES);
+  epochs_check_all_free();
+}
+
 enum { PAIRS = 80, EPOCHS_OF_PAIRS = 600 };
 
 // What is left at the end of a cell, or before an aligned block, is nobody's.
@@ -345,6 +359,7 @@ int main(void) {
   RUN_UNLESS_SECURE(large_bins);
   RUN_UNLESS_SECURE(each_place_of_a_pattern_counts_the_same);
   RUN_UNLESS_SECURE(cells_are_sampled_by_bytes);
+  RUN_UNLESS_SECURE(slabs_of_epochs_are_sampled);
   RUN_UNLESS_SECURE(ends_of_cells_are_not_sampled);
   RUN_UNLESS_SECURE(gaps_of_cells_are_not_sampled);
   RUN_UNLESS_SECURE(handfuls_that_go_back_are_not_sampled);
