@@ -32,11 +32,13 @@ class Command:
 
 
 @contextmanager
-def process(*command: str, preload: str = "") -> Iterator[subprocess.Popen[str]]:
+def process(
+    *command: str, preload: str = "", **environment: str
+) -> Iterator[subprocess.Popen[str]]:
     """A process that is ended if it did not end."""
     child = subprocess.Popen(
         command,
-        env={**os.environ, "LD_PRELOAD": preload},
+        env={**os.environ, "LD_PRELOAD": preload, **environment},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

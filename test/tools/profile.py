@@ -25,6 +25,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from command import first_line, process
+
 HEADERS, NAMES, ENTRIES = 8000, 4000, 4000
 LIVES, LIVED_MS = 4000, 50
 SECONDS = 60
@@ -43,26 +45,11 @@ def run(*command: str, status: int = 0, **more: Any) -> tuple[str, str]:
 
 
 @contextmanager
-def process(command: list[str], preload: str, sample: str) -> Iterator[subprocess.Popen[str]]:
+def grower(command: list[str], preload: str, sample: str) -> Iterator[subprocess.Popen[str]]:
     """A process that is ready, and is ended if it did not end."""
-    options = {"LD_PRELOAD": preload, "TSLAB_SAMPLE_BYTES": sample}
-    child = subprocess.Popen(
-        command,
-        env={**os.environ, **options},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    try:
-        assert child.stdout.readline() == "ready\n"
+    with process(*command, preload=preload, TSLAB_SAMPLE_BYTES=sample) as child:
+        assert first_line(child) == "ready\n"
         yield child
-    finally:
-        child.kill()
-        child.wait()
-        child.stdin.close()
-        child.stdout.close()
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
@@ -298,7 +285,7 @@ def wait_for_file(pid: str) -> None:
 def check(checks: Checks) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        process([checks.grower, "once"], checks.preload, "4K") as child,
+        grower([checks.grower, "once"], checks.preload, "4K") as child,
     ):
         pid = str(child.pid)
         checks.check_leaks(pid)
@@ -306,9 +293,9 @@ def check(checks: Checks) -> None:
         checks.check_files(pid, folder)
         checks.check_served(pid, folder)
         checks.check_copy(pid, folder)
-    with process([checks.grower, "lives"], checks.preload, "4K") as child:
+    with grower([checks.grower, "lives"], checks.preload, "4K") as child:
         checks.check_lifetimes(str(child.pid))
-    with process([checks.grower, "on"], checks.preload, "0") as child:
+    with grower([checks.grower, "on"], checks.preload, "0") as child:
         pid = str(child.pid)
         wait_for_file(pid)
         checks.check_asked(pid)

@@ -81,7 +81,7 @@ impl Outlived {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{add_samples, sample};
+    use crate::fixture::{sample, sampled};
     use crate::snapshot::Snapshot;
 
     fn upload(snapshot: &Snapshot) -> &Epoch {
@@ -90,8 +90,7 @@ mod tests {
 
     #[test]
     fn objects_older_than_the_limit_and_a_shared_life_outlived_theirs() {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
+        let image = sampled();
         let subject = Subject::of_bytes(image.bytes());
         let epoch = upload(&subject.snapshot);
         let objects = |after_ms| Outlived::read(&subject, after_ms).objects(epoch);
@@ -104,8 +103,7 @@ mod tests {
 
     #[test]
     fn estimates_are_no_more_than_what_lives() {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
+        let image = sampled();
         let subject = Subject::of_bytes(image.bytes());
         let mut epoch = upload(&subject.snapshot).clone();
         epoch.live.objects = Some(5);
@@ -114,8 +112,7 @@ mod tests {
 
     #[test]
     fn only_many_samples_say_that_none_outlived_its_epoch() {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
+        let image = sampled();
         let mut subject = Subject::of_bytes(image.bytes());
         let live = &mut subject.snapshot.sampling.as_mut().unwrap().live;
         let id = upload(&Subject::of_bytes(image.bytes()).snapshot).id;

@@ -493,12 +493,10 @@ pub(super) fn every_format(subject: &Subject) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{add_samples, sample};
+    use crate::fixture::sampled;
 
     fn subject() -> Subject {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
-        Subject::of_bytes(image.bytes())
+        Subject::of_bytes(sampled().bytes())
     }
 
     #[test]

@@ -297,12 +297,10 @@ fn addresses_text(stack: &Stack) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{add_samples, sample};
+    use crate::fixture::sampled;
 
     fn subject() -> Subject {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
-        Subject::of_bytes(image.bytes())
+        Subject::of_bytes(sampled().bytes())
     }
 
     fn stacks() -> Vec<Stack> {
@@ -362,8 +360,7 @@ mod tests {
 
     #[test]
     fn a_sample_that_stands_for_several_counts_as_several() {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
+        let mut image = sampled();
         image.set("samples", 5, "times", 3);
         let subject = Subject::of_bytes(image.bytes());
         let stacks = Stacks::read(None, &subject, 0).unwrap();

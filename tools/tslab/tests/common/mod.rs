@@ -367,6 +367,13 @@ fn add_bins(image: &mut Image, row: usize, class: usize, values: &[(&str, u64)])
     }
 }
 
+/// The sample of process 42, which has samples.
+pub fn sampled() -> Image {
+    let mut image = sample(42, 7);
+    add_samples(&mut image);
+    image
+}
+
 /// What the sample sampled, a byte in 4,096 on average, and no more: of epoch 7, four blocks of
 /// 128 B that live, three by one caller and one by another, and one of 256 B; a large one in the
 /// default epoch.

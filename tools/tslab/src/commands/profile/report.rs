@@ -137,12 +137,10 @@ fn rows(profile: &Profile) -> Vec<Row> {
 mod tests {
     use super::*;
     use crate::commands::profile::of_subject;
-    use crate::fixture::{add_samples, sample};
+    use crate::fixture::{sample, sampled};
 
     fn subject() -> Subject {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
-        Subject::of_bytes(image.bytes())
+        Subject::of_bytes(sampled().bytes())
     }
 
     fn json(subject: &Subject) -> serde_json::Value {
