@@ -120,8 +120,11 @@ def check_silent(command: Command) -> None:
     assert told["verdict"]["kind"] == "vain", told
     assert "no epoch would help: a scope around handle_job" in told["verdict"]["text"], told
     assert not told["places"], told
-    check_prediction(command, told["others"][0], "bursts", "silent")
-    assert "TSLAB_HELPER=always" in err, err
+    place = told["others"][0]
+    check_prediction(command, place, "bursts", "silent")
+    # On a busy machine a good part of it may have had a use in between.
+    is_much = place["predicted"]["idle_bytes"] > place["predicted"]["trough_bytes"] / 4
+    assert ("TSLAB_HELPER=always" in err) == is_much, (place, err)
 
 
 def check_text(command: Command) -> None:

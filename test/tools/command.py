@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
@@ -52,6 +55,17 @@ def process(
         child.wait()
         child.stdin.close()
         child.stdout.close()
+
+
+def stop(pid: int) -> None:
+    """Stops a process, and waits until each of its threads has stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    ends = time.monotonic() + 30
+    states = ""
+    while set(states) != {"T"}:
+        assert time.monotonic() < ends, states
+        stats = [thread.read_text() for thread in Path(f"/proc/{pid}/task").glob("*/stat")]
+        states = "".join(stat.rpartition(")")[2].split()[0] for stat in stats)
 
 
 def first_line(child: subprocess.Popen[str]) -> str:

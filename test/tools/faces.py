@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from command import Command, first_line, process
+from command import Command, first_line, process, stop
 from live import KIB, own_mappings_bytes
 from prometheus import daemon
 from servers import redis
@@ -260,7 +260,7 @@ def check_why(faces: Faces) -> None:
 
 @contextmanager
 def stopped(tslab: Command, pid: int) -> Iterator[Faces]:
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     try:
         faces = Faces(tslab, pid)
         check_live(faces)

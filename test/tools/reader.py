@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from typing import Any
 
-from command import Command, first_line, process
+from command import Command, first_line, process, stop
 
 # A text that was there for the whole time has the sums of all epochs that bear it.
 FIGURES = ("live_objects", "live_bytes", "own_bytes")
@@ -67,7 +66,7 @@ def check_same(tslab: Command, reader: str, pid: str) -> None:
 def check(tslab: Command, reader: str, *command: str, preload: str = "") -> None:
     with process(*command, preload=preload) as child:
         assert first_line(child)
-        os.kill(child.pid, signal.SIGSTOP)
+        stop(child.pid)
         check_same(tslab, reader, str(child.pid))
 
 
