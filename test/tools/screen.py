@@ -6,6 +6,7 @@ screen.py TSLAB PRELOAD LEAKER
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import pty
 import re
@@ -35,6 +36,24 @@ def resize(terminal: int, lines: int, columns: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
 
+def read_anew_until(terminal: int, text: bytes) -> None:
+    """The same for a text of which a part may stand there already, and is not written again.
+
+    At a new size everything is written.
+    """
+    shown = b""
+    end = time.monotonic() + 30
+    for lines in itertools.cycle((25, 24)):
+        if text in shown:
+            return
+        assert time.monotonic() < end, shown
+        resize(terminal, lines, 80)
+        pause = time.monotonic() + 1
+        while text not in shown and time.monotonic() < pause:
+            if select.select([terminal], [], [], 0.2)[0]:
+                shown += os.read(terminal, 65536)
+
+
 def on_terminal(tslab: Command, *arguments: str, **environment: str) -> tuple[int, int]:
     """The command with a terminal of its own: its number, and the terminal."""
     child, terminal = pty.fork()
@@ -51,9 +70,9 @@ def check_top(tslab: Command, pid: str) -> None:
         resize(terminal, 24, 80)
         read_until(terminal, b"tslab top")
         os.write(terminal, b"?")
-        read_until(terminal, b"goes")
+        read_anew_until(terminal, b"goes")
         os.write(terminal, b"x")
-        read_until(terminal, b"quit")
+        read_anew_until(terminal, b"quit")
         resize(terminal, 30, 100)
         read_until(terminal, b"tslab top")
         os.write(terminal, b"q")
