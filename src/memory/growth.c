@@ -129,10 +129,12 @@ static bool region_begin(bool is_reserved) TSL_REQUIRES(grow_lock) {
   return true;
 }
 
+// What counts upwards is still 0 then. It stays as it is: a thread without a heap may read it
+// meanwhile.
 static void region_forget(void) TSL_REQUIRES(grow_lock) {
   for (enum part part = 0; part < PARTS; part++)
     tsl_stretch_retreat(&parts[part], parts[part].start);
-  tsl_region = (struct tsl_region){0};
+  memset(&tsl_region, 0, offsetof(struct tsl_region, units));
 }
 
 static bool region_plan(void) TSL_REQUIRES(grow_lock) {

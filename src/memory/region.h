@@ -47,21 +47,21 @@ enum {
 typedef uint32_t tsl_unit;
 
 struct tsl_region {
-  uintptr_t base;       // [const] also the address of the map
-  size_t units;         // [lock:grow, read by any] units opened so far, counted from base
-  uintptr_t granules;   // [const] the byte of an address is at granules + address / 16
-  uintptr_t kept;       // [const] the bit of an address is in the byte at kept + address / 128
   size_t limit_units;   // [const] units end here, counted from base
-  size_t span_bytes;    // [const]
-  size_t first_unit;    // [const] first unit that can be taken
-  uintptr_t records;    // [const] address of unit 0's slab record
-  uintptr_t cells;      // [const] address of unit 0's cell records
-  uintptr_t segments;   // [const] address of segment 0's record
-  uintptr_t heaps;      // [const] address of heap 0, which nobody uses
-  uintptr_t stores;     // [const] address of heap 0's store
-  uintptr_t epochs;     // [const] address of the default epoch's record
   size_t limit_heaps;   // [const] heap numbers are below this
   size_t limit_epochs;  // [const] epoch slots are below this
+  size_t first_unit;    // [const] first unit that can be taken
+  uintptr_t segments;   // [const] address of segment 0's record
+  uintptr_t stores;     // [const] address of heap 0's store
+  uintptr_t heaps;      // [const] address of heap 0, which nobody uses
+  uintptr_t epochs;     // [const] address of the default epoch's record
+  uintptr_t kept;       // [const] the bit of an address is in the byte at kept + address / 128
+  uintptr_t cells;      // [const] address of unit 0's cell records
+  uintptr_t records;    // [const] address of unit 0's slab record
+  uintptr_t granules;   // [const] the byte of an address is at granules + address / 16
+  size_t span_bytes;    // [const]
+  uintptr_t base;       // [const] also the address of the map
+  size_t units;         // [lock:grow, read by any] units opened so far, counted from base
   uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
   uint32_t last_epoch;  // [lock:grow, read by any] the highest epoch slot in use
   size_t hole_units;    // [lock:grow, read by any] of `units`: in holes
