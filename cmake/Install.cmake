@@ -51,6 +51,18 @@ foreach(pc_name IN ITEMS tslab tslab-preload tslab-static)
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
 endforeach()
 
+# Its prefix follows from where it lies as well.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_BINDIR}")
+  set(config_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(config_prefix "$(cd \"$(dirname \"$(readlink -f \"$0\")\")/${up}\" && pwd)")
+endif()
+configure_file("${CMAKE_CURRENT_LIST_DIR}/tslab-config.in" "${PROJECT_BINARY_DIR}/tslab-config"
+  @ONLY)
+install(PROGRAMS "${PROJECT_BINARY_DIR}/tslab-config" TYPE BIN COMPONENT development)
+
 set(command "${PROJECT_BINARY_DIR}/cargo/release/tslab")
 install(PROGRAMS "${command}" TYPE BIN COMPONENT tools OPTIONAL)
 

@@ -27,6 +27,7 @@
 //! | `tokio` | `task::spawn`, which goes on in the current epoch |
 //! | `override` | C's malloc is replaced, too: epochs hold what C and C++ allocate |
 //! | `secure` | the hardened build |
+//! | `system` | the installed `libtslab-preload`, found by pkg-config; replaces C's malloc |
 
 #[cfg(feature = "allocator-api2")]
 mod allocator;
