@@ -210,12 +210,13 @@ def gcc(run: Run) -> str:
 
 
 def own_sources(run: Run, commands: str) -> str:
-    """The library's own sources compiled under itself, as the build did it."""
+    """A third of the library's own sources compiled under itself, as the build did it."""
     entries = [
         entry
         for entry in json.loads(Path(commands).read_text())
         if Path(entry["file"]).is_relative_to(PROJECT / "src")
     ]
+    entries = entries[::3]
     if not entries:
         raise ProgramError(f"{commands} lists no file of ours")
 
