@@ -453,7 +453,8 @@ TSLAB_API int tslab_epoch_get_stats(tslab_epoch epoch, tslab_epoch_stats *stats)
     TSLAB_NONNULL(2);
 
 /* Calls `visit` for each epoch but the default one that is not over, until it returns other than 0;
- * returns that, or 0. Epochs opened or ended meanwhile may be missed. */
+ * returns that, or 0. Epochs opened meanwhile may be missed. One that is closed and has no objects
+ * may be over by the time `visit` asks about it: the answer is ESTALE then. */
 TSLAB_API int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), void *context)
     TSLAB_NONNULL(1);
 

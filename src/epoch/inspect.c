@@ -224,13 +224,19 @@ int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void
   return visit_pieces(slot, visit_piece_blocks, &each);
 }
 
+// Once nobody holds it, an epoch is over but for its word. A fork may have left it so for ever.
+static bool is_held(tslab_epoch id) {
+  const struct tsl_epoch *epoch = tsl_epoch_find(id);
+  return epoch != NULL && tsl_load_relaxed(&epoch->undrained) != 0;
+}
+
 int tsl_inspect_epochs(int (*visit)(tslab_epoch, void *), void *context) {
   uint32_t last = tsl_load_relaxed(&tsl_region.last_epoch);
   int result = 0;
   for (uint32_t slot = 1; slot <= last && result == 0; slot++) {
     uint64_t word = tsl_load_acquire(&tsl_epoch_at(slot)->word);  // pairs: epoch-word
     tslab_epoch id = tsl_epoch_id(slot, word);
-    if (tsl_epoch_find(id) != NULL) result = visit(id, context);
+    if (is_held(id)) result = visit(id, context);
   }
   return result;
 }

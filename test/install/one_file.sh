@@ -19,9 +19,9 @@ build() {
 
 build "$gcc" one_file_gcc
 ./one_file_gcc captures
-build "$gcc" one_file_gcc_alone -DTSL_ALONE
+build "$gcc" one_file_gcc_alone -O1 -DTSL_ALONE
 ./one_file_gcc_alone alone
 build "$clang" one_file_clang -DTSL_SECURE=1
 ./one_file_clang captures
-build "$clang" one_file_clang_alone -DTSL_ALONE
+build "$clang" one_file_clang_alone -O1 -DTSL_ALONE
 ./one_file_clang_alone alone

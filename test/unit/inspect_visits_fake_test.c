@@ -176,6 +176,21 @@ static void epochs_are_visited(void) {
   CHECK_EQ(seen_count, 4);
 }
 
+// As a fork leaves it whose parent was ending it.
+static void what_nobody_holds_is_not_visited(void) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  tslab_epoch epoch = epochs_open();
+  void *survivor = epochs_alloc(epoch, BYTES);
+  epochs_close(epoch, 1);
+  uint32_t *undrained = &tsl_epoch_at(tsl_epoch_slot(epoch))->undrained, holds = *undrained;
+  *undrained = 0;
+  CHECK(lists(NULL, 0));
+  CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), ESTALE);
+  *undrained = holds;
+  CHECK(lists(&epoch, 1));
+  tslab_free(survivor);
+}
+
 static int close_visited(tslab_epoch epoch, void *unused) {
   (void)unused;
   epochs_close(epoch, 0);
@@ -197,6 +212,7 @@ int main(void) {
   RUN(visits_end_early);
   RUN(visits_are_refused);
   RUN(epochs_are_visited);
+  RUN(what_nobody_holds_is_not_visited);
   RUN(visits_may_end_epochs);
   return test_status();
 }
