@@ -287,8 +287,8 @@ static void many_lives_take_no_more_than_a_few(void) {
   epochs_check_all_free();
 }
 
-// Many at a time: slots and heaps are those of the busiest moment, and of homes without a thread that
-// the other threads are looking at as one wants a home.
+// Many at a time: slots and heaps are those of the busiest moment, and of homes without a thread
+// that other threads are looking at as one wants a home.
 static void *live_and_end(void *unused) {
   static _Thread_local tslab_epoch epochs[EPOCHS];
   for (int round = 0; round < 20; round++) {
