@@ -14,8 +14,8 @@ function(test_program name)
     $<$<COMPILE_LANGUAGE:CXX>:-fsized-deallocation>
     $<$<C_COMPILER_ID:GNU>:
       -Wno-alloc-size-larger-than -Wno-use-after-free -Wno-stringop-overflow>)
-  # The library is compiled as ever. The release compiles the tests so, too, for the warnings; in the
-  # other builds that takes half of the time.
+  # The library is compiled as ever. The release compiles the tests so, too, for the warnings; in
+  # the other builds that takes half of the time.
   if(NOT TSLAB_ONCE_TESTS)
     target_compile_options(${name} PRIVATE -Og)
   endif()

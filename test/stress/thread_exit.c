@@ -14,6 +14,9 @@ enum { LARGE_BYTES = 300 * KIB, PAGE_BYTES = 4 * KIB };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { THREADS = 600, WARM = 100 };
 #define BYTES_LEFT (96 * MIB)
+#elif TSL_SECURE
+enum { THREADS = 1000, WARM = 200 };
+#define BYTES_LEFT (8 * MIB)
 #else
 enum { THREADS = 3000, WARM = 500 };
 #define BYTES_LEFT (8 * MIB)
