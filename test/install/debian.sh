@@ -1,7 +1,7 @@
 #!/bin/bash
 # debian.sh PREFIX VERSION [--update]: debian/ fits what is installed below PREFIX. The packages
 # have the version of the project, the library's is named after the SONAME and lists its symbols,
-# and each file has a package. --update adds new symbols to the list, with this version.
+# and each file has a package, or a reason in not-installed. --update adds new symbols to the list, with this version.
 set -euo pipefail
 prefix=$1 version=$2
 debian=$(cd "$(dirname "$0")/../../debian" && pwd)
@@ -33,7 +33,9 @@ fi
 
 # The folder of libraries is one deeper in Debian: lib/ARCHITECTURE. Behind a blank stands where a
 # file goes.
-mapfile -t patterns < <(sed 's#^usr/##; s#^lib/\*/#lib*/#; s# .*##' "$debian"/*.install)
+mapfile -t patterns < <(
+  sed '/^#/d; s#^usr/##; s#^lib/\*/#lib*/#; s# .*##' "$debian"/*.install "$debian/not-installed"
+)
 is_packaged() {
   local pattern
   for pattern in "${patterns[@]}"; do
@@ -44,7 +46,7 @@ is_packaged() {
 }
 count=0
 while read -r file; do
-  is_packaged "$file" || fail "no package of debian/*.install has $file"
+  is_packaged "$file" || fail "neither debian/*.install nor not-installed has $file"
   count=$((count + 1))
 done < <(cd "$prefix" && find . -not -type d -printf '%P\n')
 ((count > 50)) || fail "only $count files are installed below $prefix"
