@@ -1,7 +1,8 @@
 #!/bin/bash
 # debian.sh PREFIX VERSION [--update]: debian/ fits what is installed below PREFIX. The packages
 # have the version of the project, the library's is named after the SONAME and lists its symbols,
-# and each file has a package, or a reason in not-installed. --update adds new symbols to the list, with this version.
+# and each file has a package, or a reason in not-installed. --update adds new symbols to the list,
+# with this version.
 set -euo pipefail
 prefix=$1 version=$2
 debian=$(cd "$(dirname "$0")/../../debian" && pwd)
