@@ -12,7 +12,7 @@ build: ## Build the libraries into build/lib
 	@tools/bootstrap build
 	@tools/build release libraries
 
-test: ## Build and run every test, in every configuration
+test: ## Build and run the tests, in every configuration
 	@tools/bootstrap build lint test
 	@python3 tools/skips.py forget
 	@for preset in $(TEST_PRESETS); do $(MAKE) --no-print-directory run-$$preset || exit; done
@@ -61,8 +61,8 @@ packages: ## The Debian packages, into build/packages, and Conan's: built, linte
 	@tools/bootstrap build command packages
 	@tools/packages
 
-soak: ## Fork 100,000 times, the whole model, 2,000,000 requests, the first page
-	@tools/bootstrap build soak
+soak: ## What takes too long for make test: 100,000 forks, the whole model, stress in full, and more
+	@tools/bootstrap build soak test
 	@tools/build release libraries stress_fork_anywhere fork_steps_test model example_server
 	@tools/soak
 

@@ -1,4 +1,5 @@
-# Headers, libraries, manual pages, a CMake package and pkg-config files, in the standard places;
+# Headers, libraries, manual pages, a CMake package, pkg-config files and tslab-config, in the
+# standard places;
 # the command as well, with what shells complete its words by, once tools/tslab/build has made it.
 include(CMakePackageConfigHelpers)
 
@@ -42,6 +43,10 @@ set(pc_libs_tslab-static "-Wl,--undefined=malloc -l:libtslab.a -pthread")
 set(pc_what_tslab "tslab_* beside another malloc")
 set(pc_what_tslab-preload "malloc and tslab_*")
 set(pc_what_tslab-static "malloc and tslab_*, linked statically")
+set(pc_secure OFF)
+if(TSLAB_SECURE)
+  set(pc_secure ON)
+endif()
 foreach(pc_name IN ITEMS tslab tslab-preload tslab-static)
   set(pc_libs "${pc_libs_${pc_name}}")
   set(pc_what "${pc_what_${pc_name}}")

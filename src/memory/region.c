@@ -1,3 +1,4 @@
 #include "memory/region.h"
 
-struct tsl_region tsl_region;
+// What a malloc and a free read of it lies on one line.
+TSL_ON_LINE struct tsl_region tsl_region;

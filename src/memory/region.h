@@ -61,6 +61,7 @@ struct tsl_region {
   uintptr_t granules;   // [const] the byte of an address is at granules + address / 16
   size_t span_bytes;    // [const]
   uintptr_t base;       // [const] also the address of the map
+  // From here on nothing is ever reset: threads may read it at any time.
   size_t units;         // [lock:grow, read by any] units opened so far, counted from base
   uint32_t last_heap;   // [lock:grow, read by any] the highest heap number in use
   uint32_t last_epoch;  // [lock:grow, read by any] the highest epoch slot in use

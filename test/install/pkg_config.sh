@@ -1,8 +1,7 @@
 #!/bin/sh
-# pkg_config.sh LIBDIR BINDIR VERSION CC [CXX]: what a Makefile without CMake would do, by
-# pkg-config and by tslab-config.
+# pkg_config.sh LIBDIR VERSION CC [CXX]: what a Makefile without CMake would do.
 set -eu
-libdir=$1 config=$2/tslab-config version=$3 cc=$4 cxx=${5-}
+libdir=$1 version=$2 cc=$3 cxx=${4-}
 stranger=$(dirname "$0")/stranger
 
 export PKG_CONFIG_PATH="$libdir/pkgconfig"
@@ -32,28 +31,7 @@ captured() {
   fi
 }
 
-# The same words, but for how the folders are written.
-words() {
-  tr -s ' ' '\n' | sed "s,^-\([LI]\).*/,-\1,"
-}
-
-# refused OPTION...: what tslab-config says to them, with exit status 2.
-refused() {
-  status=0
-  said=$("$config" "$@" 2>&1) || status=$?
-  if [ "$status" -ne 2 ]; then
-    echo "tslab-config $*: exit status $status" >&2
-    exit 1
-  fi
-  echo "$said"
-}
-
 for package in tslab tslab-preload tslab-static; do
-  asked=$("$config" "$package" --cflags --libs | words)
-  if [ "$asked" != "$(pkg-config --cflags --libs "$package" | words)" ]; then
-    echo "tslab-config $package says: $asked" >&2
-    exit 1
-  fi
   found=$(pkg-config --modversion "$package")
   if [ "$found" != "$version" ]; then
     echo "$package.pc says version $found, the project is $version" >&2
@@ -107,14 +85,3 @@ if [ -n "$cxx" ]; then
   "$cxx" -o hand_new "$stranger/only_new.cpp" "$libdir/libtslab.a" -pthread
   captured hand_new
 fi
-
-# Through a link to it, as a user's own folder of programs has.
-ln -sf "$config" linked-config
-# shellcheck disable=SC2046
-"$cc" -fno-builtin -o config_scope "$stranger/scope.c" $(./linked-config --cflags --libs)
-run config_scope alone
-[ "$(./linked-config --version --includedir)" = "$version
-$(cd "$libdir/../include" && pwd)" ]
-[ "$("$config" --libdir)" = "$(cd "$libdir" && pwd)" ]
-refused --lib | grep -q 'neither a package nor an option; tslab-config --help'
-refused tslab-static | grep -q '^usage: '

@@ -7,7 +7,8 @@ shift
 
 export PKG_CONFIG_LIBDIR=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
 "$@" --package tslab-sys --package tslab --features system --tests
-"$@" --package tslab --features system --test c_malloc -- --list | grep -q what_c_allocates
+listed=$("$@" --package tslab --features system --test c_malloc -- --list)
+grep -qF what_c_allocates <<<"$listed"
 
 # refused FEATURES WORDS: cargo's arguments are those of `cargo test`.
 refused() {

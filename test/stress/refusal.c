@@ -44,7 +44,7 @@ enum { THREADS = 3, BLOCKS = 300, CYCLES = 60, CYCLES_WARM = 15, SIZE_LOG2 = 20 
 // What may be mapped or resident more after the last cycle than after the first ones.
 #define BYTES_LEFT (64 * MIB)
 // The region opens a quarter more, in steps of 32 MiB, and yet more behind that, when the threads
-// happen to hold most at once; it never shrinks. Of 240 cycles none after the 160th opened more.
+// happen to hold most at once; it never shrinks.
 #define MAPPED_LEFT (256 * MIB)
 
 // Calls are counted from 1; those from `refuse_from` up to, not including, `refuse_to` fail.

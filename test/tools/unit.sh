@@ -8,7 +8,9 @@ shift
 
 folder=$build/cargo-tests
 if [[ ! -d $folder ]]; then
-  mkdir "$folder"
-  cp -a "$build/cargo/release" "$folder/"
+  rm -rf "$folder.new"
+  mkdir "$folder.new"
+  cp -a "$build/cargo/release" "$folder.new/"
+  mv "$folder.new" "$folder"
 fi
 exec "$@" --target-dir "$folder" --config profile.release.package.tslab.opt-level=0

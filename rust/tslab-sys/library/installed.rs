@@ -8,7 +8,7 @@ use super::has;
 /// the library tells what scopes capture by C's `malloc`.
 pub(crate) fn prepare() -> PathBuf {
     let version = env!("CARGO_PKG_VERSION");
-    let next = format!("0.{}.0", env!("CARGO_PKG_VERSION_MINOR").parse::<u32>().unwrap() + 1);
+    let next = next_incompatible(version);
     let found = pkg_config::Config::new()
         .range_version(version..&next)
         .probe("tslab-preload")
@@ -27,4 +27,11 @@ pub(crate) fn prepare() -> PathBuf {
     );
     let include = found.include_paths.iter().find(|path| path.join("tslab.h").is_file());
     include.expect("tslab-preload.pc names the folder of tslab.h").clone()
+}
+
+/// The first version whose interface may be another one, by Semantic Versioning.
+fn next_incompatible(version: &str) -> String {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().expect("a number"));
+    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if major > 0 { format!("{}.0.0", major + 1) } else { format!("0.{}.0", minor + 1) }
 }

@@ -1,5 +1,6 @@
 //! The C interface of the allocator tslab, as `include/tslab.h` declares and documents it.
-//! The crate compiles the allocator from its sources; the crate `tslab` is what programs use.
+//! The crate compiles the allocator from its sources or, with the feature `system`, links the
+//! installed library; the crate `tslab` is what programs use.
 //!
 //! Names, types and the order of fields are those of the header, and a test compares them.
 
