@@ -1,6 +1,6 @@
 # Headers, libraries, manual pages, a CMake package, pkg-config files and tslab-config, in the
-# standard places;
-# the command as well, with what shells complete its words by, once tools/tslab/build has made it.
+# standard places; the command as well, with what shells complete its words by, once
+# tools/tslab/build has made it.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tslab")
@@ -21,12 +21,18 @@ install(FILES
   "${PROJECT_BINARY_DIR}/tslabConfig.cmake" "${PROJECT_BINARY_DIR}/tslabConfigVersion.cmake"
   DESTINATION "${package_dir}" COMPONENT development)
 
+# way_up(RESULT FOLDER): the way from a folder of the prefix to the prefix.
+function(way_up result folder)
+  file(RELATIVE_PATH up "/${folder}" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(${result} "${up}" PARENT_SCOPE)
+endfunction()
+
 # The prefix follows from where the file lies, so that the installed tree may be moved.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
 else()
-  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-  string(REGEX REPLACE "/$" "" up "${up}")
+  way_up(up "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
   set(pc_prefix "\${pcfiledir}/${up}")
 endif()
 foreach(dir IN ITEMS LIBDIR INCLUDEDIR)
@@ -60,8 +66,7 @@ endforeach()
 if(IS_ABSOLUTE "${CMAKE_INSTALL_BINDIR}")
   set(config_prefix "${CMAKE_INSTALL_PREFIX}")
 else()
-  file(RELATIVE_PATH up "/${CMAKE_INSTALL_BINDIR}" "/")
-  string(REGEX REPLACE "/$" "" up "${up}")
+  way_up(up "${CMAKE_INSTALL_BINDIR}")
   set(config_prefix "$(cd \"$(dirname \"$(readlink -f \"$0\")\")/${up}\" && pwd)")
 endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/tslab-config.in" "${PROJECT_BINARY_DIR}/tslab-config"
