@@ -92,6 +92,7 @@
 #include "os/frames.c"
 #include "os/loader.c"
 #include "os/os_linux.c"
+#include "os/pressure.c"
 #include "os/resume.c"
 #include "slab/canary.c"
 #include "slab/cell.c"

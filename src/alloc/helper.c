@@ -14,6 +14,7 @@
 #include "memory/limit.h"
 #include "memory/purge.h"
 #include "os/os.h"
+#include "os/pressure.h"
 #include "state/change.h"
 #include "tell/process.h"
 #include "tell/request.h"
@@ -30,7 +31,7 @@ enum {
   HELPER_STEP_MS = 1,
   QUIET_WINDOWS = 10,    // in a row without anything to give, before it ends
   COUNT_AGAIN_MS = 100,  // from one look at the number of threads to the next
-  LOOK_MS = 1000,        // at most, from one look at requests to the next
+  LOOK_MS = 1000,        // from one look at pressure to the next; at most, between two at requests
   TRY_AGAIN_MS = 60000,  // after the system refused a thread
   PRICE = 100,           // of each millisecond that it works, in milliseconds that must pass
   NEAR_PRICE = 10,       // the same near the soft limit
@@ -42,6 +43,7 @@ static uint32_t lives;          // [remote] 1 from an attempt to start it until 
 static uint64_t try_next_ms;    // [remote] no attempt before this, because one was refused
 static uint64_t count_next_ms;  // [remote] the threads are not counted before this
 static uint64_t paid_ns;        // [helper] up to this time its work is paid for
+static uint64_t look_next_ms;   // [helper] pressure is not looked at before this
 static uint32_t process;        // [const] that may start one: not the child of a vfork
 static uint32_t warned;         // [remote]
 
@@ -76,8 +78,16 @@ static uint64_t helper_pay(uint64_t used_ns) {
   return paid_ns > now_ns ? (paid_ns - now_ns) / ms : 0;
 }
 
+static void helper_look(void) {
+  uint64_t now_ms = tsl_os_now_ms();
+  if (now_ms < look_next_ms) return;
+  look_next_ms = now_ms + LOOK_MS;
+  tsl_limit_set_pressed(tsl_option(pressure) != 0 && tsl_pressure_is_high());
+}
+
 // True while there is more to give back.
 static bool helper_step(void) {
+  helper_look();
   tsl_pool_look();
   tsl_remains_step();
   bool visits = tsl_rounds_step(), surplus = tsl_purge_step();
@@ -111,6 +121,8 @@ static void helper_work(void) {
 // A thread that freed while the helper was about to end saw it live, and called none: each side
 // stores one word and then loads the other's, and the barrier is for both.
 static bool is_called_back(void) {
+  tsl_limit_set_pressed(false);
+  look_next_ms = 0;
   tsl_purge_set_helper(false);
   tsl_store_release(&lives, 0);  // pairs: helper-lives
   tsl_scope_barrier();
@@ -201,6 +213,8 @@ void tsl_helper_init(void) {
 void tsl_helper_after_fork(void) {
   process = tsl_os_process();
   tsl_purge_set_helper(false);
+  tsl_limit_set_pressed(false);
+  look_next_ms = 0;
   tsl_store_relaxed(&lives, 0);
   tsl_store_relaxed(&try_next_ms, 0);
   tsl_store_relaxed(&count_next_ms, 0);

@@ -3,9 +3,9 @@
 // ends when nothing is left to give. It has no heap.
 //
 //  HE1  at most one lives. While it lives no other thread gives back what is idle in the process
-//  HE2  it uses at most a hundredth of a processor, a tenth near the soft limit, apart from what
-//       tsl_purge_now or a request (request.h) asks of it; for one step it waits ten seconds at
-//       most
+//  HE2  it uses at most a hundredth of a processor, a tenth near the soft limit or while memory
+//       is short, apart from what tsl_purge_now or a request (request.h) asks of it; for one step
+//       it waits ten seconds at most
 #pragma once
 
 #include "base/compiler.h"

@@ -19,6 +19,7 @@ enum {
 };
 
 static uint64_t cgroup_bytes;  // [remote] when it was read last; 0: none
+static uint32_t pressed;       // [remote] 1 while memory is short
 
 void tsl_limit_follow(void) {
   if (tsl_option(soft_limit) != TSL_SOFT_LIMIT_CGROUP) return;
@@ -44,7 +45,10 @@ static size_t used_units(void) {
   return open > others ? open - others : 0;
 }
 
+void tsl_limit_set_pressed(bool is_pressed) { tsl_store_relaxed(&pressed, (uint32_t)is_pressed); }
+
 bool tsl_limit_is_near(void) {
+  if (tsl_unlikely(tsl_load_relaxed(&pressed) != 0)) return true;
   uint64_t bytes = tsl_limit_bytes();
   if (tsl_likely(bytes == 0)) return false;
   return used_units() + idle_units() > limit_units(bytes - (bytes >> NEAR_SHARE_LOG2));

@@ -7,6 +7,9 @@
 //
 // It refuses nothing: it only makes idle memory go back sooner.
 //
+// While the process or the system is short of memory (os/pressure.h), the limit counts as near,
+// also where there is none.
+//
 //  LI1  idle memory may fill the room that memory in use leaves below the limit. A 64th of the
 //       limit, and 1 MiB, may be idle in any case
 #pragma once
@@ -24,12 +27,16 @@ TSL_HIDDEN void tsl_limit_follow(void);
 // The limit in force, in bytes; 0: none.
 TSL_HIDDEN uint64_t tsl_limit_bytes(void);
 
-// Whether less than an eighth of the limit is left. A moment's value.
+// Tells whether memory is short. Called by the helper while it lives, and false by then.
+TSL_HIDDEN void tsl_limit_set_pressed(bool is_pressed);
+
+// Whether less than an eighth of the limit is left, or memory is short. A moment's value.
 TSL_HIDDEN bool tsl_limit_is_near(void);
 
 // The idle units that are to go back: 0 while LI1 holds, otherwise somewhat more than it takes, so
 // that the next ones can go back together. A moment's value.
 TSL_HIDDEN size_t tsl_limit_excess(void);
 
-// Milliseconds that free memory must go unneeded: option `purge_delay_ms`, less near the limit.
+// Milliseconds that free memory must go unneeded: option `purge_delay_ms`, less where the limit is
+// near.
 TSL_HIDDEN uint64_t tsl_limit_delay_ms(void);

@@ -6,7 +6,7 @@
 #include "base/format.h"
 #include "os/os.h"
 
-enum { LINES_BYTES = 4096, PATH_BYTES = 1024, CONTROL_BYTES = 32, NO_LIMIT_LOG2 = 62 };
+enum { LINES_BYTES = 4096, CONTROL_BYTES = 32, NO_LIMIT_LOG2 = 62 };
 
 static const struct version {
   const char *root, *file;
@@ -47,6 +47,17 @@ const char *tsl_cgroup_path(const char *lines, unsigned version, size_t *length)
   return NULL;
 }
 
+bool tsl_cgroup_group(unsigned version, char group[static TSL_CGROUP_GROUP_BYTES]) {
+  char lines[LINES_BYTES];
+  size_t length = 0;
+  tsl_os_read_file("/proc/self/cgroup", lines, sizeof lines - 1);
+  const char *path = tsl_cgroup_path(lines, version, &length);
+  if (path == NULL || length >= TSL_CGROUP_GROUP_BYTES) return false;
+  memcpy(group, path, length);
+  group[length] = '\0';
+  return true;
+}
+
 uint64_t tsl_cgroup_parse(const char *text) {
   uint64_t bytes = 0;
   for (; *text >= '0' && *text <= '9'; text++) {
@@ -62,31 +73,22 @@ static uint64_t least_of(uint64_t bytes, uint64_t other) {
 }
 
 static uint64_t group_limit(const struct version *version, const char *group) {
-  char path[PATH_BYTES], value[CONTROL_BYTES];
+  char path[TSL_CGROUP_FILE_BYTES], value[CONTROL_BYTES];
   tsl_format(path, sizeof path, "%s%s/%s", version->root, group, version->file);
   tsl_os_read_file(path, value, sizeof value - 1);
   return tsl_cgroup_parse(value);
 }
 
-// The group and those above it. In a container the path may be that of the host, which does not
-// exist there: the container's own group is then the root.
-static uint64_t version_limit(const char *lines, unsigned number) {
-  char group[PATH_BYTES / 2];
-  size_t length = 0;
-  const char *path = tsl_cgroup_path(lines, number, &length);
-  if (path == NULL || length >= sizeof group) return 0;
-  memcpy(group, path, length);
-  group[length] = '\0';
+// The group and those above it.
+static uint64_t version_limit(unsigned number) {
+  char group[TSL_CGROUP_GROUP_BYTES];
+  if (!tsl_cgroup_group(number, group)) return 0;
   uint64_t least = 0;
-  for (char *end = group + length; end != NULL; end = strrchr(group, '/')) {
+  for (char *end = group + strlen(group); end != NULL; end = strrchr(group, '/')) {
     *end = '\0';
     least = least_of(least, group_limit(&versions[number - 1], group));
   }
   return least;
 }
 
-uint64_t tsl_cgroup_limit_bytes(void) {
-  char lines[LINES_BYTES];
-  tsl_os_read_file("/proc/self/cgroup", lines, sizeof lines - 1);
-  return least_of(version_limit(lines, 1), version_limit(lines, 2));
-}
+uint64_t tsl_cgroup_limit_bytes(void) { return least_of(version_limit(1), version_limit(2)); }

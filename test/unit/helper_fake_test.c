@@ -4,6 +4,7 @@
 
 #include "alloc/malloc.h"
 #include "base/options.h"
+#include "memory/limit.h"
 #include "memory/purge.h"
 #include "memory/segment.h"
 #include "os_fake.h"
@@ -150,6 +151,40 @@ static void less_is_enough_near_the_soft_limit(void) {
   CHECK_EQ(attempts, 1);
   CHECK(helper_naps());
   end_helper();
+}
+
+static const struct os_fake_file short_of_memory[] = {
+    {"/proc/pressure/memory", "some avg10=50.00 avg60=0.00 avg300=0.00 total=1\n"},
+    {NULL, NULL},
+};
+
+static const struct os_fake_file at_ease[] = {
+    {"/proc/pressure/memory", "some avg10=0.00 avg60=50.00 avg300=0.00 total=1\n"},
+    {NULL, NULL},
+};
+
+static bool limit_becomes(bool near) {
+  for (int ms = 0; tsl_limit_is_near() != near && ms < PATIENCE_MS; ms++) usleep(1000);
+  return tsl_limit_is_near() == near;
+}
+
+// Of the files' two tables one is told at a time; the helper's clock runs by its naps.
+static void pressure_counts_as_a_near_limit(void) {
+  tsl_store_relaxed(&os_fake.files, short_of_memory);
+  CHECK(!tsl_limit_is_near());
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
+  CHECK(limit_becomes(true));
+  tsl_store_relaxed(&os_fake.files, at_ease);
+  CHECK(limit_becomes(false));
+  tsl_store_relaxed(&os_fake.files, short_of_memory);
+  CHECK(limit_becomes(true));
+  tsl_store_relaxed(&tsl_options.pressure, 0);
+  CHECK(limit_becomes(false));
+  tsl_store_relaxed(&tsl_options.pressure, 1);
+  CHECK(limit_becomes(true));
+  end_helper();
+  CHECK(!tsl_limit_is_near());  // with the helper nobody looks any more
 }
 
 enum { LABELS = 12, LABEL_BLOCKS = 10000, BLOCK_BYTES = 512, SLAB_BLOCKS = 128 };
@@ -317,6 +352,7 @@ int main(void) {
   RUN(uses_a_hundredth_of_a_processor);
   RUN(uses_a_tenth_near_the_soft_limit);
   RUN(less_is_enough_near_the_soft_limit);
+  RUN(pressure_counts_as_a_near_limit);
   RUN_UNLESS_SECURE(what_is_free_of_all_labels_counts);
   RUN(waits_ten_seconds_at_most);
   RUN(ends_when_nothing_is_left);

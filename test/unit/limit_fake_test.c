@@ -60,6 +60,18 @@ static void seven_eighths_are_near(void) {
   CHECK(tsl_limit_is_near());
 }
 
+static void pressure_is_as_a_near_limit(void) {
+  open_region();
+  tsl_options.soft_limit = 0;
+  tsl_limit_set_pressed(true);
+  CHECK(tsl_limit_is_near());
+  CHECK_LE(tsl_limit_delay_ms(), DELAY_MS / 10);
+  CHECK_EQ(tsl_limit_excess(), 0);
+  tsl_limit_set_pressed(false);
+  CHECK(!tsl_limit_is_near());
+  CHECK_EQ(tsl_limit_delay_ms(), DELAY_MS);
+}
+
 // LI1
 static void idle_memory_has_the_room_that_is_left(void) {
   open_region();
@@ -335,6 +347,7 @@ static void a_cgroup_sets_the_limit(void) {
 int main(void) {
   RUN(without_a_limit_nothing_happens);
   RUN(seven_eighths_are_near);
+  RUN(pressure_is_as_a_near_limit);
   RUN(idle_memory_has_the_room_that_is_left);
   RUN(beyond_the_limit_little_is_idle);
   RUN(the_unit_cache_is_idle);

@@ -434,7 +434,7 @@ uint32_t tsl_os_process(void) { return 4711; }
 uint64_t tsl_os_process_start(void) { return 1000; }
 
 size_t tsl_os_read_file(const char *path, char *text, size_t bytes) {
-  const struct os_fake_file *file = os_fake.files;
+  const struct os_fake_file *file = tsl_load_relaxed(&os_fake.files);
   while (file != NULL && file->path != NULL && strcmp(file->path, path) != 0) file++;
   const char *found = file != NULL && file->path != NULL ? file->text : "";
   size_t length = strlen(found) < bytes ? strlen(found) : bytes;
