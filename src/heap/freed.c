@@ -59,22 +59,24 @@ TSL_NOINLINE static void heap_settle(struct tsl_heap *heap, struct tsl_slab *sla
 // Puts a block back in a slab without room, which is on no list: a change of lists. Misuse is
 // reported after the change: the report may run the program's handler of SIGABRT (C3).
 TSL_NOINLINE static void heap_put_unlisted(struct tsl_heap *heap, struct tsl_position position,
-                                           const void *block) {
+                                           const void *block, bool met_full) {
   struct tsl_change change = tsl_change_begin(heap->home);
   unsigned class = position.slab->class;
   bool done = tsl_slab_put(position.slab, (unsigned)position.index);
-  if (done) tsl_heap_tally(heap, class)->out--;
+  bool is_empty = position.slab->out == 0;
   if (done) tsl_heap_settle_slab(heap, position.slab);
   tsl_change_end(change);
   if (!done) return tsl_misuse_twice(block);
-  tsl_report_bin(heap, class);
-  tsl_purge_call_helper(0);
+  bool is_due = TSL_DECREMENT_IS_ZERO(tsl_heap_tally(heap, class)->untold);
+  if (is_due || is_empty) heap_tell(heap, class, met_full);
+  if (is_empty) tsl_purge_call_helper(0);
 }
 
 TSL_ALWAYS_INLINE void heap_put_at(struct tsl_heap *heap, unsigned class,
                                    struct tsl_position position, void *block, bool met_full) {
   tsl_assert(tsl_owner_is_me(heap));
-  if (tsl_unlikely(position.slab->summary == 0)) return heap_put_unlisted(heap, position, block);
+  if (tsl_unlikely(position.slab->summary == 0))
+    return heap_put_unlisted(heap, position, block, met_full);
   if (tsl_unlikely(!tsl_slab_put(position.slab, (unsigned)position.index)))
     return tsl_misuse_twice(block);
   bool is_due = TSL_DECREMENT_IS_ZERO(tsl_heap_tally(heap, class)->untold);
@@ -122,8 +124,7 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
 
 TSL_ALWAYS_INLINE void heap_put_hot(struct tsl_heap *heap, unsigned class, void *block) {
   if (tsl_unlikely(block == heap->bins[class].head)) return tsl_misuse_twice(block);
-  if (tsl_heap_room(heap, class) <= 0) return heap_put(heap, class, block, true);
-  tsl_bin_push(heap, class, block);
+  if (!tsl_bin_push(heap, class, block)) heap_put(heap, class, block, true);
 }
 
 void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {

@@ -4,8 +4,6 @@
 #include "state/owner.h"
 #include "state/quarantine.h"
 
-enum { TINY_BIN_BYTES = 65536, MEDIUM_BIN_BYTES = 262144 };
-
 enum {
   YOUNG_PART = 4,          // a home's bin begins with this part of its longest length,
   YOUNG_BLOCKS = 32,       // and at least so many blocks
@@ -13,17 +11,18 @@ enum {
   PASSED_PART = 4          // this part of what follows sends a block of the bin back
 };
 
-static unsigned clamp(unsigned n, unsigned least, unsigned most) {
-  return n < least ? least : n > most ? most : n;
-}
-
 // Programs free many small blocks in a row; large ones cost much memory while they are kept.
-unsigned tsl_bin_longest(unsigned class) {
-  unsigned bytes = tsl_sizeclasses[class].bytes;
-  if (TSL_SECURE) return 0;  // B4
-  if (bytes <= TSL_TINY_LIMIT) return clamp(TINY_BIN_BYTES / bytes, 64, 1024);
-  return clamp(MEDIUM_BIN_BYTES / bytes, tsl_is_cell(class) ? 4 : 8, 64);
-}
+#define CLAMP(n, least, most) ((n) < (least) ? (least) : (n) > (most) ? (most) : (n))
+#define TINY(least, bytes) CLAMP(65536 / (bytes), 64, 1024),
+#define MEDIUM(bytes, units) CLAMP(262144 / (bytes), 8, 64),
+static const uint16_t longest_bins[TSL_BINS] = {
+#include "slab/sizeclass.def"
+    64, 16, 4};  // of cells
+#undef TINY
+#undef MEDIUM
+
+// B4
+unsigned tsl_bin_longest(unsigned class) { return TSL_SECURE ? 0 : longest_bins[class]; }
 
 // Only homes live long enough to learn; cells are few.
 struct tsl_bin_limit tsl_bin_limit_new(const struct tsl_heap *heap, unsigned class) {
@@ -58,16 +57,32 @@ size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
   return tsl_bin_length(heap, class) + run + tsl_bit_count(rest) + quarantined;
 }
 
+// Of a bin that is half free when its room is counted anew, as many blocks are taken as come: a
+// longer one holds no more of them, and is counted less often. Returns the room.
+static int32_t bin_lengthen(struct tsl_heap *heap, unsigned class, int32_t room) {
+  struct tsl_bin_limit *limit = &heap->store->limits[class];
+  unsigned most = limit->most;
+  if (limit->now != most || 2 * (unsigned)room < most) return room;
+  unsigned more = (unsigned)tsl_at_most(most, tsl_bin_longest(class) - most);
+  limit->most = (uint16_t)(most + more);
+  tsl_store_relaxed(&limit->now, limit->most);
+  return room + (int32_t)more;
+}
+
+// Counts the room anew: the fast path counts frees alone.
+static int32_t bin_count_room(struct tsl_heap *heap, unsigned class) {
+  int32_t room = tsl_heap_room(heap, class);
+  if (room <= 0) return room;
+  tsl_store_relaxed(&heap->store->seen[class], heap->bins[class].until);
+  return bin_lengthen(heap, class, room);
+}
+
 bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_bin *bin = &heap->bins[class];
   struct tsl_free_block *freed = block;
-  int32_t room = bin->room;
-  if (room <= 0) {
-    room = tsl_heap_room(heap, class);
-    if (room <= 0) return false;
-    tsl_store_relaxed(&heap->store->seen[class], bin->until);
-  }
+  int32_t room = bin->room > 0 ? bin->room : bin_count_room(heap, class);
+  if (room <= 0) return false;
   tsl_store_relaxed(&bin->room, room - 1);
   freed->link = (uintptr_t)block ^ (uintptr_t)bin->head;
   tsl_store_relaxed(&freed->mark, (uintptr_t)heap);

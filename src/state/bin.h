@@ -9,7 +9,9 @@
 //      link is 0 when the block is the head already: a double free
 //  B4  the secure build has no bins and no marks: what is free is zero there
 //  B5  length of a bin == its limit - room - the allocations since `seen` was taken (heap.h)
-//  B6  length <= limit <= its `most` <= tsl_bin_longest. A refill makes the limit `most` again
+//  B6  length <= limit <= its `most` <= tsl_bin_longest. A refill makes the limit `most` again.
+//      `most` doubles when frees met the full bin before it ran empty, and when the bin is half
+//      free each time its room is counted anew
 #pragma once
 
 #include "state/heap.h"

@@ -7,13 +7,10 @@
 
 enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
 
-struct tsl_label tsl_labels[TSL_MOST_LABELS] = {
-    [TSL_LABEL_DEFAULT] = {.text = "default"},
-    [TSL_LABEL_OTHER] = {.text = "other"},
-};
+struct tsl_label tsl_labels[TSL_MOST_LABELS];
 static uint32_t label_places[LABEL_PLACES];  // [lock:labels, read by any] numbers by hash; 0: empty
 struct tsl_lock tsl_labels_lock = {.rank = TSL_RANK_LABELS};
-static uint32_t label_count TSL_GUARDED_BY(tsl_labels_lock) = 2;  // [lock:labels]
+static uint32_t label_count TSL_GUARDED_BY(tsl_labels_lock) = TSL_LABEL_FIRST;  // [lock:labels]
 
 static uint32_t label_hash(const struct tsl_label *label) {
   uint64_t hash = TSL_HASH_EMPTY;
@@ -59,7 +56,11 @@ uint32_t tsl_label_intern(const char *text, size_t length) {
   return number != 0 ? number : label_add(&label);
 }
 
-const char *tsl_label_text(uint32_t label) { return tsl_labels[label].text; }
+// Two texts in the table would take it from the library's file, 64 KiB of it at the first read.
+const char *tsl_label_text(uint32_t label) {
+  if (label == TSL_LABEL_DEFAULT) return "default";
+  return label == TSL_LABEL_OTHER ? "other" : tsl_labels[label].text;
+}
 
 // A number that the lost thread had taken, but not stored in its place, is never used.
 void tsl_labels_after_fork(void) { tsl_lock_take_over(&tsl_labels_lock); }

@@ -12,6 +12,7 @@ enum {
   TSL_MOST_LABELS = 1 << 12,  // further ones are called TSL_LABEL_OTHER
   TSL_LABEL_DEFAULT = 0,
   TSL_LABEL_OTHER = 1,
+  TSL_LABEL_FIRST,  // of those that the program names
   TSL_LABEL_WORDS = TSL_LABEL_BYTES / 8,
 };
 
@@ -23,7 +24,8 @@ struct tsl_label {
   };
 };
 
-// [lock:labels, read by any] By number. Here for readers of core dumps (observe/postmortem.c).
+// [lock:labels, read by any] By number, from TSL_LABEL_FIRST on. Here for readers of core dumps
+// (observe/postmortem.c).
 TSL_HIDDEN extern struct tsl_label tsl_labels[TSL_MOST_LABELS];
 
 // The number of a text of less than TSL_LABEL_BYTES bytes. Any thread.

@@ -294,14 +294,41 @@ static void bins_that_overflow_grow(void) {
   }
 }
 
-static void bins_that_are_never_full_stay_short(void) {
+static void a_bin_that_was_just_filled_stays_short(void) {
   leave_few(64);
   unsigned limit = limit_of(64);
-  for (int round = 0; round < 20; round++) {
-    block_count = 0;
-    alloc_many(64, limit);
-    free_many();
-    use_up(64);
+  block_count = 0;
+  alloc_many(64, limit);
+  free_many();
+  use_up(64);
+  CHECK_EQ(limit_of(64), limit);
+}
+
+// B6: where allocations take as many as are freed, the bin is counted anew less and less often, and
+// is no longer than before.
+static void bins_that_are_half_free_grow(void) {
+  for (int s = 0; s < SIZES; s++) {
+    leave_few(sizes[s]);
+    unsigned class = tsl_sizeclass_of(sizes[s]);
+    for (unsigned i = 0; i < 4 * longest_of(sizes[s]); i++) {
+      tsl_fast_free(blocks[--block_count]);
+      alloc_many(sizes[s], 1);
+      CHECK_LE(tsl_bin_length(heap, class), 2);
+    }
+    CHECK_EQ(limit_of(sizes[s]), longest_of(sizes[s]));
+    state_check();
+  }
+}
+
+// One that is more than half full when it is counted keeps its limit.
+static void bins_that_are_nearly_full_do_not(void) {
+  leave_few(64);
+  unsigned limit = limit_of(64);
+  alloc_many(64, limit);
+  for (unsigned i = 0; i < limit - 8; i++) tsl_fast_free(blocks[--block_count]);
+  for (unsigned i = 0; i < 20 * limit; i++) {
+    tsl_fast_free(blocks[--block_count]);
+    alloc_many(64, 1);
   }
   CHECK_EQ(limit_of(64), limit);
 }
@@ -361,7 +388,7 @@ static void blocks_of_others_leave_short_bins(void) {
   alloc_many(3000, limit);
   tsl_heap_current = heap;
   free_many();
-  alloc_many(3000, 600);
+  alloc_many(3000, 700);
   free_many();
   CHECK_EQ(tsl_bin_length(heap, class), 1);
   tsl_heap_current = other;
@@ -394,7 +421,9 @@ int main(void) {
   RUN_UNLESS_SECURE(lengths_are_true);
   RUN_UNLESS_SECURE(homes_begin_with_short_bins);
   RUN_UNLESS_SECURE(bins_that_overflow_grow);
-  RUN_UNLESS_SECURE(bins_that_are_never_full_stay_short);
+  RUN_UNLESS_SECURE(a_bin_that_was_just_filled_stays_short);
+  RUN_UNLESS_SECURE(bins_that_are_half_free_grow);
+  RUN_UNLESS_SECURE(bins_that_are_nearly_full_do_not);
   RUN_UNLESS_SECURE(bins_grow_for_the_blocks_of_others);
   RUN_UNLESS_SECURE(frees_alone_empty_bins);
   RUN_UNLESS_SECURE(allocations_between_frees_keep_bins);

@@ -363,7 +363,11 @@ impl<'a> Heap<'a> {
         })
     }
 
+    /// The first two have no text in the table (state/label.h).
     fn label(&self, number: u64) -> Result<String> {
+        if let Some(own) = ["default", "other"].get(usize::try_from(number)?) {
+            return Ok(String::from(*own));
+        }
         if number >= self.says.number("most_labels")? {
             return Ok(String::from("?"));
         }
