@@ -189,8 +189,8 @@ static unsigned remains_claim(uint64_t now_ms) {
 }
 
 // Looks that this step may take; 0: it is not due. A process that takes memory gives more back.
-static unsigned step_budget(uint64_t now_ms, unsigned *calls) {
-  unsigned passed_ms = remains_claim(now_ms);
+static unsigned step_budget(uint64_t now_ms, unsigned pace, unsigned *calls) {
+  unsigned passed_ms = remains_claim(now_ms) * pace;
   if (passed_ms == 0) return 0;
   uint32_t units = tsl_exchange_relaxed(&units_taken, 0);
   if (units > MOST_UNITS) units = MOST_UNITS;
@@ -198,11 +198,11 @@ static unsigned step_budget(uint64_t now_ms, unsigned *calls) {
   return (passed_ms + units) * REMAINS_LOOKS;
 }
 
-void tsl_remains_step(void) {
+void tsl_remains_step(unsigned pace) {
   if (!tsl_load_relaxed(&are_any)) return;
   uint64_t now_ms = tsl_os_now_ms();
   unsigned most_calls = 0, calls = 0;
-  for (unsigned looks = step_budget(now_ms, &most_calls); looks != 0 && calls < most_calls;
+  for (unsigned looks = step_budget(now_ms, pace, &most_calls); looks != 0 && calls < most_calls;
        looks--) {
     tsl_unit unit = remains_next();
     if (unit != 0) calls += unit_look(unit, now_ms);

@@ -14,8 +14,9 @@
 // Looks at some units of the region, at most once a millisecond for the whole process. Cells and
 // slabs whose epoch was closed `purge_delay_ms` ago or earlier, and that are half free, give their
 // dead pages back; again each time half of their remaining blocks have gone. Bounded; looks at
-// nothing before an epoch was closed in which blocks lived. Any thread.
-TSL_HIDDEN void tsl_remains_step(void);
+// nothing before an epoch was closed in which blocks lived. `pace` is 1 for a thread that serves
+// the program; with more, so many times as much is done. Any thread.
+TSL_HIDDEN void tsl_remains_step(unsigned pace);
 
 // The process took so many units for slabs: the next step does so much more, since what it gives
 // back can be taken instead. Any thread.

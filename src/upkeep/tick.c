@@ -80,7 +80,7 @@ static bool sparse_tick(struct tsl_home *home) {
 // What the helper does where one lives. True while there is more to give back.
 static bool process_tick(void) {
   tsl_pool_look();
-  tsl_remains_step();
+  tsl_remains_step(1);
   tsl_request_tick();
   bool surplus = tsl_purge_tick();
   return surplus || tsl_remains_wait();

@@ -74,7 +74,7 @@ static void one_is_left(void) {
 }
 
 // What outlived its epoch, while somebody gives pages of it back.
-static void look(void) { tsl_remains_step(); }
+static void look(void) { tsl_remains_step(1); }
 static void closed_cells(void) {
   tsl_options.purge_delay_ms = 0;
   prepare_cells(9, BLOCK_BYTES);

@@ -314,7 +314,7 @@ static void close_sparse(void) {
 static void give_remains_back(void) {
   for (unsigned i = 0; i < 3; i++) {
     usleep(5000);
-    tsl_remains_step();
+    tsl_remains_step(1);
   }
 }
 static void in_giving_remains_back(void) {

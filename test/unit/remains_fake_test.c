@@ -35,7 +35,7 @@ static void close_epoch(void) {
 static void steps(unsigned ms) {
   for (unsigned i = 0; i < ms; i++) {
     os_fake.now_ms++;
-    tsl_remains_step();
+    tsl_remains_step(1);
   }
   state_check();
 }
@@ -85,7 +85,7 @@ static void without_survivors_no_unit_is_looked_at(void) {
   size_t first = tsl_region.first_unit, units = tsl_region.units;
   tsl_region.first_unit = UINT32_MAX - 1;
   tsl_region.units = UINT32_MAX;
-  for (unsigned i = 0; i < 10; i++, os_fake.now_ms++) tsl_remains_step();
+  for (unsigned i = 0; i < 10; i++, os_fake.now_ms++) tsl_remains_step(1);
   tsl_region.first_unit = first;
   tsl_region.units = units;
 }
@@ -252,7 +252,7 @@ static void close_many(void) {
     close_epoch();
   }
   os_fake.now_ms++;
-  tsl_remains_step();  // forgets what was taken
+  tsl_remains_step(1);  // forgets what was taken
   CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
 }
 
@@ -262,7 +262,7 @@ static void a_late_step_is_bounded(void) {
   for (unsigned i = 0; i < 100; i++) {
     uint64_t before = os_fake.calls[OS_FAKE_PURGE];
     os_fake.now_ms += 100 * DELAY_MS;
-    tsl_remains_step();
+    tsl_remains_step(1);
     CHECK_LE(os_fake.calls[OS_FAKE_PURGE], before + 32 + RUNS - 1);
   }
   CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], MANY * RUNS);
@@ -273,10 +273,19 @@ static void a_late_step_is_bounded(void) {
 static void steps_are_paced(void) {
   close_many();
   os_fake.now_ms += 2 * DELAY_MS;
-  for (unsigned i = 0; i < 10000; i++) tsl_remains_step();
+  for (unsigned i = 0; i < 10000; i++) tsl_remains_step(1);
   CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 32 + RUNS - 1);
   steps(100);
   CHECK_EQ(os_fake.purged_bytes, MANY * DEAD_BYTES);
+}
+
+// A thread of its own gives back as many times as much as it says.
+static void the_pace_is_followed(void) {
+  close_many();
+  os_fake.now_ms += 2 * DELAY_MS;
+  tsl_remains_step(3);
+  CHECK_GE(os_fake.calls[OS_FAKE_PURGE], 3 * 32);
+  CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 3 * 32 + RUNS - 1);
 }
 
 // What is given back can be taken instead of more.
@@ -284,11 +293,11 @@ static void who_takes_memory_gives_more_back(void) {
   close_many();
   os_fake.now_ms += 2 * DELAY_MS;
   tsl_remains_take(10);
-  tsl_remains_step();
+  tsl_remains_step(1);
   CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 32 + 10 * 4);
   os_fake.now_ms++;
   tsl_remains_take(1000000);
-  tsl_remains_step();
+  tsl_remains_step(1);
   CHECK_EQ(os_fake.purged_bytes, MANY * DEAD_BYTES);
 }
 
@@ -364,6 +373,7 @@ int main(void) {
   RUN_UNLESS_SECURE(open_epochs_keep_their_pages);
   RUN_UNLESS_SECURE(a_late_step_is_bounded);
   RUN_UNLESS_SECURE(steps_are_paced);
+  RUN_UNLESS_SECURE(the_pace_is_followed);
   RUN_UNLESS_SECURE(who_takes_memory_gives_more_back);
   RUN_UNLESS_SECURE(cells_of_a_unit_are_told_apart);
   RUN_UNLESS_SECURE(slabs_of_several_units_are_one);

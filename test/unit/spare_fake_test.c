@@ -380,7 +380,7 @@ static void dead_pages_go_back(void) {
     uint64_t purges = os_fake.calls[OS_FAKE_PURGE];
     for (unsigned ms = 0; ms < 20000; ms++) {
       os_fake.now_ms++;
-      tsl_remains_step();
+      tsl_remains_step(1);
     }
     CHECK_EQ(os_fake.calls[OS_FAKE_PURGE] > purges, has_dead_pages);
     CHECK(pattern_is(blocks[0], BYTES, BYTES, BYTES));
