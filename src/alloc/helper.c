@@ -32,7 +32,7 @@ enum {
   REMAINS_PACE = 8,      // half a millisecond a step, while HE2 allows it
   QUIET_WINDOWS = 10,    // in a row without anything to give, before it ends
   COUNT_AGAIN_MS = 100,  // from one look at the number of threads to the next
-  LOOK_MS = 1000,        // from one look at pressure to the next; at most, between two at requests
+  LOOK_MS = 1000,        // from one look at pressure to the next, and at most at requests
   TRY_AGAIN_MS = 60000,  // after the system refused a thread
   PRICE = 100,           // of each millisecond that it works, in milliseconds that must pass
   NEAR_PRICE = 10,       // the same near the soft limit
@@ -79,16 +79,17 @@ static uint64_t helper_pay(uint64_t used_ns) {
   return paid_ns > now_ns ? (paid_ns - now_ns) / ms : 0;
 }
 
+// HE3
 static void helper_look(void) {
   uint64_t now_ms = tsl_os_now_ms();
   if (now_ms < look_next_ms) return;
   look_next_ms = now_ms + LOOK_MS;
-  tsl_limit_set_pressed(tsl_option(pressure) != 0 && tsl_pressure_is_high());
+  bool is_worth = tsl_purge_returnable_bytes() >= TSL_PURGE_NEAR_BYTES;
+  tsl_limit_set_pressed(is_worth && tsl_pressure_is_high());
 }
 
 // True while there is more to give back.
 static bool helper_step(void) {
-  helper_look();
   tsl_pool_look();
   tsl_remains_step(REMAINS_PACE);
   bool visits = tsl_rounds_step(), surplus = tsl_purge_step();
@@ -96,12 +97,21 @@ static bool helper_step(void) {
   return visits || surplus || tsl_remains_wait();
 }
 
-// Looks at requests meanwhile.
-static void helper_rest(uint64_t ms) {
-  for (uint64_t part_ms; ms != 0; ms -= part_ms) {
-    part_ms = ms < LOOK_MS ? ms : LOOK_MS;
+static uint64_t pause_ms(bool more) {
+  return more ? HELPER_STEP_MS : tsl_limit_delay_ms() + HELPER_STEP_MS;
+}
+
+// Looks at requests and at pressure meanwhile, which may shorten the pause, but not what is owed.
+static void helper_rest(uint64_t owed_ms, bool more) {
+  for (uint64_t passed_ms = 0;;) {
+    uint64_t ms = pause_ms(more);
+    if (ms < owed_ms) ms = owed_ms;
+    if (passed_ms >= ms) return;
+    uint64_t part_ms = ms - passed_ms < LOOK_MS ? ms - passed_ms : LOOK_MS;
     tsl_purge_help(part_ms);
+    passed_ms += part_ms;
     tsl_request_follow();
+    helper_look();
   }
 }
 
@@ -112,10 +122,9 @@ static void helper_work(void) {
     if (tsl_option(helper) == TSL_HELPER_NEVER) return;
     uint64_t before_ns = tsl_os_used_ns();
     bool more = helper_step();
-    uint64_t wait_ms = helper_pay(tsl_os_used_ns() - before_ns);
-    uint64_t pause_ms = more ? HELPER_STEP_MS : tsl_limit_delay_ms() + HELPER_STEP_MS;
+    uint64_t owed_ms = helper_pay(tsl_os_used_ns() - before_ns);
     quiet = more || tsl_rounds_wait() ? 0 : quiet + (quiet < QUIET_WINDOWS);
-    helper_rest(wait_ms > pause_ms ? wait_ms : pause_ms);
+    helper_rest(owed_ms, more);
   }
 }
 

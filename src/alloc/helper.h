@@ -6,6 +6,8 @@
 //  HE2  it uses at most a hundredth of a processor, a tenth near the soft limit or while memory
 //       is short, apart from what tsl_purge_now or a request (request.h) asks of it; for one step
 //       it waits ten seconds at most
+//  HE3  while 1 MiB or more can go back it looks once a second whether memory is short
+//       (os/pressure.h); what it found holds until it looks again or ends
 #pragma once
 
 #include "base/compiler.h"

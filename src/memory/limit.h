@@ -7,8 +7,8 @@
 //
 // It refuses nothing: it only makes idle memory go back sooner.
 //
-// While the process or the system is short of memory (os/pressure.h), the limit counts as near,
-// also where there is none.
+// While a helper finds that the process or the system is short of memory (os/pressure.h), the limit
+// counts as near, also where there is none.
 //
 //  LI1  idle memory may fill the room that memory in use leaves below the limit. A 64th of the
 //       limit, and 1 MiB, may be idle in any case

@@ -32,7 +32,7 @@ enum {
 static ptrdiff_t loose_total;  // [remote] bytes in slabs of all homes, that no helper has looked at
 static uint64_t purge_due_ms;  // [remote] the thread that moves it on does the step
 // [due] Of the thread that does the step: these three.
-static uint64_t window_end_ms;
+static uint64_t window_began_ms;
 static size_t cached_surplus;  // units in the unit cache that the last window did not need
 static size_t dirty_surplus;   // units that still go back because of the last window
 static size_t cursor;          // [remote] a hint: the segment that was purged last
@@ -56,8 +56,8 @@ static size_t part_of(size_t units) {
 }
 
 static void window_turn(uint64_t now) {
-  if (now < tsl_load_relaxed(&window_end_ms)) return;
-  tsl_store_relaxed(&window_end_ms, now + tsl_limit_delay_ms());
+  if (now < tsl_load_relaxed(&window_began_ms) + tsl_limit_delay_ms()) return;
+  tsl_store_relaxed(&window_began_ms, now);
   size_t keep = tsl_load_relaxed(&keep_units), cached = tsl_unit_cache_low();
   size_t low = cached + tsl_units_dirty_low();
   size_t unneeded = tsl_window_end(low, tsl_unit_cache_units() + tsl_units_dirty());

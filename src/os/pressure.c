@@ -17,19 +17,26 @@ unsigned tsl_pressure_parse(const char *text) {
   return percent;
 }
 
-static bool is_high_in(const char *path) {
+// False where there is no such file.
+static bool read_percent(const char *path, unsigned *percent) {
   char text[PRESSURE_BYTES];
-  tsl_os_read_file(path, text, sizeof text - 1);
-  return tsl_pressure_parse(text) >= HIGH_PERCENT;
+  if (tsl_os_read_file(path, text, sizeof text - 1) == 0) return false;
+  *percent = tsl_pressure_parse(text);
+  return true;
 }
 
-static bool is_high_in_group(void) {
+// The path that a container was told may be the host's (cgroup.h): its own group is then the root.
+static unsigned group_percent(void) {
   char group[TSL_CGROUP_GROUP_BYTES], path[TSL_CGROUP_FILE_BYTES];
-  if (!tsl_cgroup_group(2, group)) return false;
+  unsigned percent = 0;
+  if (!tsl_cgroup_group(2, group)) return 0;
   tsl_format(path, sizeof path, "/sys/fs/cgroup%s/memory.pressure", group);
-  return is_high_in(path) || is_high_in("/sys/fs/cgroup/memory.pressure");
+  if (!read_percent(path, &percent)) read_percent("/sys/fs/cgroup/memory.pressure", &percent);
+  return percent;
 }
 
 bool tsl_pressure_is_high(void) {
-  return is_high_in("/proc/pressure/memory") || is_high_in_group();
+  unsigned percent = 0;
+  read_percent("/proc/pressure/memory", &percent);
+  return percent >= HIGH_PERCENT || group_percent() >= HIGH_PERCENT;
 }

@@ -58,12 +58,20 @@ TSL_NOINLINE static void *new_slow(size_t bytes, bool throws) {
   return tsl_likely(block != NULL) ? block : new_again(TSL_BLOCK_ALIGNMENT, bytes, throws);
 }
 
+// The size is that of the class, which serves the request as well, so that it need not be kept.
+TSL_NOINLINE static void *new_beyond_bin(size_t offset, struct tsl_heap *heap, bool throws) {
+  void *block = tsl_malloc_beyond_bin(offset, heap);
+  if (tsl_likely(block != NULL)) return block;
+  size_t bytes = tsl_sizeclasses[tsl_offset_class(offset)].bytes;
+  return new_again(TSL_BLOCK_ALIGNMENT, bytes, throws);
+}
+
 TSL_ALWAYS_INLINE void *new_plain(size_t bytes, bool throws) {
   struct tsl_heap *heap = tsl_heap_current;
   if (tsl_unlikely(bytes > TSL_TINY_LIMIT) || TSL_SECURE) return new_slow(bytes, throws);
   size_t offset = tsl_tiny_offsets[bytes];
   TSL_RETURN_POPPED(heap, offset);
-  return new_slow(bytes, throws);
+  return new_beyond_bin(offset, heap, throws);
 }
 
 TSL_ALWAYS_INLINE void *new_aligned(size_t bytes, size_t alignment, bool throws) {

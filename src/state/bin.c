@@ -17,9 +17,10 @@ enum {
 #define MEDIUM(bytes, units) CLAMP(262144 / (bytes), 8, 64),
 static const uint16_t longest_bins[TSL_BINS] = {
 #include "slab/sizeclass.def"
-    64, 16, 4};  // of cells
+    [TSL_CELL_4K] = 64, [TSL_CELL_16K] = 16, [TSL_CELL_64K] = 4};
 #undef TINY
 #undef MEDIUM
+#undef CLAMP
 
 // B4
 unsigned tsl_bin_longest(unsigned class) { return TSL_SECURE ? 0 : longest_bins[class]; }
@@ -57,8 +58,8 @@ size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
   return tsl_bin_length(heap, class) + run + tsl_bit_count(rest) + quarantined;
 }
 
-// Of a bin that is half free when its room is counted anew, as many blocks are taken as come: a
-// longer one holds no more of them, and is counted less often. Returns the room.
+// Allocations have just taken half of the bin: a longer one is counted anew less often, and may
+// hold twice as many blocks. Returns the room.
 static int32_t bin_lengthen(struct tsl_heap *heap, unsigned class, int32_t room) {
   struct tsl_bin_limit *limit = &heap->store->limits[class];
   unsigned most = limit->most;

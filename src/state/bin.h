@@ -10,8 +10,8 @@
 //  B4  the secure build has no bins and no marks: what is free is zero there
 //  B5  length of a bin == its limit - room - the allocations since `seen` was taken (heap.h)
 //  B6  length <= limit <= its `most` <= tsl_bin_longest. A refill makes the limit `most` again.
-//      `most` doubles when frees met the full bin before it ran empty, and when the bin is half
-//      free each time its room is counted anew
+//      `most` doubles at the refill after frees met the full bin, and when a count of the room
+//      finds half of it free and the limit is `most`
 #pragma once
 
 #include "state/heap.h"
@@ -46,7 +46,8 @@ TSL_HIDDEN size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned clas
 
 // The rest is the owner's, or that of who acts for it.
 
-// Puts a block on the bin. False when it is full: then nothing of it was touched.
+// Puts a block on the bin, whose limit may rise. False when it is full: then nothing of it was
+// touched.
 TSL_HIDDEN bool tsl_bin_push(struct tsl_heap *heap, unsigned class, void *block);
 
 // Takes the block that was freed last off the bin; NULL when it is empty.

@@ -56,7 +56,8 @@ uint32_t tsl_label_intern(const char *text, size_t length) {
   return number != 0 ? number : label_add(&label);
 }
 
-// Two texts in the table would take it from the library's file, 64 KiB of it at the first read.
+// Stored in the table they would make it initialised data: 256 KiB of the library's file, of which
+// the first read brings in 64 KiB.
 const char *tsl_label_text(uint32_t label) {
   if (label == TSL_LABEL_DEFAULT) return "default";
   return label == TSL_LABEL_OTHER ? "other" : tsl_labels[label].text;

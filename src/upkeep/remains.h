@@ -15,7 +15,7 @@
 // slabs whose epoch was closed `purge_delay_ms` ago or earlier, and that are half free, give their
 // dead pages back; again each time half of their remaining blocks have gone. Bounded; looks at
 // nothing before an epoch was closed in which blocks lived. `pace` is 1 for a thread that serves
-// the program; with more, so many times as much is done. Any thread.
+// the program; with more, so many times as much is done in a millisecond. Any thread.
 TSL_HIDDEN void tsl_remains_step(unsigned pace);
 
 // The process took so many units for slabs: the next step does so much more, since what it gives

@@ -99,6 +99,7 @@ def check_figures(told: Any, truth: Any) -> None:
     for number, epoch in truth["epochs"].items():
         for field, value in epoch.items():
             assert epochs[number][field] == value, (epochs[number], epoch)
+    assert epochs["0"]["label"] == "default", epochs["0"]
     for epoch in told["epochs"]:
         assert epoch["held_bytes"] >= epoch["live_bytes"], epoch
     for field in ("live_objects", "live_bytes"):

@@ -304,8 +304,7 @@ static void a_bin_that_was_just_filled_stays_short(void) {
   CHECK_EQ(limit_of(64), limit);
 }
 
-// B6: where allocations take as many as are freed, the bin is counted anew less and less often, and
-// is no longer than before.
+// B6: where allocations take as many as are freed, the bin is counted anew less and less often.
 static void bins_that_are_half_free_grow(void) {
   for (int s = 0; s < SIZES; s++) {
     leave_few(sizes[s]);
@@ -369,6 +368,20 @@ static void frees_alone_empty_bins(void) {
   }
 }
 
+// B6: a limit that has sunk rises at the next refill, and not when the room is counted anew.
+static void a_limit_that_has_sunk_does_not_grow(void) {
+  leave_few(64);
+  unsigned most = limit_of(64);
+  alloc_many(64, (1u << 20) / 64 + 10 * most);
+  while (limit_of(64) > most * 3 / 4) tsl_fast_free(blocks[--block_count]);
+  unsigned limit = limit_of(64);
+  CHECK_GE(limit, most / 2);
+  alloc_many(64, limit - 2);
+  for (int i = 0; i < 3; i++) tsl_fast_free(blocks[--block_count]);
+  CHECK_EQ(limit_of(64), limit);
+  state_check();
+}
+
 static void allocations_between_frees_keep_bins(void) {
   leave_few(64);
   unsigned limit = limit_of(64);
@@ -426,6 +439,7 @@ int main(void) {
   RUN_UNLESS_SECURE(bins_that_are_nearly_full_do_not);
   RUN_UNLESS_SECURE(bins_grow_for_the_blocks_of_others);
   RUN_UNLESS_SECURE(frees_alone_empty_bins);
+  RUN_UNLESS_SECURE(a_limit_that_has_sunk_does_not_grow);
   RUN_UNLESS_SECURE(allocations_between_frees_keep_bins);
   RUN_UNLESS_SECURE(blocks_of_others_leave_short_bins);
   RUN_UNLESS_SECURE(limits_follow_the_size);

@@ -43,6 +43,26 @@ static void freed_blocks_are_used_again(void) {
   CHECK_LE(state_owned_units(), owned + 1);
 }
 
+// A slab without free blocks takes one back: the tally counts it at once, and tells of it in turn.
+static void full_slabs_take_blocks_back(void) {
+  open_heaps();
+  unsigned class = takes_class(64), capacity = tsl_sizeclasses[class].capacity;
+  alloc_many(64, 3 * capacity);
+  const struct tsl_tally *tally = tsl_heap_tally(heap, class);
+  const struct tsl_slab *slab = tsl_slab_at(tsl_unit_of(blocks[0]));
+  unsigned limit = tsl_bin_limit(heap, class);
+  for (unsigned i = 0; i < limit; i++) tsl_fast_free(blocks[--block_count]);
+  CHECK_EQ(slab->summary, 0);
+  uint32_t out = tsl_tally_out(tally), untold = tally->untold, in_slab = slab->out;
+  tsl_fast_free(blocks[0]);
+  CHECK_NE(slab->summary, 0);
+  CHECK_EQ(slab->out, in_slab - 1);
+  CHECK_EQ(tsl_tally_out(tally), out - 1);
+  CHECK_EQ(tally->untold, untold - 1);
+  blocks[0] = blocks[--block_count];
+  state_check();
+}
+
 // HO2
 static void medium_blocks_stay_with_who_frees_them(void) {
   open_heaps();
@@ -139,6 +159,7 @@ static void broken_links_are_reported(void) {
 
 int main(void) {
   RUN_UNLESS_SECURE(full_bins);
+  RUN_UNLESS_SECURE(full_slabs_take_blocks_back);
   RUN(freed_blocks_are_used_again);
   RUN_UNLESS_SECURE(medium_blocks_stay_with_who_frees_them);
   RUN_UNLESS_SECURE(as_many_as_a_bin_holds);

@@ -168,23 +168,50 @@ static bool limit_becomes(bool near) {
   return tsl_limit_is_near() == near;
 }
 
-// Of the files' two tables one is told at a time; the helper's clock runs by its naps.
+// HE3. Of the files' two tables one is told at a time; the helper's clock runs by its naps.
 static void pressure_counts_as_a_near_limit(void) {
-  tsl_store_relaxed(&os_fake.files, short_of_memory);
-  CHECK(!tsl_limit_is_near());
-  tsl_options.helper = TSL_HELPER_ALWAYS;
-  tsl_fast_free(tsl_fast_malloc(3 * MIB));
-  CHECK(limit_becomes(true));
   tsl_store_relaxed(&os_fake.files, at_ease);
-  CHECK(limit_becomes(false));
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_options.purge_delay_ms = 3600000;
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
+  for (unsigned i = 0; i < 20; i++) CHECK(helper_naps() && !tsl_limit_is_near());
   tsl_store_relaxed(&os_fake.files, short_of_memory);
   CHECK(limit_becomes(true));
-  tsl_store_relaxed(&tsl_options.pressure, 0);
-  CHECK(limit_becomes(false));
-  tsl_store_relaxed(&tsl_options.pressure, 1);
+  CHECK(limit_becomes(false));  // all has gone back
+  CHECK_LE(tsl_purge_returnable_bytes(), TSL_PURGE_NEAR_BYTES);
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
   CHECK(limit_becomes(true));
   end_helper();
   CHECK(!tsl_limit_is_near());  // with the helper nobody looks any more
+}
+
+// HE3: also while it waits for the end of an hour's window. Some naps of a second pass unseen.
+static void pressure_ends_a_long_wait(void) {
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_options.purge_delay_ms = 3600000;
+  tsl_fast_free(tsl_fast_malloc(3 * MIB));
+  CHECK(helper_naps());
+  tsl_store_relaxed(&os_fake.files, short_of_memory);
+  uint64_t before_ms = tsl_load_relaxed(&os_fake.now_ms);
+  CHECK(limit_becomes(true));
+  CHECK_LE(tsl_load_relaxed(&os_fake.now_ms), before_ms + 600000);
+  end_helper();
+}
+
+// HE3: nothing can go back, so nobody looks.
+static void without_idle_memory_nobody_looks(void) {
+  tsl_store_relaxed(&os_fake.files, short_of_memory);
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_fast_free(tsl_fast_malloc(100));
+  CHECK(helper_naps());
+  for (unsigned i = 0; i < 20; i++) CHECK(helper_naps() && !tsl_limit_is_near());
+  end_helper();
+}
+
+static void a_child_is_not_short_of_memory(void) {
+  tsl_limit_set_pressed(true);
+  tsl_helper_after_fork();
+  CHECK(!tsl_limit_is_near());
 }
 
 enum { LABELS = 12, LABEL_BLOCKS = 10000, BLOCK_BYTES = 512, SLAB_BLOCKS = 128 };
@@ -353,6 +380,9 @@ int main(void) {
   RUN(uses_a_tenth_near_the_soft_limit);
   RUN(less_is_enough_near_the_soft_limit);
   RUN(pressure_counts_as_a_near_limit);
+  RUN(pressure_ends_a_long_wait);
+  RUN(without_idle_memory_nobody_looks);
+  RUN(a_child_is_not_short_of_memory);
   RUN_UNLESS_SECURE(what_is_free_of_all_labels_counts);
   RUN(waits_ten_seconds_at_most);
   RUN(ends_when_nothing_is_left);
