@@ -35,7 +35,8 @@ enum {
   LOOK_MS = 1000,        // from one look at pressure to the next, and at most at requests
   TRY_AGAIN_MS = 60000,  // after the system refused a thread
   PRICE = 100,           // of each millisecond that it works, in milliseconds that must pass
-  NEAR_PRICE = 10,       // the same near the soft limit
+  LOW_PRICE = 10,        // the same near the soft limit, and while the program rests:
+  RESTS_SHARE = 10,      // it uses less than one in so many milliseconds
   SAVED_UP_MS = 20000,   // at most, when it did not work for a while
   MOST_DEBT_MS = 10000,  // what it does at once when asked is owed up to here
 };
@@ -44,9 +45,13 @@ static uint32_t lives;          // [remote] 1 from an attempt to start it until 
 static uint64_t try_next_ms;    // [remote] no attempt before this, because one was refused
 static uint64_t count_next_ms;  // [remote] the threads are not counted before this
 static uint64_t paid_ns;        // [helper] up to this time its work is paid for
-static uint64_t look_next_ms;   // [helper] pressure is not looked at before this
-static uint32_t process;        // [const] that may start one: not the child of a vfork
-static uint32_t warned;         // [remote]
+static struct {
+  uint64_t ms, used_ns;  // when the last answer was given, and what the program had used then
+  bool rests;
+} program;                     // [helper]
+static uint64_t look_next_ms;  // [helper] pressure is not looked at before this
+static uint32_t process;       // [const] that may start one: not the child of a vfork
+static uint32_t warned;        // [remote]
 
 // Whether the process has other threads than the calling one and a helper (`mine`: 1, or 0 when
 // there is none). Not asked too often: it takes a system call.
@@ -67,12 +72,31 @@ static bool is_wanted(unsigned mine, size_t more_bytes) {
   return idle >= TSL_PURGE_MUCH_BYTES && has_threads(mine);
 }
 
+static uint64_t program_used_ns(void) { return tsl_os_process_used_ns() - tsl_os_used_ns(); }
+
+static void program_look(void) {
+  program.ms = tsl_os_now_ms();
+  program.used_ns = program_used_ns();
+  program.rests = false;
+}
+
+// Whether the program's own threads have left nearly a whole processor alone since the last answer.
+static bool program_rests(void) {
+  uint64_t now_ms = tsl_os_now_ms(), used_ns = program_used_ns(), passed_ms = now_ms - program.ms;
+  if (passed_ms == 0) return program.rests;
+  program.rests = (used_ns - program.used_ns) * RESTS_SHARE < passed_ms * 1000000;
+  program.ms = now_ms;
+  program.used_ns = used_ns;
+  return program.rests;
+}
+
 // HE2: milliseconds to wait after a step that used so much of a processor.
 static uint64_t helper_pay(uint64_t used_ns) {
   const uint64_t ms = 1000000;
   uint64_t now_ns = tsl_os_now_ms() * ms, saved_ns = SAVED_UP_MS * ms;
   uint64_t least_ns = now_ns > saved_ns ? now_ns - saved_ns : 0;
-  uint64_t most_ns = now_ns + MOST_DEBT_MS * ms, price = tsl_limit_is_near() ? NEAR_PRICE : PRICE;
+  uint64_t most_ns = now_ns + MOST_DEBT_MS * ms;
+  uint64_t price = program_rests() || tsl_limit_is_near() ? LOW_PRICE : PRICE;
   if (paid_ns < least_ns) paid_ns = least_ns;
   paid_ns += used_ns * price;
   if (paid_ns > most_ns) paid_ns = most_ns;
@@ -143,6 +167,7 @@ static bool is_called_back(void) {
 
 static void *helper_run(void *nothing) {
   tsl_os_name_thread("tslab-helper");
+  program_look();
   do {
     tsl_purge_set_helper(true);
     helper_work();

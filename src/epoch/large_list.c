@@ -190,10 +190,16 @@ static void *resize_in_default(void *block, size_t bytes, bool may_move) {
   return moved;
 }
 
+static void sample_follow(const void *block) {
+  const struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
+  if (tsl_unlikely(span->sample != 0)) tsl_sample_resize(span->sample, span->bytes);
+}
+
 void *tsl_large_list_resize(void *block, size_t bytes, bool may_move) {
   uint32_t slot = tsl_span_at(tsl_unit_of(block))->epoch;
   void *resized = slot == 0 ? resize_in_default(block, bytes, may_move)
                             : resize_in_epoch(slot, block, bytes, may_move);
+  if (resized != NULL) sample_follow(resized);
   tsl_report_all_large();
   tsl_report_at_large();
   return resized;

@@ -100,8 +100,9 @@ TSL_HIDDEN uint64_t tsl_os_now_ns(void);
 TSL_HIDDEN void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms);
 TSL_HIDDEN void tsl_os_wake(const uint32_t *word);
 
-// Nanoseconds of a processor that the calling thread has used.
+// Nanoseconds of a processor that the calling thread has used, and all threads of the process.
 TSL_HIDDEN uint64_t tsl_os_used_ns(void);
+TSL_HIDDEN uint64_t tsl_os_process_used_ns(void);
 
 // Whether tsl_os_barrier works on this system; to be called before its first use.
 TSL_HIDDEN bool tsl_os_barrier_init(void);

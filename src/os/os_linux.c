@@ -219,6 +219,8 @@ uint64_t tsl_os_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
 uint64_t tsl_os_used_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
+uint64_t tsl_os_process_used_ns(void) { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
+
 // linux/futex.h, which musl lacks.
 enum { FUTEX_WAIT_HERE = 0 | 128, FUTEX_WAKE_HERE = 1 | 128 };
 

@@ -99,6 +99,12 @@ void tsl_sample_end(uint32_t sample) {
   tsl_stack_push(&free_rows, sample & ((1u << ROW_BITS) - 1), link_of);
 }
 
+// For as many blocks as before: how likely it was to be sampled does not change.
+void tsl_sample_resize(uint32_t sample, size_t bytes) {
+  struct tsl_samples_row *row = row_of(sample);
+  if (row != NULL) TSL_PUT(row, bytes, bytes);
+}
+
 void tsl_sample_move(uint32_t sample, const void *block) {
   struct tsl_samples_row *row = row_of(sample);
   if (row != NULL) TSL_PUT(row, address, (uintptr_t)block);

@@ -31,9 +31,11 @@ TSL_HIDDEN uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, s
 // Samples a new large block if it holds a point. Owner of `heap`, and of the block.
 TSL_HIDDEN void tsl_sample_large(struct tsl_heap *heap, void *block);
 
-// A sampled block was freed; it was moved to `block`. `sample`: its number, not 0. Any thread.
+// A sampled block was freed; it was moved to `block`; it has `bytes` now. `sample`: its number, not
+// 0. Any thread.
 TSL_HIDDEN void tsl_sample_end(uint32_t sample);
 TSL_HIDDEN void tsl_sample_move(uint32_t sample, const void *block);
+TSL_HIDDEN void tsl_sample_resize(uint32_t sample, size_t bytes);
 
 // In the child of a fork, which starts without samples.
 TSL_HIDDEN void tsl_sample_after_fork(void);

@@ -63,6 +63,7 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
 uint64_t tsl_os_now_ms(void) { return 1000; }
 uint64_t tsl_os_now_ns(void) { return 1000000000; }
 uint64_t tsl_os_used_ns(void) { return 0; }
+uint64_t tsl_os_process_used_ns(void) { return 0; }
 void tsl_os_sleep_ms(const uint32_t *word, uint64_t ms) { (void)word, (void)ms; }
 void tsl_os_wake(const uint32_t *word) { (void)word; }
 bool tsl_os_barrier_init(void) { return model_os.has_barrier; }

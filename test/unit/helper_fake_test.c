@@ -141,6 +141,17 @@ static void uses_a_tenth_near_the_soft_limit(void) {
   end_work();
 }
 
+// HE2: so it does while the program rests.
+static void uses_a_tenth_while_the_program_rests(void) {
+  enum { STEPS = 240 };
+  os_fake.is_resting = true;
+  work_for(STEPS);
+  uint64_t now_ms = tsl_load_relaxed(&os_fake.now_ms), naps_now = naps();
+  CHECK_GE(now_ms, SAVED_MS + (STEPS - 202) * 100);
+  CHECK_LE(now_ms, SAVED_MS + (naps_now + 1) * (100 + WINDOW_MS));
+  end_work();
+}
+
 static void less_is_enough_near_the_soft_limit(void) {
   tsl_fast_free(tsl_fast_malloc(3 * MIB));
   tsl_options.helper = TSL_HELPER_AUTO;
@@ -378,6 +389,7 @@ int main(void) {
   RUN(follows_a_request);
   RUN(uses_a_hundredth_of_a_processor);
   RUN(uses_a_tenth_near_the_soft_limit);
+  RUN(uses_a_tenth_while_the_program_rests);
   RUN(less_is_enough_near_the_soft_limit);
   RUN(pressure_counts_as_a_near_limit);
   RUN(pressure_ends_a_long_wait);

@@ -379,9 +379,18 @@ void tsl_os_name(void *address, size_t bytes, const char *name) {
 uint64_t tsl_os_now_ms(void) { return tsl_load_relaxed(&os_fake.now_ms); }
 uint64_t tsl_os_now_ns(void) { return tsl_add_relaxed(&os_fake.now_ns, os_fake.look_ns); }
 
+static uint64_t all_used_ns;
+
 uint64_t tsl_os_used_ns(void) {
   static __thread uint64_t used_ns;
-  return used_ns += tsl_load_relaxed(&os_fake.used_ns);
+  uint64_t more_ns = tsl_load_relaxed(&os_fake.used_ns);
+  tsl_add_relaxed(&all_used_ns, more_ns);
+  return used_ns += more_ns;
+}
+
+uint64_t tsl_os_process_used_ns(void) {
+  uint64_t all_ns = tsl_load_relaxed(&all_used_ns);
+  return tsl_load_relaxed(&os_fake.is_resting) ? all_ns : all_ns + tsl_os_now_ms() * 1000000;
 }
 
 // Time passes for the sleeper as it asked; the others are kept waiting for a moment only.

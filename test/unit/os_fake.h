@@ -50,6 +50,7 @@ struct os_fake {
   uint64_t look_ns;                  // and how much later it is after that
   bool has_barrier;                  // tsl_os_barrier may be called, and does nothing
   uint64_t used_ns;                  // more for a thread, at each question
+  bool is_resting;                   // only who asks for used_ns uses any; otherwise one more does
   uint32_t threads;                  // of the process; 0: not known
   bool forbids_nothing;              // tsl_os_forbid has no address space
   size_t limit_bytes;                // of a plan, and what tsl_os_reserve_limit_bytes says

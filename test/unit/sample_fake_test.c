@@ -23,6 +23,10 @@ static void large_blocks_are_sampled(void) {
   blocks[0] = tslab_realloc(blocks[0], 8 << 20);
   CHECK(blocks[0] != NULL);
   CHECK_EQ(totals().live, 100);
+  CHECK_EQ(totals().live_bytes, UINT64_C(107) << 20);
+  blocks[0] = tslab_realloc(blocks[0], 2 << 20);
+  CHECK_EQ(totals().live, 100);
+  CHECK_EQ(totals().live_bytes, UINT64_C(101) << 20);
   for (unsigned i = 0; i < 100; i++) tsl_fast_free(blocks[i]);
   CHECK_EQ(totals().live, 0);
 }
