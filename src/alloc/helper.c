@@ -29,14 +29,15 @@ enum { MUCH_FOR_ONE_BYTES = 32 << 20 };
 enum {
   STACK_BYTES = 64 * 1024,
   HELPER_STEP_MS = 1,
-  REMAINS_PACE = 8,      // half a millisecond a step, while HE2 allows it
+  REMAINS_PACE = 8,      // half a millisecond for each that passed, four at most; HE2 pays
   QUIET_WINDOWS = 10,    // in a row without anything to give, before it ends
   COUNT_AGAIN_MS = 100,  // from one look at the number of threads to the next
-  LOOK_MS = 1000,        // from one look at pressure to the next, and at most at requests
+  LOOK_MS = 1000,        // from one look at pressure to the next; at most, between two at requests
   TRY_AGAIN_MS = 60000,  // after the system refused a thread
   PRICE = 100,           // of each millisecond that it works, in milliseconds that must pass
   LOW_PRICE = 10,        // the same near the soft limit, and while the program rests:
-  RESTS_SHARE = 10,      // it uses less than one in so many milliseconds
+  RESTS_SHARE = 10,      // it uses less than one in so many milliseconds,
+  REST_LOOK_MS = 100,    // as found once in this time
   SAVED_UP_MS = 20000,   // at most, when it did not work for a while
   MOST_DEBT_MS = 10000,  // what it does at once when asked is owed up to here
 };
@@ -46,7 +47,7 @@ static uint64_t try_next_ms;    // [remote] no attempt before this, because one 
 static uint64_t count_next_ms;  // [remote] the threads are not counted before this
 static uint64_t paid_ns;        // [helper] up to this time its work is paid for
 static struct {
-  uint64_t ms, used_ns;  // when the last answer was given, and what the program had used then
+  uint64_t ms, used_ns;  // when it was looked at last, and what the program had used then
   bool rests;
 } program;                     // [helper]
 static uint64_t look_next_ms;  // [helper] pressure is not looked at before this
@@ -72,21 +73,25 @@ static bool is_wanted(unsigned mine, size_t more_bytes) {
   return idle >= TSL_PURGE_MUCH_BYTES && has_threads(mine);
 }
 
-static uint64_t program_used_ns(void) { return tsl_os_process_used_ns() - tsl_os_used_ns(); }
-
-static void program_look(void) {
-  program.ms = tsl_os_now_ms();
-  program.used_ns = program_used_ns();
-  program.rests = false;
+// The helper's own time between the two questions is left out: the difference may go back a little.
+static uint64_t program_used_ns(void) {
+  uint64_t all_ns = tsl_os_process_used_ns(), own_ns = tsl_os_used_ns();
+  return all_ns < own_ns ? 0 : all_ns - own_ns;
 }
 
-// Whether the program's own threads have left nearly a whole processor alone since the last answer.
-static bool program_rests(void) {
-  uint64_t now_ms = tsl_os_now_ms(), used_ns = program_used_ns(), passed_ms = now_ms - program.ms;
-  if (passed_ms == 0) return program.rests;
-  program.rests = (used_ns - program.used_ns) * RESTS_SHARE < passed_ms * 1000000;
-  program.ms = now_ms;
+static void program_look(bool rests, uint64_t used_ns) {
+  program.ms = tsl_os_now_ms();
   program.used_ns = used_ns;
+  program.rests = rests;
+}
+
+// Whether the program's own threads used less than a tenth of one processor, when last looked at.
+static bool program_rests(void) {
+  uint64_t passed_ms = tsl_os_now_ms() - program.ms;
+  if (passed_ms < REST_LOOK_MS) return program.rests;
+  uint64_t used_ns = program_used_ns();
+  uint64_t more_ns = used_ns < program.used_ns ? 0 : used_ns - program.used_ns;
+  program_look(more_ns * RESTS_SHARE < passed_ms * 1000000, used_ns);
   return program.rests;
 }
 
@@ -167,7 +172,7 @@ static bool is_called_back(void) {
 
 static void *helper_run(void *nothing) {
   tsl_os_name_thread("tslab-helper");
-  program_look();
+  program_look(false, program_used_ns());
   do {
     tsl_purge_set_helper(true);
     helper_work();

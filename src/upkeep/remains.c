@@ -7,9 +7,9 @@
 #include "state/epoch.h"
 #include "tell/process.h"
 
-// What one step does for each millisecond since the last, as many times as its pace says, of which
-// no more than REMAINS_MOST_MS or the pace count; and for each unit that was taken since then, of
-// which no more than MOST_UNITS count.
+// What one step does for each millisecond since the last, of which no more than REMAINS_MOST_MS
+// count, as many times as its pace says; and for each unit that was taken since then, of which no
+// more than MOST_UNITS count.
 enum { REMAINS_LOOKS = 32, CALLS = 8, REMAINS_MOST_MS = 4, UNIT_CALLS = 4, MOST_UNITS = 32 };
 
 #define NEVER UINT64_MAX
@@ -182,21 +182,21 @@ static tsl_unit remains_next(void) {
 
 // Milliseconds that this step may make up for; 0 when none has passed, or another thread does the
 // step.
-static unsigned remains_claim(uint64_t now_ms, unsigned pace) {
+static unsigned remains_claim(uint64_t now_ms) {
   uint64_t due_ms = tsl_load_relaxed(&remains_due_ms);
   if (now_ms < due_ms || !tsl_cas_relaxed(&remains_due_ms, &due_ms, now_ms + 1)) return 0;
-  uint64_t worth_ms = (now_ms + 1 - due_ms) * pace;
-  return (unsigned)tsl_at_most(worth_ms, tsl_at_least(pace, REMAINS_MOST_MS));
+  uint64_t passed_ms = now_ms + 1 - due_ms;
+  return passed_ms < REMAINS_MOST_MS ? (unsigned)passed_ms : REMAINS_MOST_MS;
 }
 
 // Looks that this step may take; 0: it is not due. A process that takes memory gives more back.
 static unsigned step_budget(uint64_t now_ms, unsigned pace, unsigned *calls) {
-  unsigned passed_ms = remains_claim(now_ms, pace);
-  if (passed_ms == 0) return 0;
+  unsigned due = remains_claim(now_ms) * pace;
+  if (due == 0) return 0;
   uint32_t units = tsl_exchange_relaxed(&units_taken, 0);
   if (units > MOST_UNITS) units = MOST_UNITS;
-  *calls = passed_ms * CALLS + units * UNIT_CALLS;
-  return (passed_ms + units) * REMAINS_LOOKS;
+  *calls = due * CALLS + units * UNIT_CALLS;
+  return (due + units) * REMAINS_LOOKS;
 }
 
 void tsl_remains_step(unsigned pace) {

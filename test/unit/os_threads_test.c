@@ -32,6 +32,21 @@ static void nanoseconds_are_of_the_same_clock(void) {
   CHECK_GE(later, ns);
 }
 
+static void *work(void *nothing) {
+  for (uint64_t from = tsl_os_used_ns(); tsl_os_used_ns() - from < 20000000;) continue;
+  return nothing;
+}
+
+// What another thread uses counts for the process, and not for this one.
+static void used_time_is_told_by_thread_and_process(void) {
+  pthread_t worker;
+  uint64_t all_ns = tsl_os_process_used_ns(), own_ns = tsl_os_used_ns();
+  CHECK_EQ(pthread_create(&worker, NULL, work, NULL), 0);
+  CHECK_EQ(pthread_join(worker, NULL), 0);
+  CHECK_LE(tsl_os_used_ns() - own_ns, 10000000);
+  CHECK_GE(tsl_os_process_used_ns() - all_ns, 20000000);
+}
+
 static uint32_t bell;
 
 static void *ring(void *nothing) {
@@ -120,6 +135,7 @@ static void barrier_works_after_fork(void) {
 int main(void) {
   RUN(clock_goes_on);
   RUN(nanoseconds_are_of_the_same_clock);
+  RUN(used_time_is_told_by_thread_and_process);
   RUN(sleeps_until_woken);
   RUN(yield_returns);
   RUN(barrier_orders_other_threads);

@@ -283,9 +283,9 @@ static void steps_are_paced(void) {
 static void the_pace_is_followed(void) {
   close_many();
   os_fake.now_ms += 2 * DELAY_MS;
-  tsl_remains_step(16);
-  CHECK_GE(os_fake.calls[OS_FAKE_PURGE], 16 * 8);
-  CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 16 * 8 + RUNS - 1);
+  tsl_remains_step(3);
+  CHECK_GE(os_fake.calls[OS_FAKE_PURGE], 3 * 32);
+  CHECK_LE(os_fake.calls[OS_FAKE_PURGE], 3 * 32 + RUNS - 1);
 }
 
 // What is given back can be taken instead of more.
