@@ -57,7 +57,7 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   uint64_t word = generation << TSL_EPOCH_STATE_BITS | TSL_EPOCH_OPEN;
   tsl_store_relaxed(&epoch->place, site.place);
   tsl_store_relaxed(&epoch->is_shared, site.is_shared);
-  epoch->label = label;
+  tsl_store_relaxed(&epoch->label, label);  // a message about misuse may be reading it
   epoch->deferred = NULL;
   tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
   epoch->settled = 0;

@@ -141,6 +141,9 @@ void tsl_misuse_overflow(const void *block) {
   tsl_misuse("heap corruption: somebody wrote beyond the block %p%s", block, text.bytes);
 }
 
+// The epoch may be over, and its slot be another one's in a moment.
+static uint32_t label_of(uint32_t slot) { return tsl_load_relaxed(&tsl_epoch_at(slot)->label); }
+
 // The epoch may be over, and its slot another one's.
 static void add_named(struct text *text, tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
@@ -150,7 +153,7 @@ static void add_named(struct text *text, tslab_epoch id) {
   text_add(text, "epoch %llu", (unsigned long long)id);
   if (!is_known || tsl_epoch_id(slot, word) != id || tsl_epoch_state(word) == TSL_EPOCH_FREE)
     return text_add(text, " (over)");
-  text_add(text, " \"%s\"", tsl_label_text(tsl_epoch_at(slot)->label));
+  text_add(text, " \"%s\"", tsl_label_text(label_of(slot)));
 }
 
 // Which of the thread's mistakes it was. The struct of a scope that was never entered may hold
@@ -246,7 +249,7 @@ static uint32_t most_open(uint32_t *sum) {
   *sum = 0;
   for (uint32_t slot = 1; slot < TSL_MANY_EPOCHS; slot++) {
     if (!slot_is_open(slot)) continue;
-    uint32_t label = tsl_epoch_at(slot)->label;
+    uint32_t label = tsl_load_relaxed(&tsl_epoch_at(slot)->label);
     ++*sum;
     if (++open_count[label] > open_count[most]) most = label;
   }
@@ -255,8 +258,7 @@ static uint32_t most_open(uint32_t *sum) {
 
 static tslab_epoch first_open(uint32_t label) {
   uint32_t slot = 1;
-  while (slot + 1 < TSL_MANY_EPOCHS && !(slot_is_open(slot) && tsl_epoch_at(slot)->label == label))
-    slot++;
+  while (slot + 1 < TSL_MANY_EPOCHS && !(slot_is_open(slot) && label_of(slot) == label)) slot++;
   return tsl_epoch_id(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->word));
 }
 
