@@ -27,7 +27,7 @@ TSL_HIDDEN void tsl_limit_follow(void);
 // The limit in force, in bytes; 0: none.
 TSL_HIDDEN uint64_t tsl_limit_bytes(void);
 
-// Tells whether memory is short. Called by the helper while it lives, and false by then.
+// Tells whether memory is short. Called by the helper, with false as it ends, and after a fork.
 TSL_HIDDEN void tsl_limit_set_pressed(bool is_pressed);
 
 // Whether less than an eighth of the limit is left, or memory is short. A moment's value.

@@ -203,8 +203,8 @@ static void pressure_ends_a_long_wait(void) {
   end_helper();
 }
 
-// HE3: nothing can go back, so nobody looks.
-static void without_idle_memory_nobody_looks(void) {
+// HE3: where nothing can go back.
+static void without_idle_memory_none_is_short(void) {
   tsl_store_relaxed(&os_fake.files, short_of_memory);
   tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_fast_free(tsl_fast_malloc(100));
@@ -387,7 +387,7 @@ int main(void) {
   RUN(less_is_enough_near_the_soft_limit);
   RUN(pressure_counts_as_a_near_limit);
   RUN(pressure_ends_a_long_wait);
-  RUN(without_idle_memory_nobody_looks);
+  RUN(without_idle_memory_none_is_short);
   RUN(a_child_is_not_short_of_memory);
   RUN_UNLESS_SECURE(what_is_free_of_all_labels_counts);
   RUN(waits_ten_seconds_at_most);
