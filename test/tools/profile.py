@@ -47,7 +47,8 @@ def run(*command: str, status: int = 0, **more: Any) -> tuple[str, str]:
 @contextmanager
 def grower(command: list[str], preload: str, sample: str) -> Iterator[subprocess.Popen[str]]:
     """A process that is ready, and is ended if it did not end."""
-    with process(*command, preload=preload, TSLAB_SAMPLE_BYTES=sample) as child:
+    samples = {"TSLAB_SAMPLE_BYTES": sample, "TSLAB_SAMPLE_RATE": "0"}
+    with process(*command, preload=preload, **samples) as child:
         assert first_line(child) == "ready\n"
         yield child
 

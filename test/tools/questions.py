@@ -27,7 +27,8 @@ MIB = 1 << 20
 CACHE_MIB = 10000 * 4000 / MIB  # of `asker`, as the program counts it
 POOL_MIB = 20000 * 1000 / MIB
 
-# Samples of 64 KiB estimate 20 MiB within 6 %; 4 times that.
+# Samples of 64 KiB estimate 20 MiB within 6 %; 4 times that. With a bound on samples a second, a
+# thread that stops in the middle of its rows would leave a third of them to 5 samples.
 CHANCE = 0.25
 
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -42,6 +43,7 @@ class Asker:
         environment = {
             "LD_PRELOAD": preload,
             "TSLAB_SAMPLE_BYTES": "64K",
+            "TSLAB_SAMPLE_RATE": "0",
             # What is idle stays until it is asked for.
             "TSLAB_PURGE_DELAY_MS": "600000",
         }

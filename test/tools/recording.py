@@ -217,6 +217,7 @@ def check_refusals(bench: Bench) -> None:
 
 def main(tslab: str, preload: str, peaker: str) -> None:
     os.environ["TSLAB_LIBRARY"] = preload
+    os.environ["TSLAB_SAMPLE_RATE"] = "0"  # sizes are estimates from all samples
     with tempfile.TemporaryDirectory() as place:
         bench = Bench(tslab, preload, peaker, Path(place))
         check_peak(bench)
