@@ -10,6 +10,7 @@
 #include "state/owner.h"
 #include "state/quarantine.h"
 #include "tell/heaps.h"
+#include "tell/points.h"
 
 enum { COLLECT_BUDGET = 4 };  // slabs that one handful looks at
 
@@ -74,10 +75,12 @@ static void stock_cut(struct tsl_heap *heap, unsigned class, uint32_t most) {
   heap->store->sampled_cold |= UINT64_C(1) << class % 64;
 }
 
+// No point was drawn yet among what the bins allocate.
 static void open_store(struct tsl_heap *heap) {
   struct tsl_change change = tsl_change_begin(heap->home);
   tsl_store_open(heap);
   tsl_change_end(change);
+  if (tsl_points_are_on()) tsl_heap_redraw(heap);
 }
 
 void *tsl_heap_take_handful(struct tsl_heap *heap, unsigned class, uint32_t sampled) {

@@ -79,19 +79,28 @@ static void cells_are_sampled_by_bytes(void) {
   epochs_check_all_free();
 }
 
-// Hot blocks of an epoch without cells, from its first one on.
-static void slabs_of_epochs_are_sampled(void) {
-  enum { EPOCHS = 40, EACH = 4000, BYTES = 512 };
+enum { SLAB_EPOCHS = 40, BLOCK_BYTES = 512 };
+
+// Blocks of an epoch without cells, from its first one on. A free from outside goes back to the
+// slab, one from inside to the bin, from which the next block comes.
+static void sample_slabs(unsigned each, bool is_inside) {
   open_homes(MEAN);
-  for (unsigned i = 0; i < EPOCHS; i++) {
+  for (unsigned i = 0; i < SLAB_EPOCHS; i++) {
     tslab_epoch_options options = {.size = sizeof options, .first_cell_bytes = TSLAB_NO_CELLS};
     tslab_epoch epoch = tslab_epoch_open("slabs", &options);
-    for (unsigned j = 0; j < EACH; j++) tsl_fast_free(tslab_epoch_malloc(epoch, BYTES));
+    tslab_scope scope;
+    if (is_inside) CHECK_EQ(tslab_scope_enter(&scope, epoch), 0);
+    for (unsigned j = 0; j < each; j++) tsl_fast_free(tslab_epoch_malloc(epoch, BLOCK_BYTES));
+    if (is_inside) CHECK_EQ(tslab_scope_leave(&scope), 0);
     epochs_close(epoch, 0);
   }
-  check_share(totals().allocations, EPOCHS * EACH, BYTES);
+  check_share(totals().allocations, (double)SLAB_EPOCHS * each, BLOCK_BYTES);
   epochs_check_all_free();
 }
+
+static void slabs_of_epochs_are_sampled(void) { sample_slabs(4000, false); }
+static void hot_blocks_of_epochs_are_sampled(void) { sample_slabs(4000, true); }
+static void few_hot_blocks_of_epochs_are_sampled(void) { sample_slabs(500, true); }
 
 enum { PAIRS = 80, EPOCHS_OF_PAIRS = 600 };
 
@@ -360,6 +369,8 @@ int main(void) {
   RUN_UNLESS_SECURE(each_place_of_a_pattern_counts_the_same);
   RUN_UNLESS_SECURE(cells_are_sampled_by_bytes);
   RUN_UNLESS_SECURE(slabs_of_epochs_are_sampled);
+  RUN_UNLESS_SECURE(hot_blocks_of_epochs_are_sampled);
+  RUN_UNLESS_SECURE(few_hot_blocks_of_epochs_are_sampled);
   RUN_UNLESS_SECURE(ends_of_cells_are_not_sampled);
   RUN_UNLESS_SECURE(gaps_of_cells_are_not_sampled);
   RUN_UNLESS_SECURE(handfuls_that_go_back_are_not_sampled);
