@@ -351,6 +351,35 @@ LAST_ONES = beside_plain(
     },
 )
 
+# Objects that are freed after their epoch was closed: some of large batches, or all of requests.
+OUTLIVED = (
+    *beside_plain(
+        "outlived_batches",
+        "epoch_outlived",
+        (("300", "20000"), ("40", "5000")),
+        (shown("object_ns", "ns"), shown("resident_mb", "MiB"), shown("peak_mb", "MiB")),
+        {
+            ("--wrapped",): (
+                times_plain("object_ns", "ns", 1.05),
+                times_plain("resident_mb", "MiB", 1.1),
+                times_plain("peak_mb", "MiB", 1.1),
+            )
+        },
+    ),
+    *beside_plain(
+        "outlived_requests",
+        "epoch_outlived",
+        (("--late", "40000", "100"), ("--late", "4000", "100")),
+        (shown("object_ns", "ns"), shown("resident_mb", "MiB")),
+        {
+            ("--wrapped",): (
+                times_plain("object_ns", "ns", 1.05),
+                times_plain("resident_mb", "MiB", 1.1),
+            )
+        },
+    ),
+)
+
 # The instructions of the core before there were epochs, and 1 %.
 PAIR_WITH_EPOCHS = 36.0 * 1.01
 
@@ -436,6 +465,7 @@ EPOCHS = (
     *SERVER,
     *LEAKS,
     *LAST_ONES,
+    *OUTLIVED,
 )
 
 

@@ -151,11 +151,12 @@ TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, v
 /* ---- Epochs -----------------------------------------------------------------------------------
  *
  * An epoch is a lifetime that the program declares: a request, a frame, a batch, a tenant. Objects
- * of an epoch share memory with no other epoch's, but for small, short epochs of one label, which
- * come to share theirs (enum tslab_place). They may be freed one by one, by any thread and by plain
- * free; closing the epoch ends new allocation, and its memory goes back piece by piece as the last
- * objects are freed; releasing it ends all of them at once. The extent of an epoch is the memory
- * from its first cell, slab or large block to its last one, with what lies in between.
+ * of an epoch share memory with no other epoch's, but for epochs of one label that come to share
+ * theirs (enum tslab_place): small and short ones, and those that their objects outlive. They may
+ * be freed one by one, by any thread and by plain free; closing the epoch ends new allocation, and
+ * its memory goes back piece by piece as the last objects are freed; releasing it ends all of them
+ * at once. The extent of an epoch is the memory from its first cell, slab or large block to its
+ * last one, with what lies in between.
  *
  * An epoch is named by a value. Ids are never used twice: one of an epoch that is over is refused
  * with ESTALE. Functions that return int return 0 or an errno value. */
@@ -197,9 +198,10 @@ typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, siz
  * tslab_epoch_of and tslab_epoch_stats tell. */
 enum tslab_place {
   TSLAB_PLACE_AUTO,  /* as option `places` says. By default an epoch shares when it has no parent,
-                        limits, purge or first cell of its own, and 16 and more epochs of its label
-                        were closed that were small and short, and in which little survived; not
-                        once one of them was released */
+                        limits, purge or first cell of its own, and epochs of its label were closed
+                        that were many, small and short, and in which little survived, or whose
+                        survivors pin memory and are freed one by one; not once one of them was
+                        released */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread

@@ -7,6 +7,7 @@
 #include "alloc/thread.h"
 #include "epoch/large_list.h"
 #include "epoch/orphans.h"
+#include "epoch/scope.h"
 #include "heap/cells.h"
 #include "heap/charge.h"
 #include "heap/freed.h"
@@ -213,10 +214,28 @@ TSL_NOINLINE static bool free_join(uint32_t owner, unsigned class) {
   return class < TSL_GATHERS && tsl_owner_is_home(owner) && tsl_thread_join();
 }
 
-static void free_foreign(uint32_t owner, unsigned class, void *block) {
+// Frees a block of the thread's heap in a shared epoch there, like one of its own. In other epochs
+// the close would find somebody inside, and not count what survives in the heap.
+TSL_NOINLINE static bool free_in_shared(const struct tsl_home *home, uint32_t entry, void *block) {
+  uint32_t owner = tsl_entry_owner(entry);
+  if (owner >= TSL_HEAP_NOBODY) return false;
+  struct tsl_heap *heap = tsl_heap_at(owner);
+  unsigned code = entry ^ heap->tag;
+  if (heap->home != home || code >= TSL_CODES) return false;
+  if (!tsl_epoch_is_shared(tsl_epoch_at(heap->epoch))) return false;
+  tsl_scope_visit_shared(heap);
+  tsl_heap_push(heap, tsl_code_class(code), block);
+  tsl_scope_visit_end(heap);
+  return true;
+}
+
+static void free_foreign(uint32_t entry, void *block) {
+  uint32_t owner = tsl_entry_owner(entry);
+  unsigned class = tsl_entry_class(entry);
   if (tsl_unlikely(tsl_heap_current == &tsl_home_empty.heap) && !free_join(owner, class))
     return tsl_remote_put(owner, class, block);
   struct tsl_home *home = tsl_heap_current->home;
+  if (home->own->shared != 0 && free_in_shared(home, entry, block)) return;
   if (tsl_likely(class < TSL_GATHERS)) return tsl_remote_gather(home, owner, class, block);
   if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
@@ -237,7 +256,7 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
   } else {
-    free_foreign(tsl_entry_owner(entry), tsl_code_class(code), block);
+    free_foreign(entry, block);
   }
 }
 

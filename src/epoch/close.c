@@ -120,9 +120,11 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct ending ending = end_begin(slot);
   end_heaps(epoch, survivors);
+  struct tsl_closed closed = {ending.held_bytes, survivors->pages << TSL_CELL_PAGE_LOG2, 0,
+                              survivors->objects, lived_ms(epoch)};
   count_large_list(slot, survivors);
   if (tsl_epoch_keeps(slot)) tsl_sweep_count_spared(slot, survivors);
-  struct tsl_closed closed = {ending.held_bytes, survivors->bytes, lived_ms(epoch)};
+  closed.survivor_bytes = survivors->bytes;
   tsl_history_closed(epoch->label, closed);
   if (closed.held_bytes != 0) tsl_report_history(epoch->label);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled

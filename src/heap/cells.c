@@ -9,6 +9,7 @@
 #include "memory/kept.h"
 #include "state/change.h"
 #include "state/epoch.h"
+#include "state/history.h"
 #include "state/misuse.h"
 #include "state/owner.h"
 #include "tell/epochs.h"
@@ -193,6 +194,7 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   unsigned byte = mark_remote(granule, block);
   if (byte == 0) return free_nothing(block);
   if ((byte & TSL_CELL_COUNTED) != 0) {
+    tsl_history_freed(tsl_epoch_at(epoch)->label);
     tsl_report_survivor_freed(epoch, tsl_granule_class(byte));
     if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_kept_clear(block);  // KE1
   } else if (owner != 0) {

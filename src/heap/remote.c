@@ -5,6 +5,7 @@
 #include "memory/kept.h"
 #include "slab/canary.h"
 #include "state/epoch.h"
+#include "state/history.h"
 #include "state/misuse.h"
 #include "state/owner.h"
 #include "state/quarantine.h"
@@ -27,6 +28,7 @@ TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
 // A free in a sealed slab: one of those that its seal counted.
 static enum tsl_remote put_late(struct tsl_slab *slab, const void *block) {
   uint32_t epoch = tsl_span_at(tsl_slab_unit(slab))->epoch;
+  tsl_history_freed(tsl_epoch_at(epoch)->label);
   tsl_report_survivor_freed(epoch, slab->class);
   if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_kept_clear(block);  // KE1
   return tsl_slab_count_down(slab);

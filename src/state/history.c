@@ -3,6 +3,8 @@
 #include "base/atomic.h"
 #include "state/label.h"
 
+enum sharing { OWN, SMALL, LOST };
+
 // Sums over the epochs that ended. Their writers do not wait for each other.
 struct history {
   uint32_t ended;           // [remote]
@@ -10,8 +12,11 @@ struct history {
   uint32_t released;        // [remote] 1: one of them was
   uint32_t shares;          // [remote] what the sums say of the next one
   uint64_t held_bytes;      // [remote]
+  uint64_t pinned_bytes;    // [remote]
   uint64_t survivor_bytes;  // [remote]
   uint64_t lived_ms;        // [remote]
+  uint64_t survivors;       // [remote] never halved
+  uint64_t freed;           // [remote] of these, until the next ones share
 };
 
 static struct history histories[TSL_MOST_LABELS];
@@ -21,7 +26,7 @@ static void sum_add(uint64_t *sum,  // NOLINT(readability-non-const-parameter)
   tsl_store_relaxed(sum, (tsl_load_relaxed(sum) + more) >> halve);
 }
 
-static bool history_shares(const struct history *history) {
+static bool are_small(const struct history *history) {
   uint64_t ended = tsl_load_relaxed(&history->ended);
   uint64_t held = tsl_load_relaxed(&history->held_bytes);
   return ended >= TSL_HISTORY_ENOUGH && held <= ended * TSL_HISTORY_BYTES &&
@@ -29,24 +34,50 @@ static bool history_shares(const struct history *history) {
          tsl_load_relaxed(&history->lived_ms) <= ended * TSL_HISTORY_LIVED_MS;
 }
 
+// Survivors that nobody frees may wait for a release, which needs memory of their own.
+static bool have_lost(const struct history *history) {
+  uint64_t pinned = tsl_load_relaxed(&history->pinned_bytes);
+  unsigned enough = pinned >= TSL_HISTORY_BYTES ? TSL_HISTORY_FEW : TSL_HISTORY_ENOUGH;
+  return tsl_load_relaxed(&history->ended) >= enough &&
+         pinned * TSL_HISTORY_PINNED > tsl_load_relaxed(&history->held_bytes) &&
+         tsl_load_relaxed(&history->freed) * TSL_HISTORY_FREED >=
+             tsl_load_relaxed(&history->survivors);
+}
+
+static enum sharing sharing_of(const struct history *history) {
+  if (have_lost(history)) return LOST;
+  return are_small(history) ? SMALL : OWN;
+}
+
 // An epoch that nobody used says nothing; the label of all that have none of their own says nothing
-// of one of them.
+// of one of them. A bet that was lost stays lost: epochs that share tell no more of it.
 void tsl_history_closed(uint32_t label, struct tsl_closed closed) {
   struct history *history = &histories[label];
   uint32_t ended = tsl_load_relaxed(&history->ended) + 1;
   unsigned halve = ended >= TSL_HISTORY_MOST;
   if (closed.held_bytes == 0 || label == TSL_LABEL_OTHER) return;
   sum_add(&history->held_bytes, closed.held_bytes, halve);
+  sum_add(&history->pinned_bytes, closed.pinned_bytes, halve);
   sum_add(&history->survivor_bytes, closed.survivor_bytes, halve);
   sum_add(&history->lived_ms, closed.lived_ms, halve);
+  sum_add(&history->survivors, closed.survivors, 0);
   tsl_store_relaxed(&history->ended, ended >> halve);
-  tsl_store_relaxed(&history->shares, history_shares(history));
+  if (tsl_load_relaxed(&history->shares) != LOST)
+    tsl_store_relaxed(&history->shares, sharing_of(history));
+}
+
+// Threads that free at once write one word, so only until it is known what it tells.
+void tsl_history_freed(uint32_t label) {
+  struct history *history = &histories[label];
+  if (tsl_load_relaxed(&history->shares) == OWN && tsl_load_relaxed(&history->released) == 0)
+    tsl_add_relaxed(&history->freed, 1);
 }
 
 static void history_forget(struct history *history) {
-  tsl_store_relaxed(&history->shares, 0);
+  tsl_store_relaxed(&history->shares, OWN);
   tsl_store_relaxed(&history->ended, 0);
   tsl_store_relaxed(&history->held_bytes, 0);
+  tsl_store_relaxed(&history->pinned_bytes, 0);
   tsl_store_relaxed(&history->survivor_bytes, 0);
   tsl_store_relaxed(&history->lived_ms, 0);
   tsl_store_relaxed(&history->lived_long, 0);
@@ -54,7 +85,7 @@ static void history_forget(struct history *history) {
 
 void tsl_history_shared(uint32_t label, uint64_t lived_ms) {
   struct history *history = &histories[label];
-  if (lived_ms <= TSL_HISTORY_LIVED_MS) return;
+  if (lived_ms <= TSL_HISTORY_LIVED_MS || tsl_load_relaxed(&history->shares) == LOST) return;
   if (tsl_add_relaxed(&history->lived_long, 1) + 1 >= TSL_HISTORY_LONG) history_forget(history);
 }
 
@@ -67,7 +98,7 @@ bool tsl_history_released(uint32_t label) {
 
 bool tsl_history_shares(uint32_t label) {
   const struct history *history = &histories[label];
-  return tsl_load_relaxed(&history->shares) != 0 && tsl_load_relaxed(&history->released) == 0;
+  return tsl_load_relaxed(&history->shares) != OWN && tsl_load_relaxed(&history->released) == 0;
 }
 
 struct tsl_history tsl_history_of(uint32_t label) {
@@ -77,6 +108,7 @@ struct tsl_history tsl_history_of(uint32_t label) {
       .released = tsl_load_relaxed(&history->released) != 0,
       .shares = tsl_history_shares(label),
       .held_bytes = tsl_load_relaxed(&history->held_bytes),
+      .pinned_bytes = tsl_load_relaxed(&history->pinned_bytes),
       .survivor_bytes = tsl_load_relaxed(&history->survivor_bytes),
       .lived_ms = tsl_load_relaxed(&history->lived_ms),
   };

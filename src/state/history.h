@@ -1,6 +1,8 @@
 // history: how the epochs of each label ended that had memory of their own. It tells whether the
-// next ones share their label's memory: when they are many, small and short, few of their bytes
-// survive, and none of them was released (docs/decisions/020-epochs-that-share.md).
+// next ones share their label's memory. They do once many were small and short, and few of their
+// bytes survived; and once the bet is lost that their objects end together: what outlives them pins
+// their memory, and is freed one by one. Never after one of them was released
+// (docs/decisions/020-epochs-that-share.md).
 #pragma once
 
 #include <stdbool.h>
@@ -12,22 +14,31 @@
 enum {
   TSL_HISTORY_ENOUGH = 16,      // epochs that ended, before the next ones may share
   TSL_HISTORY_MOST = 64,        // epochs, after which all sums are halved
-  TSL_HISTORY_BYTES = 1 << 20,  // to share, they hold at most so much at their end, on average;
+  TSL_HISTORY_BYTES = 1 << 20,  // small ones hold at most so much at their end, on average;
   TSL_HISTORY_SURVIVING = 4,    // of these bytes at most one in so many survives;
   TSL_HISTORY_LIVED_MS = 1000,  // and they live at most so long, on average
-  TSL_HISTORY_LONG = 16,        // epochs that share and lived longer than that: then all is
+  TSL_HISTORY_LONG = 16,        // small ones that share and lived longer than that: then all is
                                 // forgotten, and the next ones have memory of their own
+  TSL_HISTORY_PINNED = 16,      // of the bytes that they hold, survivors pin more than one in so
+                                // many: the bet is lost,
+  TSL_HISTORY_FREED = 64,       // when at least one survivor in so many was freed since;
+  TSL_HISTORY_FEW = 4,          // so many epochs are enough when survivors pin TSL_HISTORY_BYTES
 };
 
 // An epoch with memory of its own was closed.
 struct tsl_closed {
   size_t held_bytes;
+  size_t pinned_bytes;  // of these, in cells and slabs with survivors
   size_t survivor_bytes;
+  size_t survivors;  // objects
   uint64_t lived_ms;
 };
 
 // Any thread. Of two that come at once, one may not be counted.
 TSL_HIDDEN void tsl_history_closed(uint32_t label, struct tsl_closed closed);
+
+// A survivor was freed. Any thread.
+TSL_HIDDEN void tsl_history_freed(uint32_t label);
 
 // An epoch that shared was closed. Any thread.
 TSL_HIDDEN void tsl_history_shared(uint32_t label, uint64_t lived_ms);
@@ -45,6 +56,7 @@ struct tsl_history {
   bool released;
   bool shares;
   uint64_t held_bytes;
+  uint64_t pinned_bytes;
   uint64_t survivor_bytes;
   uint64_t lived_ms;
 };

@@ -14,6 +14,7 @@ static void put_history(struct tsl_labels_row *row, uint32_t label) {
   TSL_PUT(row, ended, history.ended);
   TSL_PUT(row, ended_bytes, history.held_bytes);
   TSL_PUT(row, ended_survivor_bytes, history.survivor_bytes);
+  TSL_PUT(row, ended_pinned_bytes, history.pinned_bytes);
   TSL_PUT(row, ended_lived_ms, history.lived_ms);
   TSL_PUT(row, released, history.released);
   TSL_PUT(row, shares, history.shares);

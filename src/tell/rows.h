@@ -102,6 +102,8 @@ enum {
   ONE(T, uint32_t, shares, NONE, GAUGE, "1: the next epochs share memory")                 \
   ONE(T, uint64_t, ended_bytes, BYTES, GAUGE, "that `ended` held at their ends")           \
   ONE(T, uint64_t, ended_survivor_bytes, BYTES, GAUGE, "of them: objects that lived on")   \
+  ONE(T, uint64_t, ended_pinned_bytes, BYTES, GAUGE,                                       \
+      "of them: cells and slabs in which objects lived on")                                \
   ONE(T, uint64_t, ended_lived_ms, MS, GAUGE, "that `ended` were open, added up")
 
 #define TSL_EPOCHS_FIELDS(T, ONE, EACH, LIST, TEXT)                                            \

@@ -16,8 +16,10 @@
                (unsigned long long)(epoch));                                                  \
   } while (0)
 
+// With options, or with memory of its own.
 static inline tslab_epoch epoch_open(const tslab_epoch_options *options) {
-  tslab_epoch epoch = tslab_epoch_open("test", options);
+  static const tslab_epoch_options own = {.size = sizeof own, .place = TSLAB_PLACE_OWN};
+  tslab_epoch epoch = tslab_epoch_open("test", options == NULL ? &own : options);
   CHECK_THAT(epoch != TSLAB_NO_EPOCH, "errno %d", errno);
   return epoch;
 }

@@ -79,6 +79,7 @@ static void what_became_of_labels_epochs_is_told(void) {
   CHECK_EQ(row->ended, 1);
   CHECK_EQ(row->ended_bytes, held_bytes);
   CHECK_EQ(row->ended_survivor_bytes, takes(1000));
+  CHECK_EQ(row->ended_pinned_bytes, held_bytes);
   CHECK_EQ(row->ended_lived_ms, 300);
   CHECK_EQ(other_row->ended + other_row->released, 0);
   CHECK_EQ(tslab_epoch_release(gone), 0);

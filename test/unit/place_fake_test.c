@@ -12,7 +12,7 @@
 #include "threads.h"
 #include "upkeep/tick.h"
 
-enum { BYTES = 100, BLOCKS = 64, MANY = 4000 };
+enum { BYTES = 100, BLOCKS = 64, MANY = 4000, OUTLIVING = 2000 };
 
 static void *blocks[MANY];
 
@@ -50,6 +50,48 @@ static void labels_come_to_share(void) {
   CHECK(tsl_place_is_shared(place) && !tsl_place_is_shared(first));
   CHECK(!shares(open_as(TSLAB_PLACE_OWN)));
   CHECK(!shares(EPOCHS_OPEN(.place = TSLAB_PLACE_OWN)));
+}
+
+// An epoch that all its objects outlive, so many that most of its memory is theirs.
+static void outlive(const tslab_epoch_options *options) {
+  tslab_epoch epoch = tslab_epoch_open("request", options);
+  CHECK(!shares(epoch));
+  epochs_alloc_many(blocks, epoch, BYTES, OUTLIVING);
+  epochs_close(epoch, OUTLIVING);
+}
+
+static void outlive_until_shared(const tslab_epoch_options *options) {
+  unsigned count = 0;
+  for (; !shares(open_as(TSLAB_PLACE_AUTO)); count++) {
+    CHECK_LE(count + 1, TSL_HISTORY_ENOUGH);
+    outlive(options);
+    epochs_free_many(blocks, BYTES, OUTLIVING);
+  }
+  CHECK_GE(count, TSL_HISTORY_FEW);
+}
+
+static void survivors_that_are_freed_make_labels_share(void) { outlive_until_shared(NULL); }
+
+static void survivors_in_slabs_do_so_too(void) {
+  tslab_epoch_options slabs = {.size = sizeof slabs, .first_cell_bytes = TSLAB_NO_CELLS};
+  outlive_until_shared(&slabs);
+}
+
+// They may be there for a release.
+static void survivors_that_stay_do_not(void) {
+  for (unsigned i = 0; i < 3 * TSL_HISTORY_ENOUGH; i++) outlive(NULL);
+  CHECK_EQ(tslab_epoch_release(open_as(TSLAB_PLACE_AUTO)), 0);
+}
+
+// The pages of large blocks are theirs alone.
+static void large_survivors_pin_nothing(void) {
+  for (unsigned i = 0; i < 3 * TSL_HISTORY_ENOUGH; i++) {
+    tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+    CHECK(!shares(epoch));
+    void *block = epochs_alloc(epoch, 4 << 20);
+    epochs_close(epoch, 1);
+    epochs_free(block, 4 << 20);
+  }
 }
 
 static void what_needs_its_own_has_it(void) {
@@ -258,6 +300,40 @@ static void shared_ones_take_no_place_of_others(void) {
   CHECK(has_slabs(epochs_open()));
 }
 
+static uint32_t pushed_ready(const struct tsl_heap *part) { return (uint32_t)part->ready; }
+
+// By a thread that is outside: it is the thread's own all the same.
+static void what_is_freed_from_outside_is_at_hand(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  CHECK(has_slabs(epoch));
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  struct tsl_heap *part = tsl_heap_current;
+  for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = tslab_malloc(BYTES);
+  epochs_leave(&scope);
+  for (unsigned i = 0; i < BLOCKS; i++) tslab_free(blocks[i]);
+  CHECK_EQ(pushed_ready(part), 0);
+  CHECK_EQ(part->depth, 0);
+  epochs_enter(&scope, open_as(TSLAB_PLACE_SHARED));
+  CHECK(tslab_malloc(BYTES) == blocks[BLOCKS - 1]);
+  tslab_free(blocks[BLOCKS - 1]);
+  epochs_leave(&scope);
+  CHECK(tsl_heap_valid(part));
+}
+
+// Such a close would find the part in use, and count none of its survivors.
+static void what_is_freed_from_outside_of_its_own_epoch_is_not(void) {
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  struct tsl_heap *part = tsl_heap_current;
+  void *block = tslab_malloc(BYTES);
+  epochs_leave(&scope);
+  tslab_free(block);
+  CHECK_NE(pushed_ready(part), 0);
+  epochs_close(epoch, 0);
+}
+
 static uint64_t refills_in(tslab_epoch epoch) {
   tslab_scope scope;
   uint64_t refills = 0;
@@ -340,6 +416,10 @@ static void threads_share_one_place(void) {
 
 int main(void) {
   RUN(labels_come_to_share);
+  RUN(survivors_that_are_freed_make_labels_share);
+  RUN(survivors_in_slabs_do_so_too);
+  RUN(survivors_that_stay_do_not);
+  RUN(large_survivors_pin_nothing);
   RUN(what_needs_its_own_has_it);
   RUN(an_option_keeps_all_apart);
   RUN(blocks_lie_in_the_shared_one);
@@ -357,6 +437,8 @@ int main(void) {
   RUN(a_release_after_the_close_ends_no_block);
   RUN(dead_cells_go_back);
   RUN(shared_ones_take_no_place_of_others);
+  RUN_UNLESS_SECURE(what_is_freed_from_outside_is_at_hand);
+  RUN(what_is_freed_from_outside_of_its_own_epoch_is_not);
   RUN(threads_find_their_parts);
   RUN(what_many_at_once_took_goes_back);
   RUN(threads_share_one_place);

@@ -335,6 +335,8 @@ tables! {
         ENDED_BYTES "ended_bytes" One 8 Gauge Bytes;
         /// Of them: objects that lived on.
         ENDED_SURVIVOR_BYTES "ended_survivor_bytes" One 8 Gauge Bytes;
+        /// Of them: cells and slabs in which objects lived on.
+        ENDED_PINNED_BYTES "ended_pinned_bytes" One 8 Gauge Bytes;
         /// That `ended` were open, added up.
         ENDED_LIVED_MS "ended_lived_ms" One 8 Gauge Ms;
     }
