@@ -1,7 +1,7 @@
 // Objects that outlive their epochs, and are freed one by one. Of a batch of objects of 16 to 1,039
 // bytes one in a hundred goes to a store of 20,000, in place of another one, and the others are
 // freed before the close. With --late all are freed, eight batches later. --wrapped gives each
-// batch its epoch. Figures are of the second half of the batches.
+// batch its epoch. Figures are of the second half of the batches, but for the peak.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"

@@ -217,7 +217,7 @@ const history: Row = {
     chart(
       {
         title: "Survived the end",
-        description: "The share of it that lived on. Above a quarter, epochs do not share memory.",
+        description: "The share of it that lived on. Above a quarter, epochs do not share memory for being small.",
         unit: "percentunit",
       },
       {

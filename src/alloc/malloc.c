@@ -214,18 +214,25 @@ TSL_NOINLINE static bool free_join(uint32_t owner, unsigned class) {
   return class < TSL_GATHERS && tsl_owner_is_home(owner) && tsl_thread_join();
 }
 
-// Frees a block of the thread's heap in a shared epoch there, like one of its own. In other epochs
-// the close would find somebody inside, and not count what survives in the heap.
-TSL_NOINLINE static bool free_in_shared(const struct tsl_home *home, uint32_t entry, void *block) {
-  uint32_t owner = tsl_entry_owner(entry);
-  if (owner >= TSL_HEAP_NOBODY) return false;
-  struct tsl_heap *heap = tsl_heap_at(owner);
-  unsigned code = entry ^ heap->tag;
-  if (heap->home != home || code >= TSL_CODES) return false;
-  if (!tsl_epoch_is_shared(tsl_epoch_at(heap->epoch))) return false;
+// A block of a slab of the thread's heap in a shared epoch. Unlike the fast path, this has the time
+// to look whether it is one, and whether another thread freed it.
+static void push_from_outside(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return tsl_misuse_interior(block);
+  if (tsl_slab_has(position)) return tsl_misuse_twice(block);
   tsl_scope_visit_shared(heap);
-  tsl_heap_push(heap, tsl_code_class(code), block);
+  tsl_heap_push(heap, class, block);
   tsl_scope_visit_end(heap);
+}
+
+// Frees a block in a slab of the thread's heap in a shared epoch there. In other epochs the close
+// would find somebody inside, and not count what survives in the heap.
+TSL_NOINLINE static bool free_in_shared(const struct tsl_home *home, uint32_t entry, void *block) {
+  uint32_t owner = tsl_entry_owner(entry), code = entry ^ tsl_entry(owner, 0);
+  if (owner >= TSL_HEAP_NOBODY || code >= TSL_CODES) return false;
+  struct tsl_heap *heap = tsl_heap_at(owner);
+  if (heap->home != home || !tsl_epoch_is_shared(tsl_epoch_at(heap->epoch))) return false;
+  push_from_outside(heap, tsl_code_class(code), block);
   return true;
 }
 

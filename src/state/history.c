@@ -15,8 +15,8 @@ struct history {
   uint64_t pinned_bytes;    // [remote]
   uint64_t survivor_bytes;  // [remote]
   uint64_t lived_ms;        // [remote]
-  uint64_t survivors;       // [remote] never halved
-  uint64_t freed;           // [remote] of these, until the next ones share
+  uint64_t survivors;       // [remote] objects,
+  uint64_t freed;           // [remote] and those freed since, while that is less than it needs
 };
 
 static struct history histories[TSL_MOST_LABELS];
@@ -34,18 +34,21 @@ static bool are_small(const struct history *history) {
          tsl_load_relaxed(&history->lived_ms) <= ended * TSL_HISTORY_LIVED_MS;
 }
 
+static bool are_freed(const struct history *history) {
+  return tsl_load_relaxed(&history->freed) * TSL_HISTORY_FREED >=
+         tsl_load_relaxed(&history->survivors);
+}
+
 // Survivors that nobody frees may wait for a release, which needs memory of their own.
-static bool have_lost(const struct history *history) {
+static bool have_lost(const struct history *history, bool freed) {
   uint64_t pinned = tsl_load_relaxed(&history->pinned_bytes);
   unsigned enough = pinned >= TSL_HISTORY_BYTES ? TSL_HISTORY_FEW : TSL_HISTORY_ENOUGH;
   return tsl_load_relaxed(&history->ended) >= enough &&
-         pinned * TSL_HISTORY_PINNED > tsl_load_relaxed(&history->held_bytes) &&
-         tsl_load_relaxed(&history->freed) * TSL_HISTORY_FREED >=
-             tsl_load_relaxed(&history->survivors);
+         pinned * TSL_HISTORY_PINNED > tsl_load_relaxed(&history->held_bytes) && freed;
 }
 
-static enum sharing sharing_of(const struct history *history) {
-  if (have_lost(history)) return LOST;
+static enum sharing sharing_of(const struct history *history, bool freed) {
+  if (have_lost(history, freed)) return LOST;
   return are_small(history) ? SMALL : OWN;
 }
 
@@ -55,22 +58,23 @@ void tsl_history_closed(uint32_t label, struct tsl_closed closed) {
   struct history *history = &histories[label];
   uint32_t ended = tsl_load_relaxed(&history->ended) + 1;
   unsigned halve = ended >= TSL_HISTORY_MOST;
+  bool freed = are_freed(history);  // those of the closes before
   if (closed.held_bytes == 0 || label == TSL_LABEL_OTHER) return;
   sum_add(&history->held_bytes, closed.held_bytes, halve);
   sum_add(&history->pinned_bytes, closed.pinned_bytes, halve);
   sum_add(&history->survivor_bytes, closed.survivor_bytes, halve);
   sum_add(&history->lived_ms, closed.lived_ms, halve);
-  sum_add(&history->survivors, closed.survivors, 0);
+  sum_add(&history->survivors, closed.survivors, halve);
+  if (halve) sum_add(&history->freed, 0, halve);
   tsl_store_relaxed(&history->ended, ended >> halve);
   if (tsl_load_relaxed(&history->shares) != LOST)
-    tsl_store_relaxed(&history->shares, sharing_of(history));
+    tsl_store_relaxed(&history->shares, sharing_of(history, freed));
 }
 
-// Threads that free at once write one word, so only until it is known what it tells.
+// Threads that free at once write one word, so no more of them than it needs.
 void tsl_history_freed(uint32_t label) {
   struct history *history = &histories[label];
-  if (tsl_load_relaxed(&history->shares) == OWN && tsl_load_relaxed(&history->released) == 0)
-    tsl_add_relaxed(&history->freed, 1);
+  if (!are_freed(history)) tsl_add_relaxed(&history->freed, 1);
 }
 
 static void history_forget(struct history *history) {
@@ -80,6 +84,8 @@ static void history_forget(struct history *history) {
   tsl_store_relaxed(&history->pinned_bytes, 0);
   tsl_store_relaxed(&history->survivor_bytes, 0);
   tsl_store_relaxed(&history->lived_ms, 0);
+  tsl_store_relaxed(&history->survivors, 0);
+  tsl_store_relaxed(&history->freed, 0);
   tsl_store_relaxed(&history->lived_long, 0);
 }
 

@@ -2,7 +2,7 @@
 // next ones share their label's memory. They do once many were small and short, and few of their
 // bytes survived; and once the bet is lost that their objects end together: what outlives them pins
 // their memory, and is freed one by one. Never after one of them was released
-// (docs/decisions/020-epochs-that-share.md).
+// (docs/decisions/020-epochs-that-share.md, 029-lost-bets-share.md).
 #pragma once
 
 #include <stdbool.h>
@@ -37,7 +37,8 @@ struct tsl_closed {
 // Any thread. Of two that come at once, one may not be counted.
 TSL_HIDDEN void tsl_history_closed(uint32_t label, struct tsl_closed closed);
 
-// A survivor was freed. Any thread.
+// A survivor was freed; one of a part that its thread sealed later than the close, and one that was
+// kept, count, too, though no close has counted them. Any thread.
 TSL_HIDDEN void tsl_history_freed(uint32_t label);
 
 // An epoch that shared was closed. Any thread.

@@ -223,15 +223,26 @@ static void twice_outside(void) {
   mistaken_free(block);
 }
 
-static void twice_outside_shared(void) {
+// One that shares a place in which this thread has slabs.
+static tslab_epoch shared_slabs_open(void) {
   tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
   tslab_epoch epoch = epoch_open(&options);
   tslab_scope scope;
   scope_enter(&scope, epoch);
-  for (unsigned i = 0; i < 10000; i++) free(malloc(64));  // until it has slabs
+  for (unsigned i = 0; i < 10000; i++) free(malloc(64));
   scope_leave(&scope, TSLAB_DEFAULT);
-  void *block = tslab_epoch_malloc(epoch, 64);
+  return epoch;
+}
+
+static void twice_outside_shared(void) {
+  void *block = tslab_epoch_malloc(shared_slabs_open(), 64);
   free(block);
+  mistaken_free(block);
+}
+
+static void twice_threads_shared(void) {
+  void *block = tslab_epoch_malloc(shared_slabs_open(), 64);
+  thread_run(thread_free_run, block);
   mistaken_free(block);
 }
 
@@ -279,6 +290,8 @@ static void interior_cell(void) { interior_of(epoch_open(NULL), 64, 16, true); }
 static void interior_odd(void) { interior_of(epoch_open(NULL), 64, 1, true); }
 static void interior_outside(void) { interior_of(epoch_open(NULL), 64, 48, false); }
 static void interior_slab(void) { interior_of(slabs_open(), 64, 16, false); }
+static void interior_shared(void) { interior_of(shared_slabs_open(), 64, 16, false); }
+
 // Where a cell's next block would lie; a slab finds that out when it collects what others freed.
 static void interior_next(void) {
   if (TSL_SECURE) return interior_outside();
@@ -335,6 +348,7 @@ static const struct mistake {
     {"twice-outside", twice_outside, "free already"},
     {"twice-outside-slab", twice_outside_slab, "free already"},
     {"twice-outside-shared", twice_outside_shared, "free already"},
+    {"twice-threads-shared", twice_threads_shared, "free already"},
     {"twice-threads", twice_threads, "free already"},
     {"twice-closed-cell", twice_closed_cell, "free already"},
     {"twice-closed-slab", twice_closed_slab, "free already"},
@@ -342,6 +356,7 @@ static const struct mistake {
     {"interior-odd", interior_odd, "not the beginning"},
     {"interior-outside", interior_outside, "not the beginning"},
     {"interior-slab", interior_slab, "not the beginning"},
+    {"interior-shared", interior_shared, "not the beginning"},
     {"interior-next", interior_next, "not the beginning"},
     {"interior-large", interior_large, "not the beginning"},
     {"drained-cell", drained_cell, NULL},

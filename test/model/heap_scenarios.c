@@ -199,6 +199,12 @@ static void refill_inside(void) {
   EXPECT(tslab_scope_leave(&scopes[A]) == 0);
 }
 
+// Its block goes on the bin of the part, from which the next one comes.
+static void free_outside_and_refill(void) {
+  free_block(0);
+  refill_inside();
+}
+
 static void finish_written(void) {
   for (size_t i = 0; i < BLOCK_BYTES; i++) EXPECT(((const char *)blocks[67])[i] == 7);
   free_rest();
@@ -334,6 +340,16 @@ const struct model_scenario heap_scenarios[] = {
      .finish = finish_written_inside,
      .delays_changing = true,
      .purges = true},
+    {.name = "tend-free-shared",
+     .prepare = nearly_empty_inside,
+     .threads = {free_outside_and_refill, tend},
+     .finish = finish_written_inside,
+     .delays_changing = true,
+     .purges = true},
+    {.name = "free-outside-shared",
+     .prepare = nearly_empty_inside,
+     .threads = {free_outside_and_refill, free_1},
+     .finish = finish_written_inside},
     {.name = "tend-warm",
      .prepare = with_warm_part,
      .threads = {take_warm, tend_warm},

@@ -156,7 +156,6 @@ static void new_check(tslab_epoch id) {
 static void open_below(struct place *place, struct place *parent, struct random *random) {
   tslab_epoch_options options = options_choose(random);
   options.parent = parent->id;
-  options.place = TSLAB_PLACE_OWN;
   errno = 0;
   tslab_epoch id = tslab_epoch_open(parent == &places[0] ? "top" : "below", &options);
   if (id == TSLAB_NO_EPOCH) {

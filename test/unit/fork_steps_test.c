@@ -330,6 +330,18 @@ static void visit_epoch(void) {
 static void in_a_visit_of_cells(void) { run(&(struct stepped){fill_cells, visit_epoch}); }
 static void in_a_visit_of_slabs(void) { run(&(struct stepped){fill_slabs, visit_epoch}); }
 
+// In slabs of a shared epoch they use the thread's bins there.
+static void fill_shared_slabs(void) {
+  tslab_scope scope;
+  epoch = EPOCHS_OPEN(.place = TSLAB_PLACE_SHARED);
+  epochs_enter(&scope, epoch);
+  for (unsigned i = 0; i < 10000; i++) tslab_free(tslab_malloc(100));
+  CHECK(TSL_SECURE || tsl_heap_has_store(tsl_heap_current));
+  for (unsigned i = 0; i < KEPT; i++) survivors[i] = tslab_malloc(100);
+  epochs_leave(&scope);
+}
+static void in_a_free_from_outside(void) { run(&(struct stepped){fill_shared_slabs, visit_epoch}); }
+
 // Each time another label: the first epoch that shares opens the shared one.
 static const tslab_epoch_options shares = {.size = sizeof shares, .place = TSLAB_PLACE_SHARED};
 static void open_sharing(void) { epoch = tslab_epoch_open(sharing, &shares); }
@@ -355,6 +367,7 @@ int main(void) {
   RUN(in_giving_remains_back);
   RUN(in_a_visit_of_cells);
   RUN(in_a_visit_of_slabs);
+  RUN(in_a_free_from_outside);
   RUN(in_beginning_to_share);
   return test_status();
 }

@@ -10,7 +10,8 @@ static const struct tsl_closed good = {
     .held_bytes = 4096, .survivor_bytes = 1024, .lived_ms = 1000};
 
 // In each 64 objects pin more than a sixteenth of its memory.
-static const struct tsl_closed lost = {.held_bytes = 4096, .pinned_bytes = 257, .survivors = 64};
+static const struct tsl_closed lost = {
+    .held_bytes = 4096, .pinned_bytes = 257, .survivors = 64, .lived_ms = 1001};
 
 static void close_many(unsigned count, struct tsl_closed closed) {
   for (unsigned i = 0; i < count; i++) tsl_history_closed(LABEL, closed);
@@ -104,16 +105,16 @@ static void lost_bets_share_whatever_their_size(void) {
                              .survivor_bytes = 1 << 23,
                              .survivors = 64,
                              .lived_ms = 5000};
-  free_many(TSL_HISTORY_FEW);
   close_many(TSL_HISTORY_FEW - 1, large);
+  free_many(TSL_HISTORY_FEW);
   CHECK(!tsl_history_shares(LABEL));
   close_many(1, large);
   CHECK(tsl_history_shares(LABEL));
 }
 
 static void what_pins_little_is_lost_after_sixteen(void) {
-  free_many(TSL_HISTORY_ENOUGH);
   close_many(TSL_HISTORY_ENOUGH - 1, lost);
+  free_many(TSL_HISTORY_ENOUGH);
   CHECK(!tsl_history_shares(LABEL));
   close_many(1, lost);
   CHECK(tsl_history_shares(LABEL));
@@ -123,9 +124,11 @@ static void what_pins_little_is_lost_after_sixteen(void) {
 static void a_sixteenth_may_be_pinned(void) {
   struct tsl_closed large = {
       .held_bytes = 16 << 20, .pinned_bytes = 1 << 20, .survivors = 1, .lived_ms = 1};
-  free_many(1000);
-  close_many(60, large);
-  CHECK(!tsl_history_shares(LABEL));
+  for (unsigned i = 0; i < 60; i++) {
+    close_many(1, large);
+    free_many(1);
+    CHECK(!tsl_history_shares(LABEL));
+  }
 }
 
 // They may be released later.
@@ -133,8 +136,7 @@ static void survivors_that_nobody_frees_lose_no_bet(void) {
   struct tsl_closed large = {
       .held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = TSL_HISTORY_FREED};
   close_many(32, large);
-  free_many(32);
-  CHECK(!tsl_history_shares(LABEL));
+  free_many(31);
   close_many(1, large);
   CHECK(!tsl_history_shares(LABEL));
   free_many(2);
@@ -142,9 +144,24 @@ static void survivors_that_nobody_frees_lose_no_bet(void) {
   CHECK(tsl_history_shares(LABEL));
 }
 
+// Of survivors that are gone, however many there were, nothing follows for the next ones.
+static void frees_of_long_ago_lose_no_bet(void) {
+  struct tsl_closed large = {
+      .held_bytes = 1 << 24, .pinned_bytes = 1 << 19, .survivors = TSL_HISTORY_FREED};
+  for (unsigned i = 0; i < 1000; i++) {
+    close_many(1, large);
+    free_many(TSL_HISTORY_FREED);
+  }
+  large.pinned_bytes = 1 << 24;
+  close_many(100, large);
+  CHECK(!tsl_history_shares(LABEL));
+}
+
 static void a_lost_bet_stays_lost(void) {
+  close_many(TSL_HISTORY_ENOUGH - 1, lost);
   free_many(1000);
-  close_many(TSL_HISTORY_ENOUGH, lost);
+  close_many(1, lost);
+  CHECK(tsl_history_shares(LABEL));
   for (unsigned i = 0; i < 1000; i++) tsl_history_shared(LABEL, 1001);
   close_many(100, (struct tsl_closed){.held_bytes = 1 << 23});
   CHECK(tsl_history_shares(LABEL));
@@ -167,6 +184,7 @@ int main(void) {
   RUN(what_pins_little_is_lost_after_sixteen);
   RUN(a_sixteenth_may_be_pinned);
   RUN(survivors_that_nobody_frees_lose_no_bet);
+  RUN(frees_of_long_ago_lose_no_bet);
   RUN(a_lost_bet_stays_lost);
   return test_status();
 }

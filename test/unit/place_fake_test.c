@@ -85,13 +85,13 @@ static void survivors_that_stay_do_not(void) {
 
 // The pages of large blocks are theirs alone.
 static void large_survivors_pin_nothing(void) {
-  for (unsigned i = 0; i < 3 * TSL_HISTORY_ENOUGH; i++) {
-    tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
-    CHECK(!shares(epoch));
-    void *block = epochs_alloc(epoch, 4 << 20);
-    epochs_close(epoch, 1);
-    epochs_free(block, 4 << 20);
-  }
+  tslab_epoch epoch = open_as(TSLAB_PLACE_AUTO);
+  uint32_t label = tsl_epoch_at(tsl_epoch_slot(epoch))->label;
+  void *block = epochs_alloc(epoch, 4 << 20);
+  epochs_close(epoch, 1);
+  CHECK_EQ(tsl_history_of(label).pinned_bytes, 0);
+  CHECK_EQ(tsl_history_of(label).survivor_bytes, 4 << 20);
+  epochs_free(block, 4 << 20);
 }
 
 static void what_needs_its_own_has_it(void) {
@@ -321,6 +321,25 @@ static void what_is_freed_from_outside_is_at_hand(void) {
   CHECK(tsl_heap_valid(part));
 }
 
+static void *free_there(void *block) {
+  tslab_free(block);
+  return NULL;
+}
+
+// Another thread freed it: it must not be at hand as well.
+static void what_others_freed_is_not(void) {
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  tslab_scope scope;
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
+  CHECK(has_slabs(epoch));
+  void *block = epochs_alloc(epoch, BYTES);
+  threads_run_one(free_there, block);
+  tslab_free(block);
+  epochs_enter(&scope, epoch);
+  CHECK(tslab_malloc(BYTES) != block);
+  epochs_leave(&scope);
+}
+
 // Such a close would find the part in use, and count none of its survivors.
 static void what_is_freed_from_outside_of_its_own_epoch_is_not(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
@@ -438,6 +457,7 @@ int main(void) {
   RUN(dead_cells_go_back);
   RUN(shared_ones_take_no_place_of_others);
   RUN_UNLESS_SECURE(what_is_freed_from_outside_is_at_hand);
+  RUN_UNLESS_SECURE(what_others_freed_is_not);
   RUN(what_is_freed_from_outside_of_its_own_epoch_is_not);
   RUN(threads_find_their_parts);
   RUN(what_many_at_once_took_goes_back);

@@ -40,9 +40,9 @@ class Survivors:
 class Place(Enum):
     """Where the objects of an epoch lie.
 
-    AUTO is as option `places` says: by default, epochs of a label share once 16 of it were closed
-    that were small and short, and in which little survived. OWN is memory of the epoch's own, whose
-    survivors are counted. SHARED is the shared epoch of its label, from the first one on.
+    AUTO is as option `places` says: by default, epochs of a label share once some of it were closed
+    that were small and short, or that their objects outlived. OWN is memory of the epoch's own,
+    whose survivors are counted. SHARED is the shared epoch of its label, from the first one on.
     """
 
     AUTO = 0

@@ -19,8 +19,8 @@ pub enum Purge {
 /// Where the objects of an epoch lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// As option `places` says: by default, epochs of a label share once 16 of it were closed that
-    /// were small and short, and in which little survived.
+    /// As option `places` says: by default, epochs of a label share once some were closed that
+    /// were small and short, or that their objects outlived.
     #[default]
     Auto,
     /// In memory of its own: what survives it is counted, and it can be released.

@@ -208,7 +208,7 @@ function EpochRow({ epoch, pid, most, depth, isFirst }: EpochRowProps): JSX.Elem
   );
 }
 
-const SHARED_TEXT = "Small, short epochs of the label lie here side by side. It never ends.";
+const SHARED_TEXT = "Epochs of the label lie here side by side. It never ends.";
 
 /** The shape says what the colour says. */
 export const State = ({ epoch }: { readonly epoch: Epoch }): JSX.Element => (
