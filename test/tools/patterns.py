@@ -49,6 +49,13 @@ def leaks(tslab: Command, child: subprocess.Popen[str], status: int) -> list[dic
     return told
 
 
+def check_quiet(tslab: Command, child: subprocess.Popen[str], pattern: str) -> None:
+    """Where epochs share, the few objects in flight may be too few samples to know their ages."""
+    for told in leaks(tslab, child, status=0):
+        assert told["state"] == "shared", (pattern, told)
+        assert told["outlived_objects"] is None, (pattern, told)
+
+
 def sites(leak: dict[str, Any]) -> set[str]:
     """The functions that allocated what was sampled of it."""
     return {stack["calls"][0]["function"] for stack in leak["stacks"]}
@@ -99,11 +106,11 @@ def main(tslab_path: str, preload: str, program: str) -> int:
         }
         check_caught_early(tslab, running["leak"])
         for pattern in QUIET:
-            assert leaks(tslab, running[pattern], status=0) == [], pattern
+            check_quiet(tslab, running[pattern], pattern)
         results = {pattern: result_of(child) for pattern, child in running.items()}
         time.sleep(AFTER_S + 0.5)
         for pattern in QUIET:
-            assert leaks(tslab, running[pattern], status=0) == [], pattern
+            check_quiet(tslab, running[pattern], pattern)
         check_leak(tslab, running["leak"], results["leak"])
     return 0
 
