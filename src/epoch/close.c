@@ -120,8 +120,12 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct ending ending = end_begin(slot);
   end_heaps(epoch, survivors);
-  struct tsl_closed closed = {ending.held_bytes, survivors->pages << TSL_CELL_PAGE_LOG2, 0,
-                              survivors->objects, lived_ms(epoch)};
+  struct tsl_closed closed = {
+      .held_bytes = ending.held_bytes,
+      .pinned_bytes = survivors->pages << TSL_CELL_PAGE_LOG2,
+      .survivors = survivors->objects,
+      .lived_ms = lived_ms(epoch),
+  };
   count_large_list(slot, survivors);
   if (tsl_epoch_keeps(slot)) tsl_sweep_count_spared(slot, survivors);
   closed.survivor_bytes = survivors->bytes;

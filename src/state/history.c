@@ -16,7 +16,7 @@ struct history {
   uint64_t survivor_bytes;  // [remote]
   uint64_t lived_ms;        // [remote]
   uint64_t survivors;       // [remote] objects,
-  uint64_t freed;           // [remote] and those freed since, while that is less than it needs
+  uint64_t freed;           // [remote] of these, freed since; counted up to twice what is needed
 };
 
 static struct history histories[TSL_MOST_LABELS];
@@ -34,21 +34,22 @@ static bool are_small(const struct history *history) {
          tsl_load_relaxed(&history->lived_ms) <= ended * TSL_HISTORY_LIVED_MS;
 }
 
-static bool are_freed(const struct history *history) {
-  return tsl_load_relaxed(&history->freed) * TSL_HISTORY_FREED >=
-         tsl_load_relaxed(&history->survivors);
+// Whether at least one survivor in `most` was freed.
+static bool are_freed(const struct history *history, unsigned most) {
+  return tsl_load_relaxed(&history->freed) * most >= tsl_load_relaxed(&history->survivors);
 }
 
 // Survivors that nobody frees may wait for a release, which needs memory of their own.
-static bool have_lost(const struct history *history, bool freed) {
+static bool have_lost(const struct history *history) {
   uint64_t pinned = tsl_load_relaxed(&history->pinned_bytes);
   unsigned enough = pinned >= TSL_HISTORY_BYTES ? TSL_HISTORY_FEW : TSL_HISTORY_ENOUGH;
   return tsl_load_relaxed(&history->ended) >= enough &&
-         pinned * TSL_HISTORY_PINNED > tsl_load_relaxed(&history->held_bytes) && freed;
+         pinned * TSL_HISTORY_PINNED > tsl_load_relaxed(&history->held_bytes) &&
+         are_freed(history, TSL_HISTORY_FREED);
 }
 
-static enum sharing sharing_of(const struct history *history, bool freed) {
-  if (have_lost(history, freed)) return LOST;
+static enum sharing sharing_of(const struct history *history) {
+  if (have_lost(history)) return LOST;
   return are_small(history) ? SMALL : OWN;
 }
 
@@ -58,7 +59,6 @@ void tsl_history_closed(uint32_t label, struct tsl_closed closed) {
   struct history *history = &histories[label];
   uint32_t ended = tsl_load_relaxed(&history->ended) + 1;
   unsigned halve = ended >= TSL_HISTORY_MOST;
-  bool freed = are_freed(history);  // those of the closes before
   if (closed.held_bytes == 0 || label == TSL_LABEL_OTHER) return;
   sum_add(&history->held_bytes, closed.held_bytes, halve);
   sum_add(&history->pinned_bytes, closed.pinned_bytes, halve);
@@ -68,13 +68,14 @@ void tsl_history_closed(uint32_t label, struct tsl_closed closed) {
   if (halve) sum_add(&history->freed, 0, halve);
   tsl_store_relaxed(&history->ended, ended >> halve);
   if (tsl_load_relaxed(&history->shares) != LOST)
-    tsl_store_relaxed(&history->shares, sharing_of(history, freed));
+    tsl_store_relaxed(&history->shares, sharing_of(history));
 }
 
-// Threads that free at once write one word, so no more of them than it needs.
+// Threads that free at once write one word: no more of them than twice the number that is needed,
+// so that a close of as many survivors as there were before still finds it.
 void tsl_history_freed(uint32_t label) {
   struct history *history = &histories[label];
-  if (!are_freed(history)) tsl_add_relaxed(&history->freed, 1);
+  if (!are_freed(history, TSL_HISTORY_FREED / 2)) tsl_add_relaxed(&history->freed, 1);
 }
 
 static void history_forget(struct history *history) {

@@ -21,7 +21,7 @@ enum {
                                 // forgotten, and the next ones have memory of their own
   TSL_HISTORY_PINNED = 16,      // of the bytes that they hold, survivors pin more than one in so
                                 // many: the bet is lost,
-  TSL_HISTORY_FREED = 64,       // when at least one survivor in so many was freed since;
+  TSL_HISTORY_FREED = 64,       // when at least one survivor in so many was freed;
   TSL_HISTORY_FEW = 4,          // so many epochs are enough when survivors pin TSL_HISTORY_BYTES
 };
 

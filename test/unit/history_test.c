@@ -139,21 +139,27 @@ static void survivors_that_nobody_frees_lose_no_bet(void) {
   free_many(31);
   close_many(1, large);
   CHECK(!tsl_history_shares(LABEL));
-  free_many(2);
+  free_many(4);
   close_many(1, large);
   CHECK(tsl_history_shares(LABEL));
 }
 
-// Of survivors that are gone, however many there were, nothing follows for the next ones.
+// Clean ones before it prove nothing.
+static void a_first_survivor_loses_no_bet(void) {
+  close_many(TSL_HISTORY_ENOUGH, (struct tsl_closed){.held_bytes = 1 << 21});
+  close_many(1,
+             (struct tsl_closed){.held_bytes = 1 << 28, .pinned_bytes = 1 << 28, .survivors = 1});
+  CHECK(!tsl_history_shares(LABEL));
+}
+
+// Of few survivors that are gone nothing follows for many that stay.
 static void frees_of_long_ago_lose_no_bet(void) {
-  struct tsl_closed large = {
-      .held_bytes = 1 << 24, .pinned_bytes = 1 << 19, .survivors = TSL_HISTORY_FREED};
   for (unsigned i = 0; i < 1000; i++) {
-    close_many(1, large);
-    free_many(TSL_HISTORY_FREED);
+    close_many(1, (struct tsl_closed){.held_bytes = 1 << 21, .survivors = 1});
+    free_many(1);
   }
-  large.pinned_bytes = 1 << 24;
-  close_many(100, large);
+  close_many(
+      100, (struct tsl_closed){.held_bytes = 1 << 28, .pinned_bytes = 1 << 28, .survivors = 1000});
   CHECK(!tsl_history_shares(LABEL));
 }
 
@@ -184,6 +190,7 @@ int main(void) {
   RUN(what_pins_little_is_lost_after_sixteen);
   RUN(a_sixteenth_may_be_pinned);
   RUN(survivors_that_nobody_frees_lose_no_bet);
+  RUN(a_first_survivor_loses_no_bet);
   RUN(frees_of_long_ago_lose_no_bet);
   RUN(a_lost_bet_stays_lost);
   return test_status();
