@@ -80,7 +80,9 @@ static void batch_work(outlived *o, char **batch) {
 }
 
 static void batch_run(outlived *o, char **batch) {
-  batch_free(o, batch);  // of eight batches ago
+  if (o->is_late) {
+    batch_free(o, batch);
+  }
   if (!o->is_wrapped) {
     batch_work(o, batch);
     return;
