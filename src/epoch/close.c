@@ -74,6 +74,7 @@ static uint64_t lived_ms(const struct tsl_epoch *epoch) {
   return tsl_load_relaxed(&epoch->closed_ms) - epoch->opened_ms;
 }
 
+// Or is a guest.
 static bool slot_shares(uint32_t slot) { return tsl_epoch_place(slot) != slot; }
 
 static void rest(struct tsl_heap *heap) {
@@ -86,8 +87,9 @@ static void rest(struct tsl_heap *heap) {
 }
 
 // A thread that ends many at once allocates nothing meanwhile: what it keeps at hand in the place
-// that they shared goes back, so that slabs can empty.
+// that they shared goes back, so that slabs can empty. That of guests may be ending.
 static void shared_rest(uint32_t place) {
+  if (!tsl_epoch_is_shared(tsl_epoch_at(place))) return;
   struct tsl_heap *heap = tsl_scope_heap(place);
   bool is_small = heap == NULL || (heap->slab_count < REST_SLABS && heap->cell_pages < REST_PAGES);
   if (!is_small) tsl_part_visit_inside(heap, rest);
@@ -190,8 +192,10 @@ static void end_spared(tslab_epoch id, uint32_t rank) {
   tsl_epoch_drain(slot, 1);
 }
 
+static int release(tslab_epoch id, bool is_child);
+
 static void release_child(tslab_epoch id, uint32_t rank) {
-  tsl_close_release(id);
+  release(id, true);
   end_spared(id, rank);
 }
 
@@ -241,8 +245,13 @@ static void poison(uint32_t slot) {
   }
 }
 
+// Of a child that ends with its parent the program may expect nothing but that.
+static void note_release(uint32_t label) {
+  if (tsl_history_released(label)) tsl_report_history(label);
+}
+
 // The claim comes after the last reason to refuse: nobody gives it back.
-static int release_closed(tslab_epoch id) {
+static int release_closed(tslab_epoch id, bool is_child) {
   uint32_t slot = tsl_epoch_slot(id);
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   uint64_t closed = tsl_epoch_open_word(id) | TSL_EPOCH_CLOSED;
@@ -252,7 +261,7 @@ static int release_closed(tslab_epoch id) {
   tsl_heap_current->home->own->ends.releases++;
   struct ending ending = end_begin(slot);
   bool keeps_blocks = slot_shares(slot);
-  if (tsl_history_released(epoch->label)) tsl_report_history(epoch->label);
+  if (!is_child) note_release(epoch->label);
   tsl_close_release_children(slot);
   bool spares = tsl_epoch_keeps(slot);
   if (spares) tsl_sweep_spare(slot);
@@ -269,19 +278,20 @@ static void tick_if_late(uint64_t now_ms) {
   if (now_ms >= home->told_ms + TICK_MS) tsl_home_tick(home);
 }
 
-int tsl_close_release(tslab_epoch id) {
+static int release(tslab_epoch id, bool is_child) {
   uint32_t slot = tsl_epoch_slot(id);
   int error = tsl_epoch_end(id, TSL_EPOCH_RELEASED);
-  if (error == ECANCELED) return release_closed(id);
+  if (error == ECANCELED) return release_closed(id, is_child);
   if (error != 0) return error;
   tsl_heap_current->home->own->ends.releases++;
   struct ending ending = end_begin(slot);
   bool keeps_blocks = slot_shares(slot);
-  uint32_t label = tsl_epoch_at(slot)->label;
-  if (tsl_history_released(label)) tsl_report_history(label);
+  if (!is_child) note_release(tsl_epoch_at(slot)->label);
   release_contents(slot);
   if (tsl_epochs_wait && !keeps_blocks) return poison(slot), 0;
   end_finish(ending);
   tick_if_late(ending.closed_ms);
   return keeps_blocks ? ENOTSUP : 0;
 }
+
+int tsl_close_release(tslab_epoch id) { return release(id, false); }

@@ -9,6 +9,8 @@
 #include "heap/slabs.h"
 #include "memory/kept.h"
 #include "state/epoch.h"
+#include "state/history.h"
+#include "tell/epochs.h"
 
 static const struct tsl_slab *kept_slab(const void *block) {
   return tsl_slab_position(tsl_class_around(block), block).slab;
@@ -44,6 +46,7 @@ static bool keep_is_late(const struct tsl_epoch *epoch, uint64_t word, const voi
 }
 
 // The epoch cannot retire: the block lives. It is known to keep blocks before a block is marked.
+// From its own end on the block is the parent's, so the label's epochs may be no guests (PL3).
 int tsl_keep_block(const void *block) {
   if (tsl_inspect_epoch_of(block) == TSLAB_NO_EPOCH) return EFAULT;
   uint32_t slot = tsl_inspect_slot_of(block);
@@ -52,6 +55,7 @@ int tsl_keep_block(const void *block) {
   if (slot == 0 || tsl_epoch_is_shared(epoch)) return 0;
   if (keep_is_late(epoch, word, block)) return ECANCELED;
   if (!tsl_kept_begin()) return ENOMEM;
+  if (epoch->parent != 0 && tsl_history_released(epoch->label)) tsl_report_history(epoch->label);
   tsl_store_relaxed(&epoch->keeps, (word >> TSL_EPOCH_STATE_BITS) + 1);  // KE2
   kept_mark(slot, block);
   return 0;

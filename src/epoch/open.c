@@ -47,6 +47,7 @@ TSL_ALWAYS_INLINE void epoch_set(struct tsl_epoch *epoch, const tslab_epoch_opti
 struct site {
   uint32_t slot;
   uint32_t place;
+  uint32_t host;
   bool is_shared;
 };
 
@@ -56,6 +57,7 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   uint64_t generation = (tsl_load_relaxed(&epoch->word) >> TSL_EPOCH_STATE_BITS) + 1;
   uint64_t word = generation << TSL_EPOCH_STATE_BITS | TSL_EPOCH_OPEN;
   tsl_store_relaxed(&epoch->place, site.place);
+  tsl_store_relaxed(&epoch->host, site.host);
   tsl_store_relaxed(&epoch->is_shared, site.is_shared);
   tsl_store_relaxed(&epoch->label, label);  // a message about misuse may be reading it
   epoch->deferred = NULL;
@@ -67,7 +69,8 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   tsl_store_relaxed(&epoch->opened_ms, tsl_os_now_ms());
   tsl_store_relaxed(&epoch->closed_ms, 0);
   tsl_store_release(&epoch->undrained, 1);  // pairs: undrained
-  tsl_store_relaxed(&epoch->heaps, site.place == site.slot ? 0 : TSL_EPOCH_ENDED);
+  bool has_own = site.place == site.slot && site.host == 0;
+  tsl_store_relaxed(&epoch->heaps, has_own ? 0 : TSL_EPOCH_ENDED);
   tsl_invariant(epoch->parent == 0 || tsl_epoch_valid(epoch->parent));
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
   tslab_epoch id = tsl_epoch_id(site.slot, word);
@@ -111,30 +114,44 @@ static int abandon(tslab_epoch id) {
   return ECANCELED;
 }
 
-static int open_own(uint32_t label, bool is_shared, const tslab_epoch_options *options,
-                    tslab_epoch *id) {
+enum epoch_kind { KIND_OWN, KIND_SHARED, KIND_GUEST };
+
+// Of a parent that is held. PL3: one that shares is no host, since no release would end the guest's
+// objects.
+static uint32_t host_of(tslab_epoch parent) {
+  uint32_t place = tsl_epoch_place(tsl_epoch_slot(parent));
+  return tsl_epoch_is_shared(tsl_epoch_at(place)) ? 0 : place;
+}
+
+static int open_kind(enum epoch_kind kind, uint32_t label, const tslab_epoch_options *options,
+                     tslab_epoch *id) {
   uint32_t slot = tsl_slot_take();
   if (slot == 0) return ENOMEM;
   int error = parent_hold(options->parent);
   if (error != 0) return tsl_slot_give(slot), error;
+  uint32_t host = kind == KIND_GUEST ? host_of(options->parent) : 0;
   epoch_set(tsl_epoch_at(slot), options);
-  *id = epoch_begin((struct site){slot, slot, is_shared}, label);
+  *id = epoch_begin((struct site){slot, slot, host, kind == KIND_SHARED}, label);
   return parent_ended(options->parent) ? abandon(*id) : 0;
 }
 
 int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
-  return open_own(label, false, options == NULL ? &no_options : options, id);
+  return open_kind(KIND_OWN, label, options == NULL ? &no_options : options, id);
+}
+
+int tsl_epoch_open_guest(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
+  return open_kind(KIND_GUEST, label, options, id);
 }
 
 int tsl_epoch_open_shared(uint32_t label, tslab_epoch *id) {
-  return open_own(label, true, &no_options, id);
+  return open_kind(KIND_SHARED, label, &no_options, id);
 }
 
 int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoch *id) {
   uint32_t slot = tsl_slot_take();
   if (slot == 0) return ENOMEM;
   epoch_set(tsl_epoch_at(slot), &no_options);
-  *id = epoch_begin((struct site){slot, place, false}, label);
+  *id = epoch_begin((struct site){slot, place, 0, false}, label);
   return 0;
 }
 

@@ -11,6 +11,10 @@ TSL_HIDDEN void tsl_epoch_init(void);
 // parent.
 TSL_HIDDEN int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id);
 
+// The same for a guest of its parent (place.h), where that can be a host.
+TSL_HIDDEN int tsl_epoch_open_guest(uint32_t label, const tslab_epoch_options *options,
+                                    tslab_epoch *id);
+
 // The same for the shared one of a label, and for one that shares: `place` is the slot of that.
 // Neither has options.
 TSL_HIDDEN int tsl_epoch_open_shared(uint32_t label, tslab_epoch *id);

@@ -33,10 +33,14 @@ static int shared_find(uint32_t label, tslab_epoch *id) {
   return error;
 }
 
-bool tsl_place_wants_own(const tslab_epoch_options *options) {
+static bool has_terms(const tslab_epoch_options *options) {
   bool has_limits = options->soft_limit_bytes != 0 || options->hard_limit_bytes != 0;
-  return options->parent != TSLAB_DEFAULT || has_limits || options->on_limit != NULL ||
-         options->purge != TSLAB_PURGE_DECAY || options->first_cell_bytes != 0;
+  return has_limits || options->on_limit != NULL || options->purge != TSLAB_PURGE_DECAY ||
+         options->first_cell_bytes != 0;
+}
+
+bool tsl_place_wants_own(const tslab_epoch_options *options) {
+  return options->parent != TSLAB_DEFAULT || has_terms(options);
 }
 
 static bool label_shares(uint32_t label, const tslab_epoch_options *options) {
@@ -47,8 +51,15 @@ static bool label_shares(uint32_t label, const tslab_epoch_options *options) {
   return tsl_option(places) == TSL_PLACES_AUTO && tsl_history_shares(label);
 }
 
+static bool is_guest(uint32_t label, const tslab_epoch_options *options) {
+  if (options == NULL || options->parent == TSLAB_DEFAULT || has_terms(options)) return false;
+  return options->place == TSLAB_PLACE_AUTO && tsl_option(places) == TSL_PLACES_AUTO &&
+         tsl_history_has_lost(label);
+}
+
 int tsl_place_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
   tslab_epoch place;
+  if (is_guest(label, options)) return tsl_epoch_open_guest(label, options, id);
   if (!label_shares(label, options)) return tsl_epoch_open(label, options, id);
   int error = shared_find(label, &place);
   if (error == EAGAIN) return tsl_epoch_open(label, options, id);

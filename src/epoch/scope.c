@@ -185,10 +185,8 @@ static int join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   return error;
 }
 
-TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
-  int error = tsl_epoch_check(id);
-  if (error != 0) return error;
-  uint32_t slot = tsl_epoch_place(tsl_epoch_slot(id));
+// By the place of the epoch.
+static int find_or_join(tslab_epoch id, uint32_t slot, struct tsl_heap **heap) {
   uint32_t number = find_heap(slot, tsl_heap_current->home);
   if (number == TSL_EPOCH_ENDED) return ECANCELED;
   if (number == 0) return join(id, slot, heap);
@@ -198,10 +196,64 @@ TSL_NOINLINE static int find_or_join(tslab_epoch id, struct tsl_heap **heap) {
   return 0;
 }
 
-int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id) {
+static enum tsl_epoch_state state_of(uint32_t slot) {
+  return tsl_epoch_state(tsl_load_acquire(&tsl_epoch_at(slot)->word));  // pairs: epoch-word
+}
+
+static bool has_ended(uint32_t slot) {
+  enum tsl_epoch_state state = state_of(slot);
+  return state != TSL_EPOCH_OPEN && state != TSL_EPOCH_RESETTING;
+}
+
+// PL3. The guest is open, and so no ancestor of it is over: else the check of its own word, which
+// comes last, fails.
+static uint32_t host_now(uint32_t host) {
+  while (host != 0 && has_ended(host)) host = tsl_epoch_place(tsl_epoch_at(host)->parent);
+  return host;
+}
+
+// Enters a guest by the thread's heap in its host. Two epochs must be open, and both are looked at
+// after the depth was raised. EAGAIN: the host has ended meanwhile.
+static int enter_hosted(struct tslab_scope *scope, tslab_epoch id, struct tsl_heap *heap,
+                        uint32_t host) {
+  int error = tsl_scope_enter_heap(scope, id, heap);
+  enum tsl_epoch_state state = state_of(host);
+  if (error != 0 || state == TSL_EPOCH_OPEN) return error;
+  tsl_scope_leave(scope);
+  return state == TSL_EPOCH_RESETTING ? EBUSY : EAGAIN;
+}
+
+static int try_guest(struct tslab_scope *scope, tslab_epoch id, uint32_t host) {
   struct tsl_heap *heap = &tsl_heap_current->home->heap;
-  int error = id == TSLAB_DEFAULT ? 0 : find_or_join(id, &heap);
+  int error = tsl_epoch_check(id);
+  if (error == 0 && host != 0) error = find_or_join(id, host, &heap);
+  if (error == 0) return enter_hosted(scope, id, heap, host);
+  return error == ECANCELED && tsl_epoch_check(id) == 0 ? EAGAIN : error;
+}
+
+TSL_NOINLINE static int enter_guest(struct tslab_scope *scope, tslab_epoch id, uint32_t host) {
+  int error;
+  do {
+    host = host_now(host);
+    error = try_guest(scope, id, host);
+  } while (error == EAGAIN);
+  return error;
+}
+
+TSL_NOINLINE static int enter_declared(struct tslab_scope *scope, tslab_epoch id) {
+  struct tsl_heap *heap;
+  int error = tsl_epoch_check(id);
+  if (error != 0) return error;
+  const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
+  uint32_t host = tsl_load_relaxed(&epoch->host);
+  if (host != 0) return enter_guest(scope, id, host);
+  error = find_or_join(id, tsl_load_relaxed(&epoch->place), &heap);
   return error == 0 ? tsl_scope_enter_heap(scope, id, heap) : error;
+}
+
+int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id) {
+  if (id != TSLAB_DEFAULT) return enter_declared(scope, id);
+  return tsl_scope_enter_heap(scope, id, &tsl_heap_current->home->heap);
 }
 
 int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id) {

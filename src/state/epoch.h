@@ -48,7 +48,7 @@ struct tsl_epoch {
                          // for one that shares
   uint32_t undrained;    // [remote]
   uint32_t parent;       // [const] slot
-  uint32_t place;        // [const] slot of the epoch in which its blocks lie (place.h)
+  uint32_t place;        // [const] slot of the epoch whose list its heaps are on (place.h)
   uint32_t label;        // [const] label number
   uint32_t next_free;    // [remote] link on the stack of free slots
   uint32_t children;     // [remote] slots whose parent this is
@@ -64,6 +64,7 @@ struct tsl_epoch {
   uint32_t settled;      // [who ends it] the close has looked at all heaps
   uint32_t late;         // [remote] allocations refused because the epoch had ended
   uint32_t resets;       // [who resets it, read by any] of all epochs that had this slot
+  uint32_t host;         // [const] of a guest: slot of the ancestor in whose memory it lies; or 0
   uint64_t keeps;        // [remote] generation of the epoch in which a block was kept last, plus 1
   uint64_t opened_ms;    // [const, read by any]
   uint64_t closed_ms;    // [who ends it]
@@ -95,9 +96,12 @@ TSL_ALWAYS_INLINE struct tsl_epoch *tsl_epoch_at(uint32_t slot) {
 TSL_ALWAYS_INLINE uint32_t tsl_epoch_slot(tslab_epoch id) {
   return (uint32_t)id & ((UINT32_C(1) << TSL_EPOCH_SLOT_BITS) - 1);
 }
-// PL1: the slot of the epoch in which the blocks of this one lie.
+// PL1: the slot of the epoch in which the blocks of this one lie; those of a guest, as long as its
+// host is open.
 TSL_ALWAYS_INLINE uint32_t tsl_epoch_place(uint32_t slot) {
-  return tsl_load_relaxed(&tsl_epoch_at(slot)->place);
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint32_t host = tsl_load_relaxed(&epoch->host);
+  return host != 0 ? host : tsl_load_relaxed(&epoch->place);
 }
 // PL2: whether it is the shared one of its label.
 TSL_ALWAYS_INLINE bool tsl_epoch_is_shared(const struct tsl_epoch *epoch) {

@@ -44,12 +44,15 @@ TSL_HIDDEN void tsl_history_freed(uint32_t label);
 // An epoch that shared was closed. Any thread.
 TSL_HIDDEN void tsl_history_shared(uint32_t label, uint64_t lived_ms);
 
-// An epoch was released: those of its label never share from now on. Whether it is the first. Any
-// thread.
+// The program released an epoch, or counts on that of a parent to end what it kept: those of the
+// label never share from now on. Whether it is the first. Any thread.
 TSL_HIDDEN bool tsl_history_released(uint32_t label);
 
 // Whether the next epoch of the label shares. Any thread.
 TSL_HIDDEN bool tsl_history_shares(uint32_t label);
+
+// Whether it shares because the bet was lost. Any thread.
+TSL_HIDDEN bool tsl_history_has_lost(uint32_t label);
 
 // What is known of a label's epochs that had memory of their own.
 struct tsl_history {

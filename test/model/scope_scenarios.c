@@ -2,6 +2,8 @@
 #include <errno.h>
 
 #include "scenario.h"
+#include "state/history.h"
+#include "state/label.h"
 
 static void prepare_epoch(void) {
   warm_all();
@@ -214,6 +216,41 @@ static void a_inside_shared(void) {
   model_as(A, enter_a);
 }
 
+// A guest in the memory of an open host, where A has a block.
+static tslab_epoch host;
+
+static void with_host(void) {
+  struct tsl_closed lost = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
+  uint32_t label = tsl_label_intern("guest", 5);
+  with_parts();
+  host = epoch;
+  for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {
+    tsl_history_closed(label, lost);
+    tsl_history_freed(label);
+  }
+  tslab_epoch_options options = {.size = sizeof options, .parent = host};
+  epoch = tslab_epoch_open("guest", &options);
+}
+static void a_with_host(void) {
+  with_host();
+  allocate_in_epoch(A, 0, 1, BLOCK_BYTES);
+  EXPECT(tslab_epoch_of(blocks[0]) == host);
+}
+static void a_inside_guest(void) {
+  a_with_host();
+  model_as(A, enter_a);
+}
+static void close_host(void) { EXPECT(tslab_epoch_close(host).error == 0); }
+static void release_host(void) { EXPECT(tslab_epoch_release(host) == 0); }
+static void end_guest(void) {
+  free_rest();
+  close_epoch();
+}
+
+// The guest ends at the end.
+#define GUEST(name_, prepare_, ...) \
+  .name = (name_), .prepare = (prepare_), .threads = {__VA_ARGS__}, .finish = end_guest
+
 #define SCENARIO(name_, prepare_, ...) \
   .name = (name_), .prepare = (prepare_), .threads = {__VA_ARGS__}, .finish = free_rest
 
@@ -250,6 +287,16 @@ const struct model_scenario scope_scenarios[] = {
     {SCENARIO("leave-leave-close", a_and_b_inside, leave_a, leave_b, close_epoch)},
     {SCENARIO("two-closers", joined, stay_a, close_epoch, close_epoch)},
     {SCENARIO("share-close", a_inside_shared, allocate_and_leave_a, close_epoch, free_0)},
+    {GUEST("guest-enter-close-host", a_with_host, stay_a, close_host), .delays_depth = true},
+    {GUEST("guest-enter-close-host-no-barrier", a_with_host, stay_a, close_host),
+     .delays_depth = true, .fails = true},
+    {GUEST("guest-join-close-host", with_host, stay_a, close_host)},
+    {GUEST("guest-inside-close-host", a_inside_guest, allocate_and_leave_a, close_host, free_0)},
+    {GUEST("guest-enter-close", a_with_host, stay_a, close_epoch, close_host)},
+    {.name = "guest-enter-release-host",
+     .prepare = a_with_host,
+     .threads = {stay_empty_a, release_host},
+     .delays_depth = true},
     {SCENARIO("warm-join-close", with_warm, stay_a, close_epoch), .delays_depth = true},
     {SCENARIO("warm-join-close-free", with_warm, stay_and_free_a, close_epoch)},
     {SCENARIO("warm-late-free", with_warm_and_survivor, release_and_allocate, free_0, free_1)},
