@@ -1,8 +1,8 @@
 // Objects that outlive their epochs, and are freed one by one. Of a batch of objects of 16 to 1,039
 // bytes one in a hundred goes to a store of 20,000, in place of another one, and the others are
 // freed before the close. With --late all are freed, eight batches later; with --handed by another
-// thread, up to eight batches later. --wrapped gives each batch its epoch; with --below these epochs
-// have one parent. Figures are of the second half of the batches, but for the peak.
+// thread, up to eight batches later. --wrapped gives each batch its epoch; with --below these have
+// one parent. Figures are of the second half of the batches, but for the peak.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"

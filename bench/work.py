@@ -351,7 +351,8 @@ LAST_ONES = beside_plain(
     },
 )
 
-# Objects that are freed after their epoch was closed: some of large batches, or all of requests.
+# Objects that are freed after their epoch was closed: some of large batches, or all of requests, by
+# the same thread or another one. The epochs have a parent, too.
 OUTLIVED = (
     *beside_plain(
         "outlived_batches",
@@ -359,24 +360,30 @@ OUTLIVED = (
         (("300", "20000"), ("40", "5000")),
         (shown("object_ns", "ns"), shown("resident_mb", "MiB"), shown("peak_mb", "MiB")),
         {
-            ("--wrapped",): (
+            flags: (
                 times_plain("object_ns", "ns", 1.05),
                 times_plain("resident_mb", "MiB", 1.1),
                 times_plain("peak_mb", "MiB", 1.1),
             )
+            for flags in (("--wrapped",), ("--wrapped", "--below"))
         },
     ),
-    *beside_plain(
-        "outlived_requests",
-        "epoch_outlived",
-        (("--late", "40000", "100"), ("--late", "4000", "100")),
-        (shown("object_ns", "ns"), shown("resident_mb", "MiB")),
-        {
-            ("--wrapped",): (
-                times_plain("object_ns", "ns", 1.05),
-                times_plain("resident_mb", "MiB", 1.1),
-            )
-        },
+    *(
+        work
+        for freed in ("late", "handed")
+        for work in beside_plain(
+            f"outlived_{freed}",
+            "epoch_outlived",
+            ((f"--{freed}", "40000", "100"), (f"--{freed}", "4000", "100")),
+            (shown("object_ns", "ns"), shown("resident_mb", "MiB")),
+            {
+                flags: (
+                    times_plain("object_ns", "ns", 1.05),
+                    times_plain("resident_mb", "MiB", 1.1),
+                )
+                for flags in (("--wrapped",), ("--wrapped", "--below"))
+            },
+        )
     ),
 )
 

@@ -195,13 +195,18 @@ typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, siz
  * Epochs that share lie in one long epoch of their label, the shared one, beside objects of the
  * others: malloc then costs what it costs without epochs, and who holds memory is known by label,
  * not by epoch. The shared epoch never ends; it can be entered and asked by its id, which
- * tslab_epoch_of and tslab_epoch_stats tell. */
+ * tslab_epoch_of and tslab_epoch_stats tell.
+ * A guest shares the memory of its parent, or of its parent's host: its objects count there, and
+ * end with that epoch's release or reset. What is said below of an epoch that shares is true of a
+ * guest, too. Once the host was closed, new objects of the guest lie with the next ancestor that is
+ * open, or outside of epochs. A block that is kept (tslab_epoch_keep) is kept from the host's
+ * end. */
 enum tslab_place {
   TSLAB_PLACE_AUTO,  /* as option `places` says. By default an epoch shares when it has no parent,
                         limits, purge or first cell of its own, and epochs of its label were closed
                         that were many, small and short, and in which little survived, or whose
                         survivors pin memory and are freed one by one; not once one of them was
-                        released */
+                        released. One with a parent is then a guest in the second case (below) */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread
@@ -302,7 +307,8 @@ TSLAB_API int tslab_epoch_reset(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * moves stays kept; one that tslab_epoch_realloc moves does not. The release of an epoch that was
  * closed spares what was kept before or after the close. Deferred calls may keep blocks. In the
  * default epoch, and where epochs share memory (enum tslab_place), only a free ends a block: the
- * call has no effect. Objects with a handle cannot be kept.
+ * call has no effect. No further epoch of the label is a guest. Objects with a handle cannot be
+ * kept.
  * Threads: any; not while the block is freed, nor while its epoch is released or reset.
  * Returns 0, EFAULT (no live block begins there), ECANCELED (the epoch was released, and has
  * not spared the block), ENOMEM (nothing changed; also the thread's first call). */
@@ -439,8 +445,9 @@ typedef struct tslab_epoch_stats {
   uint64_t age_ms;    /* since it was opened */
   uint64_t closed_ms; /* since it was closed or released; 0 while open */
   uint64_t late;      /* allocations refused because it had ended */
-  tslab_epoch place;  /* where its objects lie: itself, or the shared epoch of its label, which then
-                         has the figures of objects, bytes, threads and scopes */
+  tslab_epoch place;  /* where its objects lie: itself, or the shared epoch of its label, or its
+                         host (enum tslab_place), which then has the figures of objects, bytes,
+                         threads and scopes */
   size_t peak_bytes;  /* the most that `held_bytes` was */
   uint64_t allocated_objects; /* since it was opened; those that do not live were freed, or reset */
   uint64_t allocated_bytes;   /* of them: what they took, and what large ones grew by */

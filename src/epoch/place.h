@@ -5,11 +5,11 @@
 // their host, the parent or an ancestor of it, whose limits and release they cannot escape
 // (docs/decisions/030-guests-of-their-parents.md).
 //
-//  PL1  the place of an epoch never changes; it is the epoch itself, the shared one of its label, or
-//       its host
+//  PL1  the place of an epoch never changes; it is the epoch itself, the shared one of its label,
+//       or its host
 //  PL2  a shared epoch is open for ever, and has one label
-//  PL3  the host of a guest is an ancestor with memory of its own; once it has ended, new objects of
-//       the guest lie with the nearest ancestor that has not, or in the default epoch
+//  PL3  the host of a guest is an ancestor with memory of its own; once it has ended, what the
+//       guest allocates lies with the nearest ancestor that has not, or in the default epoch
 #pragma once
 
 #include <stdbool.h>

@@ -47,10 +47,18 @@ static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t sl
   tsl_store_release(&row->site, site);  // pairs: mirror
 }
 
+// What lies with a host is told by the guest's label.
+static uint32_t told_label(const struct tsl_heap *heap) {
+  uint32_t guest = tsl_epoch_slot(heap->name), slot = heap->epoch;
+  if (slot == 0) return TSL_LABEL_DEFAULT;
+  if (tsl_load_relaxed(&tsl_epoch_at(guest)->host) == slot) slot = guest;
+  return tsl_load_relaxed(&tsl_epoch_at(slot)->label);
+}
+
 uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes, unsigned class,
                           uint32_t times) {
-  uint32_t slot = heap->epoch, label = slot == 0 ? 0 : tsl_epoch_at(slot)->label;
-  uint32_t site = tsl_site_of(heap->home, label, class), number = site == 0 ? 0 : take_row();
+  uint32_t site = tsl_site_of(heap->home, told_label(heap), class);
+  uint32_t number = site == 0 ? 0 : take_row();
   struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
   struct tsl_samples_row *row = origin == NULL ? NULL : TSL_ROW(samples, number);
   if (row == NULL) {
@@ -60,7 +68,7 @@ uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes
   }
   count_sample(false);
   TSL_PROBE_SAMPLED(block, bytes, times * sample_weight(bytes));
-  write_sample(row, site, slot, block, bytes, times);
+  write_sample(row, site, heap->epoch, block, bytes, times);
   tsl_add_relaxed(&origin->allocations, times);
   tsl_add_relaxed(&origin->bytes, times * bytes);
   tsl_event_allocated(forks << ROW_BITS | number, site, bytes, times);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "samples.h"
+#include "state/history.h"
+#include "state/label.h"
 #include "upkeep/collect.h"
 
 static void nothing_is_sampled_unasked(void) {
@@ -47,6 +49,24 @@ static void a_sample_tells_of_its_block(void) {
   CHECK_EQ(site->label, tsl_epoch_at(tsl_epoch_slot(epoch))->label);
   CHECK_GE(site->depth, 2);
   for (unsigned i = 0; i < TSL_SITE_FRAMES; i++) CHECK((site->frames[i] != 0) == (i < site->depth));
+}
+
+// In the memory of its host.
+static void what_a_guest_allocates_has_its_label(void) {
+  struct tsl_closed lost = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
+  uint32_t label = tsl_label_intern("guest", 5);
+  open_homes(MEAN);
+  for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {
+    tsl_history_freed(label);
+    tsl_history_closed(label, lost);
+  }
+  tslab_epoch host = epochs_open();
+  tslab_epoch_options options = {.size = sizeof options, .parent = host};
+  CHECK(tslab_epoch_malloc(tslab_epoch_open("guest", &options), 1 << 20) != NULL);
+  const struct tsl_samples_row *sample = TSL_ROW(samples, 1);
+  const struct tsl_sites_row *site = TSL_ROW(sites, sample->site);
+  CHECK_EQ(sample->epoch, host);
+  CHECK_EQ(site->label, label);
 }
 
 TSL_NOINLINE static void *one_way(void) { return tsl_fast_malloc(1 << 20); }
@@ -247,6 +267,7 @@ int main(void) {
   RUN_UNLESS_SECURE(nothing_is_sampled_unasked);
   RUN_UNLESS_SECURE(large_blocks_are_sampled);
   RUN_UNLESS_SECURE(a_sample_tells_of_its_block);
+  RUN_UNLESS_SECURE(what_a_guest_allocates_has_its_label);
   RUN_UNLESS_SECURE(sites_are_told_apart);
   RUN_UNLESS_SECURE(sites_tell_how_long_their_blocks_lived);
   RUN_UNLESS_SECURE(lifetimes_are_weighed_as_samples_are);
