@@ -126,14 +126,17 @@ static bool helper_step(void) {
   return visits || surplus || tsl_remains_wait();
 }
 
-static uint64_t pause_ms(bool more) {
-  return more ? HELPER_STEP_MS : tsl_limit_delay_ms() + HELPER_STEP_MS;
+static uint64_t pause_ms(bool more, uint64_t began_ms) {
+  uint64_t due_ms = tsl_rounds_due_ms(), most_ms = tsl_limit_delay_ms() + HELPER_STEP_MS;
+  if (more || due_ms <= began_ms) return HELPER_STEP_MS;
+  return due_ms - began_ms < most_ms ? due_ms - began_ms : most_ms;
 }
 
 // Looks at requests and at pressure meanwhile, which may shorten the pause, but not what is owed.
 static void helper_rest(uint64_t owed_ms, bool more) {
+  uint64_t began_ms = tsl_os_now_ms();
   for (uint64_t passed_ms = 0;;) {
-    uint64_t ms = pause_ms(more);
+    uint64_t ms = pause_ms(more, began_ms);
     if (ms < owed_ms) ms = owed_ms;
     if (passed_ms >= ms) return;
     uint64_t part_ms = ms - passed_ms < LOOK_MS ? ms - passed_ms : LOOK_MS;

@@ -27,9 +27,11 @@
 
 enum {
   REST_ATTEMPTS = 16,
-  REST_SLABS = 64,  // of a part that keeps more than one request at a time needs
-  REST_PAGES = 64,  // of cells, likewise
-  TICK_MS = 50,     // from one tick to the next of a thread that releases
+  REST_SLABS = 64,         // of a part that keeps more than one request at a time needs
+  REST_PAGES = 64,         // of cells, likewise
+  SPARSE_BYTES = 1 << 20,  // in cells and slabs with survivors, or more: they are mostly dead
+  SPARSE_PARTS = 8,        // if survivors take at most one byte in so many
+  TICK_MS = 50,            // from one tick to the next of a thread that releases
 };
 
 static bool others_are_in(const struct tsl_home *mine, uint32_t number) {
@@ -118,6 +120,12 @@ static void close_sharing(uint32_t slot, struct tsl_survivors *survivors) {
   tsl_epoch_drain(slot, 1);
 }
 
+// Such dead pages are many enough to raise the process's peak before the delay is over, and most of
+// them stay dead: a slab goes back whole only with the last of its few survivors.
+static bool is_mostly_dead(const struct tsl_closed *closed, size_t live_bytes) {
+  return closed->pinned_bytes >= SPARSE_BYTES && live_bytes <= closed->pinned_bytes / SPARSE_PARTS;
+}
+
 static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct ending ending = end_begin(slot);
@@ -128,6 +136,8 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
       .survivors = survivors->objects,
       .lived_ms = lived_ms(epoch),
   };
+  if (ending.purge != TSLAB_PURGE_KEEP && is_mostly_dead(&closed, survivors->bytes))
+    tsl_remains_hurry(slot);
   count_large_list(slot, survivors);
   if (tsl_epoch_keeps(slot)) tsl_sweep_count_spared(slot, survivors);
   closed.survivor_bytes = survivors->bytes;

@@ -59,6 +59,11 @@ static void heap_is_ready(struct tsl_heap *heap, uint32_t number) {
   tsl_store_release(&heap->number, number);  // pairs: heap-init
 }
 
+static void home_list(struct tsl_home *home, uint32_t number) {
+  home->before = tsl_load_relaxed(&tsl_last_home);
+  while (!tsl_cas_release(&tsl_last_home, &home->before, number)) continue;  // pairs: homes
+}
+
 struct tsl_home *tsl_home_add(void) {
   uint32_t number = tsl_region_add_heap();
   if (number == 0) return NULL;
@@ -67,6 +72,7 @@ struct tsl_home *tsl_home_add(void) {
   home->ticks = TSL_TICK_REFILLS;
   tsl_store_open(&home->heap);
   home->own = (struct tsl_home_store *)home->heap.store;
+  home_list(home, number);
   heap_is_ready(&home->heap, number);
   return home;
 }

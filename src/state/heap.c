@@ -27,4 +27,6 @@ TSL_RELRO struct tsl_home tsl_home_empty = {
     .slot_count = TSL_HOME_SLOTS,
 };
 
+uint32_t tsl_last_home;  // [remote]
+
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_home_empty.heap;

@@ -234,6 +234,7 @@ struct tsl_home {
 
   uint32_t returned;     // [remote] its parts that others sealed
   uint32_t pool_next;    // [remote] link while in the pool
+  uint32_t before;       // [const] the home that was added before it; 0: it is the first
   uint32_t hold;         // [remote] one of enum tsl_home_hold
   uint32_t unvisited;    // [owner, read by any] a pause: others do not mark its slabs (visit.h)
   uint32_t stores;       // [remote] its parts that have a store
@@ -344,6 +345,17 @@ TSL_ALWAYS_INLINE struct tsl_home *tsl_home_at(uint32_t number) {
 }
 TSL_ALWAYS_INLINE struct tsl_part *tsl_part_at(uint32_t number) {
   return tsl_part_of(tsl_heap_at(number));
+}
+
+// The number of the home that was added last: the list of all homes begins there. A home in it may
+// not be ready yet.
+TSL_HIDDEN extern uint32_t tsl_last_home;
+
+// The home behind this one on that list, from which no home is taken; 0 behind the last, and the
+// first behind 0. Any thread.
+static inline uint32_t tsl_home_behind(uint32_t number) {
+  if (number != 0) return tsl_home_at(number)->before;
+  return tsl_load_acquire(&tsl_last_home);  // pairs: homes
 }
 
 TSL_ALWAYS_INLINE bool tsl_heap_has_store(const struct tsl_heap *heap) {

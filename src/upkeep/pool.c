@@ -21,7 +21,7 @@ enum { POOLED_LOOKS = 4 };  // slabs of a pooled heap that one look collects
 // Heaps without a thread, the warmest on top.
 static struct tsl_stack pool;
 
-static uint32_t look_next;  // [remote], relaxed: the heap to look at next, modulo their number
+static uint32_t looked_at;  // [remote] the home whose turn came last
 
 static uint32_t *pool_link(uint32_t number) { return &tsl_home_at(number)->pool_next; }
 
@@ -100,14 +100,14 @@ static void home_look_at(struct tsl_home *home) {
   home_unclaim(home);
 }
 
-// Looks at the next heap when it has no thread. Each heap has its turn; the stack stays as it is.
+// Looks at the next home when it has no thread. Each has its turn; the stack stays as it is.
 void tsl_pool_look(void) {
-  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
-  if (heaps == 0) return;
-  struct tsl_heap *heap = tsl_heap_at(tsl_add_relaxed(&look_next, 1) % heaps + 1);
-  if (!tsl_heap_is_ready(heap) || !tsl_heap_is_home(heap)) return;
+  uint32_t number = tsl_home_behind(tsl_load_relaxed(&looked_at));
+  tsl_store_relaxed(&looked_at, number);
+  if (number == 0 || !tsl_heap_is_ready(tsl_heap_at(number))) return;
+  struct tsl_home *home = tsl_home_at(number);
   tsl_busy_begin();
-  if (home_claim(heap->home, TSL_HOME_LOOKED_AT)) home_look_at(heap->home);
+  if (home_claim(home, TSL_HOME_LOOKED_AT)) home_look_at(home);
   tsl_busy_end();
 }
 

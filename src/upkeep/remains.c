@@ -59,12 +59,18 @@ static uint64_t due_ms_of(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   bool is_open = tsl_epoch_state(tsl_load_relaxed(&epoch->word)) == TSL_EPOCH_OPEN;
   uint64_t closed_ms = tsl_load_relaxed(is_open ? &epoch->opened_ms : &epoch->closed_ms);
-  return (closed_ms == 0 ? tsl_os_now_ms() : closed_ms) + tsl_limit_delay_ms();
+  if (closed_ms == 0) closed_ms = tsl_os_now_ms();
+  return tsl_load_relaxed(&epoch->is_sparse) != 0 ? closed_ms : closed_ms + tsl_limit_delay_ms();
 }
 
 void tsl_remains_expect(uint32_t epoch) {
   expect(due_ms_of(epoch));
   if (!tsl_load_relaxed(&are_any)) tsl_store_relaxed(&are_any, true);
+}
+
+void tsl_remains_hurry(uint32_t epoch) {
+  tsl_store_relaxed(&tsl_epoch_at(epoch)->is_sparse, 1);
+  tsl_remains_expect(epoch);
 }
 
 bool tsl_remains_wait(void) {

@@ -25,6 +25,10 @@ TSL_HIDDEN void tsl_remains_take(uint32_t units);
 // A seal left cells or slabs of the epoch with live blocks: they will be due.
 TSL_HIDDEN void tsl_remains_expect(uint32_t epoch);
 
+// The close of the epoch found that its pages are many, and mostly dead: they are due at once. Its
+// holder.
+TSL_HIDDEN void tsl_remains_hurry(uint32_t epoch);
+
 // Whether cells or slabs may be due that were too young when a round or a seal met them.
 TSL_HIDDEN bool tsl_remains_wait(void);
 

@@ -11,20 +11,26 @@
 #include "upkeep/sparse.h"
 
 enum {
-  CANDIDATES = 256,  // heaps that are considered for the next round
-  TURNS = 8          // of one step; in each a heap is tended
+  CANDIDATES = 256,  // homes that are considered for the next round
+  TURNS = 8,         // of one step; in each a heap is tended
+  REFUSED_MS = 5     // from a round that could not begin, or go on, to the next attempt
 };
 
-static uint32_t last;                // [helper] the heap considered last
-static uint32_t current;             // [helper] the home whose round goes on; 0: none
-static uint32_t turn;                // [helper] of this round, the heap whose turn it is
-static enum tsl_sparse_round found;  // [helper] in the heaps of this round that were tended
-static uint64_t waits_ms;            // [helper] a home waits until then
+#define NEVER UINT64_MAX
+
+static uint32_t last;                 // [helper] the home considered last; 0: a lap begins
+static bool lap_found;                // [helper] in this lap over all homes one was due
+static uint64_t lap_due_ms = NEVER;   // [helper] and the next one of the others will be
+static uint64_t next_due_ms = NEVER;  // [helper] the same of the last lap
+static uint32_t current;              // [helper] the home whose round goes on; 0: none
+static uint32_t turn;                 // [helper] of this round, the heap whose turn it is
+static enum tsl_sparse_round found;   // [helper] in the heaps of this round that were tended
+static uint64_t waits_ms;             // [helper] a home waits until then
 
 // A home that a fork left torn is not tended.
 static struct tsl_home *home_if_whole(uint32_t number) {
-  struct tsl_heap *heap = tsl_heap_at(number);
-  if (!tsl_heap_is_ready(heap) || !tsl_heap_is_home(heap)) return NULL;
+  const struct tsl_heap *heap = tsl_heap_at(number);
+  if (!tsl_heap_is_ready(heap)) return NULL;
   return tsl_load_relaxed(&heap->torn) == TSL_HEAP_WHOLE ? heap->home : NULL;
 }
 
@@ -52,11 +58,17 @@ static uint32_t ready_heads(const struct tsl_home *home) {
 }
 
 // RO1
+static uint64_t home_due_ms(const struct tsl_home *home, uint64_t now_ms) {
+  bool is_loose = tsl_load_relaxed(&home->loosened) != 0 || tsl_warm_is_due(home, now_ms);
+  if (!is_loose && home->look_ms != 0) return home->look_ms;
+  return is_loose || ready_heads(home) != home->ready_seen ? home->rest_ms : NEVER;
+}
+
 static bool home_is_due(const struct tsl_home *home, uint64_t now_ms) {
-  if (now_ms < home->rest_ms) return false;
-  if (tsl_load_relaxed(&home->loosened) != 0 || tsl_warm_is_due(home, now_ms)) return true;
-  if (home->look_ms != 0) return now_ms >= home->look_ms;
-  return ready_heads(home) != home->ready_seen;
+  uint64_t due_ms = home_due_ms(home, now_ms);
+  if (now_ms >= due_ms) return lap_found = true;
+  if (due_ms < lap_due_ms) lap_due_ms = due_ms;
+  return false;
 }
 
 // RO2. A home that has just come to the pool is looked at once more.
@@ -80,11 +92,12 @@ static void round_begin(struct tsl_home *home, uint32_t number, uint64_t now_ms)
   home->ready_seen = ready_heads(home);
 }
 
+// NULL at the end of a lap.
 static struct tsl_home *round_next(uint64_t now_ms) {
-  uint32_t heaps = tsl_load_relaxed(&tsl_region.last_heap);
   if (current != 0) return tsl_home_at(current);
-  for (unsigned i = 0; i < CANDIDATES && i < heaps; i++) {
-    last = last % heaps + 1;
+  for (unsigned i = 0; i < CANDIDATES; i++) {
+    last = tsl_home_behind(last);
+    if (last == 0) return NULL;
     struct tsl_home *home = home_if_whole(last);
     if (home == NULL || !home_is_due(home, now_ms)) continue;
     round_begin(home, last, now_ms);
@@ -93,9 +106,10 @@ static struct tsl_home *round_next(uint64_t now_ms) {
   return NULL;
 }
 
-static void round_ended(struct tsl_home *home, uint64_t now_ms) {
+// The next round comes to the slabs in the same order, so most of those that wait are due then.
+static void round_ended(struct tsl_home *home) {
   current = 0;
-  if (found != TSL_ROUND_RESTS) home->look_ms = now_ms + tsl_limit_delay_ms() + 1;
+  if (found != TSL_ROUND_RESTS) home->look_ms = home->rest_ms;
   if (found == TSL_ROUND_WAITS) waits_ms = home->look_ms;
   if (found != TSL_ROUND_WAITS) tsl_store_relaxed(&home->rounds, home->rounds + 1);
 }
@@ -123,11 +137,12 @@ static bool tend(struct tsl_home *home, uint64_t now_ms) {
   return turn == 0;
 }
 
-// The home is in a change: its round ends without a result, and another one is due at once.
-static void round_refused(struct tsl_home *home) {
+// The home is in a change: its round ends without a result, and another one is due soon. Each
+// attempt interrupts all threads that run.
+static void round_refused(struct tsl_home *home, uint64_t now_ms) {
   tsl_store_relaxed(&home->loosened, 1);
   home->heap.store->tender.before = UINT64_MAX;  // what the round found so far counts as news again
-  home->rest_ms = 0;
+  home->rest_ms = now_ms + REFUSED_MS;
   current = 0;
 }
 
@@ -136,22 +151,29 @@ static bool turn_take(void) {
   uint64_t now_ms = tsl_os_now_ms();
   struct tsl_home *home = tsl_tend_is_possible ? round_next(now_ms) : NULL;
   if (home == NULL) return false;
-  if (!tsl_tend_begin(home)) return round_refused(home), true;
+  if (!tsl_tend_begin(home)) return round_refused(home, now_ms), true;
   bool has_ended = tend(home, now_ms);
   tsl_tend_end(home);
-  if (has_ended) round_ended(home, now_ms);
+  if (has_ended) round_ended(home);
   return true;
 }
 
 bool tsl_rounds_step(void) {
   unsigned turns = 0;
   while (turns < TURNS && turn_take()) turns++;
-  return turns == TURNS;
+  if (turns == TURNS || last != 0) return true;
+  bool found_any = lap_found;
+  next_due_ms = lap_due_ms;
+  lap_found = false;
+  lap_due_ms = NEVER;
+  return found_any;
 }
+
+uint64_t tsl_rounds_due_ms(void) { return next_due_ms; }
 
 bool tsl_rounds_are_missing(void) {
   if (!tsl_tend_is_possible) return false;
-  for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
+  for (uint32_t number = tsl_home_behind(0); number != 0; number = tsl_home_behind(number)) {
     const struct tsl_home *home = home_if_whole(number);
     if (home != NULL && tsl_load_relaxed(&home->loosened) != 0) return true;
   }
@@ -163,11 +185,10 @@ bool tsl_rounds_wait(void) { return tsl_os_now_ms() <= waits_ms; }
 void tsl_rounds_after_fork(void) {
   current = 0;
   waits_ms = 0;
-  for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
-    struct tsl_heap *heap = tsl_heap_at(number);
-    if (!tsl_heap_is_ready(heap) || !tsl_heap_is_home(heap)) continue;
-    tsl_store_relaxed(&heap->home->tended, 0);
-    tsl_loose_take(heap->home);
+  for (uint32_t number = tsl_home_behind(0); number != 0; number = tsl_home_behind(number)) {
+    if (!tsl_heap_is_ready(tsl_heap_at(number))) continue;
+    tsl_store_relaxed(&tsl_home_at(number)->tended, 0);
+    tsl_loose_take(tsl_home_at(number));
   }
   tsl_purge_forget_loose();
 }

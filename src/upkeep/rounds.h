@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -20,6 +21,9 @@ TSL_HIDDEN bool tsl_rounds_step(void);
 
 // Whether a thread made blocks of its slabs free after its home's last round began. Any thread.
 TSL_HIDDEN bool tsl_rounds_are_missing(void);
+
+// When the next round of a home is due that the last step passed over; UINT64_MAX: it knew of none.
+TSL_HIDDEN uint64_t tsl_rounds_due_ms(void);
 
 // Whether slabs of some home wait for their delay.
 TSL_HIDDEN bool tsl_rounds_wait(void);

@@ -3,6 +3,7 @@
 #include "memory/segment.h"
 #include "memory/units.h"
 #include "os_fake.h"
+#include "upkeep/tick.h"
 
 enum { BYTES = 100, MIB = 1 << 20 };
 
@@ -22,6 +23,37 @@ static void pass_time(void) {
     os_fake.now_ms++;
     tslab_free(tslab_malloc(100000));
   }
+}
+
+// Closes an epoch of so many blocks of 256 bytes, of which one in so many lives on, and lets a
+// tenth of the delay pass. Returns the bytes that went back.
+static size_t close_with_survivors(unsigned count, unsigned lives_one_in, enum tslab_purge purge) {
+  static void *blocks[4 * MIB / 256];
+  tsl_options.purge_delay_ms = 200;
+  tslab_epoch epoch = EPOCHS_OPEN(.purge = purge);
+  epochs_alloc_many(blocks, epoch, 256, count);
+  for (unsigned i = 0; i < count; i++)
+    if (i % lives_one_in != 0) epochs_free(blocks[i], 256);
+  os_fake.purged_bytes = 0;
+  epochs_close(epoch, count / lives_one_in);
+  for (int i = 0; i < 20; i++, os_fake.now_ms++) tsl_home_tick(tsl_heap_current->home);
+  size_t purged_bytes = os_fake.purged_bytes;
+  for (unsigned i = 0; i < count; i += lives_one_in) epochs_free(blocks[i], 256);
+  CHECK(epochs_is_over(epoch));
+  return purged_bytes;
+}
+
+// They would raise the peak before the delay is over.
+static void pages_between_few_survivors_wait_for_no_delay(void) {
+  os_fake.now_ms = 1000;
+  CHECK_GE(close_with_survivors(4 * MIB / 256, 128, TSLAB_PURGE_DECAY), 2 * MIB);
+}
+
+static void others_wait(void) {
+  os_fake.now_ms = 1000;
+  CHECK_EQ(close_with_survivors(MIB / 512, 128, TSLAB_PURGE_DECAY), 0);
+  CHECK_EQ(close_with_survivors(4 * MIB / 256, 4, TSLAB_PURGE_DECAY), 0);
+  CHECK_EQ(close_with_survivors(4 * MIB / 256, 128, TSLAB_PURGE_KEEP), 0);
 }
 
 static void decaying_epochs_purge_later(void) {
@@ -69,6 +101,9 @@ static void purging_epochs_purge_when_released_after_the_close(void) {
 int main(void) {
   RUN_UNLESS_SECURE(decaying_epochs_purge_later);
   RUN(keeping_epochs_purge_nothing);
+  if (os_fake_page_bytes() == OS_FAKE_LEAST_PAGE_BYTES)
+    RUN_UNLESS_SECURE(pages_between_few_survivors_wait_for_no_delay);
+  RUN_UNLESS_SECURE(others_wait);
   RUN(purging_epochs_purge_at_once);
   RUN(purging_epochs_purge_when_released_after_the_close);
   return test_status();

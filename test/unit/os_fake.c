@@ -421,7 +421,10 @@ const char *tsl_os_environment(const char *name) {
 
 // So that unit tests take the path of systems without it.
 bool tsl_os_barrier_init(void) { return os_fake.has_barrier; }
-void tsl_os_barrier(void) { expect(os_fake.has_barrier, "barrier: the system has none"); }
+void tsl_os_barrier(void) {
+  tsl_add_relaxed(&os_fake.calls[OS_FAKE_BARRIER], 1);
+  expect(os_fake.has_barrier, "barrier: the system has none");
+}
 
 bool tsl_os_advise_use(void *address, size_t bytes, enum tsl_os_use use) {
   pthread_mutex_lock(&lock);

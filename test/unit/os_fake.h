@@ -27,6 +27,7 @@ enum os_fake_call {
   OS_FAKE_YIELD,
   OS_FAKE_WAKE,
   OS_FAKE_SLEEP,
+  OS_FAKE_BARRIER,
   OS_FAKE_CALLS
 };
 

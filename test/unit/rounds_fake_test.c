@@ -278,9 +278,65 @@ static void a_round_that_is_refused_in_its_middle_begins_anew(void) {
   struct tsl_change change = tsl_change_begin(sleeper);
   help(1);
   tsl_change_end(change);
-  help(4);
+  help(1);
+  CHECK_EQ(sleeper->rounds, rounds);
+  help(8);
   CHECK_EQ(sleeper->rounds, rounds + 1);
   CHECK(sleeper->look_ms != 0);
+}
+
+// Each attempt interrupts the threads that run: it is made again after some milliseconds.
+static void a_home_that_changes_is_asked_seldom(void) {
+  fall_asleep();
+  tsl_store_relaxed(&sleeper->loosened, 1);
+  struct tsl_change change = tsl_change_begin(sleeper);
+  uint64_t before = os_fake.calls[OS_FAKE_BARRIER];
+  help(100);
+  tsl_change_end(change);
+  CHECK_GE(os_fake.calls[OS_FAKE_BARRIER] - before, 10);
+  CHECK_LE(os_fake.calls[OS_FAKE_BARRIER] - before, 25);
+}
+
+// The parts of open epochs are heaps, too. One step finds the home that is due.
+static void a_home_among_many_parts_has_its_turn(void) {
+  fall_asleep();
+  tsl_heap_current = &other->heap;
+  for (unsigned i = 0; i < 1000; i++) {
+    tslab_epoch_options own = {.size = sizeof own, .place = TSLAB_PLACE_OWN};
+    CHECK(tslab_epoch_malloc(tslab_epoch_open("request", &own), 100) != NULL);
+  }
+  tsl_heap_current = &sleeper->heap;
+  help(4 * DELAY_MS);
+  tsl_store_relaxed(&sleeper->loosened, 1);
+  help(1);
+  CHECK_EQ(sleeper->loosened, 0);
+}
+
+static void a_lap_over_many_homes_goes_on(void) {
+  fall_asleep();
+  for (unsigned i = 0; i < 600; i++) CHECK(tsl_home_take() != NULL);
+  help(4 * DELAY_MS);
+  while (tsl_rounds_step()) continue;
+  tsl_store_relaxed(&sleeper->loosened, 1);  // the last one on the list
+  CHECK(tsl_rounds_step() && sleeper->loosened == 1);
+  CHECK(tsl_rounds_step() && sleeper->loosened == 1);
+  CHECK(tsl_rounds_step() && sleeper->loosened == 0);
+}
+
+// The helper sleeps until then.
+static void the_next_round_is_known(void) {
+  fall_asleep();
+  help(4 * DELAY_MS);
+  CHECK_EQ(tsl_rounds_due_ms(), UINT64_MAX);
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  while (sleeper->look_ms == 0) help(1);
+  uint64_t began_ms = sleeper->rest_ms - DELAY_MS - 1;
+  help(2);
+  CHECK_EQ(tsl_rounds_due_ms(), began_ms + DELAY_MS + 1);
+  os_fake.now_ms = tsl_rounds_due_ms();
+  help(100);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
 }
 
 // RO1
@@ -380,6 +436,10 @@ int main(void) {
   RUN_UNLESS_SECURE(units_of_a_thread_that_opens_slabs_stay);
   RUN_UNLESS_SECURE(what_an_ended_thread_kept_hot_goes_back);
   RUN_UNLESS_SECURE(a_round_that_is_refused_in_its_middle_begins_anew);
+  RUN_UNLESS_SECURE(a_home_that_changes_is_asked_seldom);
+  RUN_UNLESS_SECURE(a_home_among_many_parts_has_its_turn);
+  RUN_UNLESS_SECURE(a_lap_over_many_homes_goes_on);
+  RUN_UNLESS_SECURE(the_next_round_is_known);
   RUN_UNLESS_SECURE(a_busy_home_is_tended_once_a_delay);
   RUN_UNLESS_SECURE(warm_parts_of_a_sleeper_go_back);
   RUN_UNLESS_SECURE(warm_parts_of_a_thread_that_kept_one_lately_stay);
