@@ -152,10 +152,10 @@ TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, v
  *
  * An epoch is a lifetime that the program declares: a request, a frame, a batch, a tenant. Objects
  * of an epoch share memory with no other epoch's, but for epochs of one label that come to share
- * theirs (enum tslab_place): small and short ones, and those that their objects outlive. They may
- * be freed one by one, by any thread and by plain free; closing the epoch ends new allocation, and
- * its memory goes back piece by piece as the last objects are freed; releasing it ends all of them
- * at once. The extent of an epoch is the memory from its first cell, slab or large block to its
+ * theirs (enum tslab_place), small and short ones, and those that their objects outlive, which
+ * below a parent share the parent's. They may be freed one by one, by any thread and by plain free;
+ * closing the epoch ends new allocation, and its memory goes back piece by piece as the last
+ * objects are freed; releasing it ends all of them at once. The extent of an epoch is the memory from its first cell, slab or large block to its
  * last one, with what lies in between.
  *
  * An epoch is named by a value. Ids are never used twice: one of an epoch that is over is refused
@@ -174,7 +174,8 @@ typedef uint64_t tslab_epoch;
 
 /* What happens to the pages of an epoch that ends. */
 enum tslab_purge {
-  TSLAB_PURGE_DECAY, /* they go back once they were not needed for option `purge_delay_ms` */
+  TSLAB_PURGE_DECAY, /* they go back once they were not needed for option `purge_delay_ms`; those
+                        between few survivors, where these keep 1 MiB or more, at once */
   TSLAB_PURGE_KEEP,  /* as many bytes as it held stay with the process, until tslab_trim, or until
                         option `soft_limit` wants them back */
   TSLAB_PURGE_NOW    /* all free memory goes back before the call returns; by the helper, within
@@ -196,17 +197,17 @@ typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, siz
  * others: malloc then costs what it costs without epochs, and who holds memory is known by label,
  * not by epoch. The shared epoch never ends; it can be entered and asked by its id, which
  * tslab_epoch_of and tslab_epoch_stats tell.
- * A guest shares the memory of its parent, or of its parent's host: its objects count there, and
- * end with that epoch's release or reset. What is said below of an epoch that shares is true of a
- * guest, too. Once the host was closed, new objects of the guest lie with the next ancestor that is
- * open, or outside of epochs. A block that is kept (tslab_epoch_keep) is kept from the host's
- * end. */
+ * A guest shares the memory of its host, which is its parent, or its parent's host: its objects
+ * count there, and end with the host's release or reset. Otherwise what is said below of an epoch
+ * that shares is true of a guest. Once the host was closed, new objects of the guest lie with the
+ * next ancestor that is open and has memory of its own, or outside of epochs: a later release of
+ * the host does not end these. */
 enum tslab_place {
   TSLAB_PLACE_AUTO,  /* as option `places` says. By default an epoch shares when it has no parent,
                         limits, purge or first cell of its own, and epochs of its label were closed
                         that were many, small and short, and in which little survived, or whose
                         survivors pin memory and are freed one by one; not once one of them was
-                        released. One with a parent is then a guest in the second case (below) */
+                        released. In the second case one with a parent is a guest (above) */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread
@@ -257,8 +258,9 @@ typedef struct tslab_survivors {
  * moment; the epoch is over with the last of them. Threads that are inside at this moment, the
  * calling one included, go on until they leave; what they allocated in the epoch is not in the
  * answer. What tslab_epoch_defer registered runs first. An epoch that shares is over at once: its
- * objects stay valid and are its label's, none is in the answer. Closing an epoch while the calling
- * thread is in a descendant of it is reported, once for each label (option `on_error`). */
+ * objects stay valid and are its label's, or its host's; none is in the answer. Closing an epoch
+ * while the calling thread is in a descendant of it is reported, once for each label (option
+ * `on_error`). */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends the epoch and every object in it, but those that were kept (tslab_epoch_keep), and all of
@@ -306,9 +308,9 @@ TSLAB_API int tslab_epoch_reset(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * Kept twice is kept once. A free before the end needs no other call. A block that tslab_realloc
  * moves stays kept; one that tslab_epoch_realloc moves does not. The release of an epoch that was
  * closed spares what was kept before or after the close. Deferred calls may keep blocks. In the
- * default epoch, and where epochs share memory (enum tslab_place), only a free ends a block: the
- * call has no effect. No further epoch of the label is a guest. Objects with a handle cannot be
- * kept.
+ * default epoch, and where epochs of a label share memory (enum tslab_place), only a free ends a
+ * block: the call has no effect. A block of a guest is a block of its host. Where the epoch of the
+ * block has a parent, no further epoch of its label shares. Objects with a handle cannot be kept.
  * Threads: any; not while the block is freed, nor while its epoch is released or reset.
  * Returns 0, EFAULT (no live block begins there), ECANCELED (the epoch was released, and has
  * not spared the block), ENOMEM (nothing changed; also the thread's first call). */

@@ -30,7 +30,7 @@ enum {
   STACK_BYTES = 64 * 1024,
   HELPER_STEP_MS = 1,
   REMAINS_PACE = 8,      // half a millisecond for each that passed, four at most; HE2 pays
-  QUIET_WINDOWS = 10,    // in a row without anything to give, before it ends
+  QUIET_WINDOWS = 10,    // of `purge_delay_ms`, without anything to give, before it ends
   COUNT_AGAIN_MS = 100,  // from one look at the number of threads to the next
   LOOK_MS = 1000,        // from one look at pressure to the next; at most, between two at requests
   TRY_AGAIN_MS = 60000,  // after the system refused a thread
@@ -147,15 +147,21 @@ static void helper_rest(uint64_t owed_ms, bool more) {
   }
 }
 
-// Steps once a millisecond while there is memory to give back, otherwise once per `purge_delay_ms`.
-// Returns when it is no longer wanted, and was idle for QUIET_WINDOWS.
+static bool is_busy_since(uint64_t busy_ms) {
+  return tsl_os_now_ms() - busy_ms < QUIET_WINDOWS * (tsl_limit_delay_ms() + HELPER_STEP_MS);
+}
+
+// Steps once a millisecond while there is memory to give back; otherwise when the next round is
+// due, and once per `purge_delay_ms` at least. Returns when it is no longer wanted, and found
+// nothing to do for QUIET_WINDOWS.
 static void helper_work(void) {
-  for (unsigned quiet = 0; quiet < QUIET_WINDOWS || is_wanted(1, 0);) {
+  uint64_t busy_ms = tsl_os_now_ms();
+  while (is_busy_since(busy_ms) || is_wanted(1, 0)) {
     if (tsl_option(helper) == TSL_HELPER_NEVER) return;
     uint64_t before_ns = tsl_os_used_ns();
     bool more = helper_step();
     uint64_t owed_ms = helper_pay(tsl_os_used_ns() - before_ns);
-    quiet = more || tsl_rounds_wait() ? 0 : quiet + (quiet < QUIET_WINDOWS);
+    if (more || tsl_rounds_wait()) busy_ms = tsl_os_now_ms();
     helper_rest(owed_ms, more);
   }
 }

@@ -141,7 +141,8 @@ static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   count_large_list(slot, survivors);
   if (tsl_epoch_keeps(slot)) tsl_sweep_count_spared(slot, survivors);
   closed.survivor_bytes = survivors->bytes;
-  tsl_history_closed(epoch->label, closed);
+  // What guests left says nothing of the label of their host.
+  if (tsl_load_relaxed(&epoch->has_guests) == 0) tsl_history_closed(epoch->label, closed);
   if (closed.held_bytes != 0) tsl_report_history(epoch->label);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
   end_finish(ending);

@@ -289,7 +289,7 @@ static void count_part(struct tsl_part *part, void *context) {
   count->total->bytes += more.bytes;
 }
 
-// The shared epoch of a label never ends.
+// The shared epoch of a label never ends; a host is held by its guest.
 static tslab_epoch place_id(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id), place = tsl_epoch_place(slot);
   return place == slot ? id : tsl_epoch_id(place, tsl_load_relaxed(&tsl_epoch_at(place)->word));

@@ -46,7 +46,8 @@ static bool keep_is_late(const struct tsl_epoch *epoch, uint64_t word, const voi
 }
 
 // The epoch cannot retire: the block lives. It is known to keep blocks before a block is marked.
-// From its own end on the block is the parent's, so the label's epochs may be no guests (PL3).
+// From its own end on the block is the parent's: the memory of the parent would spare it (PL3), so
+// the next epochs of the label are no guests.
 int tsl_keep_block(const void *block) {
   if (tsl_inspect_epoch_of(block) == TSLAB_NO_EPOCH) return EFAULT;
   uint32_t slot = tsl_inspect_slot_of(block);

@@ -63,6 +63,7 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   epoch->deferred = NULL;
   tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
   epoch->settled = 0;
+  tsl_store_relaxed(&epoch->has_guests, 0);
   tsl_store_relaxed(&epoch->is_sparse, 0);
   tsl_extent_begin(epoch);
   tsl_total_begin(epoch);
@@ -117,11 +118,11 @@ static int abandon(tslab_epoch id) {
 
 enum epoch_kind { KIND_OWN, KIND_SHARED, KIND_GUEST };
 
-// Of a parent that is held. PL3: one that shares is no host, since no release would end the guest's
-// objects.
-static uint32_t host_of(tslab_epoch parent) {
-  uint32_t place = tsl_epoch_place(tsl_epoch_slot(parent));
-  return tsl_epoch_is_shared(tsl_epoch_at(place)) ? 0 : place;
+// Of a parent that is held.
+static uint32_t take_in(tslab_epoch parent) {
+  uint32_t host = tsl_epoch_host_below(tsl_epoch_slot(parent));
+  if (host != 0) tsl_store_relaxed(&tsl_epoch_at(host)->has_guests, 1);
+  return host;
 }
 
 static int open_kind(enum epoch_kind kind, uint32_t label, const tslab_epoch_options *options,
@@ -130,7 +131,7 @@ static int open_kind(enum epoch_kind kind, uint32_t label, const tslab_epoch_opt
   if (slot == 0) return ENOMEM;
   int error = parent_hold(options->parent);
   if (error != 0) return tsl_slot_give(slot), error;
-  uint32_t host = kind == KIND_GUEST ? host_of(options->parent) : 0;
+  uint32_t host = kind == KIND_GUEST ? take_in(options->parent) : 0;
   epoch_set(tsl_epoch_at(slot), options);
   *id = epoch_begin((struct site){slot, slot, host, kind == KIND_SHARED}, label);
   return parent_ended(options->parent) ? abandon(*id) : 0;

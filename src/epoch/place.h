@@ -2,14 +2,15 @@
 // whose history says so share: their blocks lie in one long epoch of their label, the shared one,
 // which never ends. An epoch that shares is a name for a stay there: it holds no memory. Below a
 // parent, epochs of a label that has lost its bet are guests: names for a stay in the memory of
-// their host, the parent or an ancestor of it, whose limits and release they cannot escape
+// their host, the parent or an ancestor of it, and end with that
 // (docs/decisions/030-guests-of-their-parents.md).
 //
 //  PL1  the place of an epoch never changes; it is the epoch itself, the shared one of its label,
 //       or its host
 //  PL2  a shared epoch is open for ever, and has one label
 //  PL3  the host of a guest is an ancestor with memory of its own; once it has ended, what the
-//       guest allocates lies with the nearest ancestor that has not, or in the default epoch
+//       guest allocates lies with the nearest ancestor of that kind that is open, or in the
+//       default epoch
 #pragma once
 
 #include <stdbool.h>

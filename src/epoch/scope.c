@@ -200,35 +200,43 @@ static enum tsl_epoch_state state_of(uint32_t slot) {
   return tsl_epoch_state(tsl_load_acquire(&tsl_epoch_at(slot)->word));  // pairs: epoch-word
 }
 
-static bool has_ended(uint32_t slot) {
-  enum tsl_epoch_state state = state_of(slot);
-  return state != TSL_EPOCH_OPEN && state != TSL_EPOCH_RESETTING;
-}
-
-// PL3. The guest is open, and so no ancestor of it is over: else the check of its own word, which
-// comes last, fails.
+// PL3. One that was released is no way up: its guests are about to end.
 static uint32_t host_now(uint32_t host) {
-  while (host != 0 && has_ended(host)) host = tsl_epoch_place(tsl_epoch_at(host)->parent);
+  while (host != 0 && state_of(host) == TSL_EPOCH_CLOSED)
+    host = tsl_epoch_host_below(tsl_load_relaxed(&tsl_epoch_at(host)->parent));
   return host;
 }
 
-// Enters a guest by the thread's heap in its host. Two epochs must be open, and both are looked at
-// after the depth was raised. EAGAIN: the host has ended meanwhile.
+static int host_error(uint32_t host) {
+  enum tsl_epoch_state state = state_of(host);
+  if (state == TSL_EPOCH_OPEN) return 0;
+  return state == TSL_EPOCH_RESETTING ? EBUSY : state == TSL_EPOCH_CLOSED ? EAGAIN : ECANCELED;
+}
+
+// Enters a guest by the thread's heap in its host: both must be open. The guest's own word comes
+// last: where that is open, no ancestor was over when its state was looked at, and its slot is
+// still its own. EAGAIN: the host was closed meanwhile.
 static int enter_hosted(struct tslab_scope *scope, tslab_epoch id, struct tsl_heap *heap,
                         uint32_t host) {
-  int error = tsl_scope_enter_heap(scope, id, heap);
-  enum tsl_epoch_state state = state_of(host);
-  if (error != 0 || state == TSL_EPOCH_OPEN) return error;
-  tsl_scope_leave(scope);
-  return state == TSL_EPOCH_RESETTING ? EBUSY : EAGAIN;
+  tsl_scope_raise(heap);
+  int error = host_error(host);
+  if (error == 0) return tsl_scope_begin(scope, id, heap);
+  tsl_scope_leave_heap(heap);
+  return error;
+}
+
+// The host may end while its list is walked, or joined.
+static int find_in_host(tslab_epoch id, uint32_t host, struct tsl_heap **heap) {
+  int error = host == 0 ? 0 : find_or_join(id, host, heap);
+  return error == ECANCELED && host_error(host) == EAGAIN ? EAGAIN : error;
 }
 
 static int try_guest(struct tslab_scope *scope, tslab_epoch id, uint32_t host) {
   struct tsl_heap *heap = &tsl_heap_current->home->heap;
-  int error = tsl_epoch_check(id);
-  if (error == 0 && host != 0) error = find_or_join(id, host, &heap);
-  if (error == 0) return enter_hosted(scope, id, heap, host);
-  return error == ECANCELED && tsl_epoch_check(id) == 0 ? EAGAIN : error;
+  int ended = host_error(host), error = tsl_epoch_check(id);
+  if (error == 0) error = ended;
+  if (error == 0) error = find_in_host(id, host, &heap);
+  return error == 0 ? enter_hosted(scope, id, heap, host) : error;
 }
 
 TSL_NOINLINE static int enter_guest(struct tslab_scope *scope, tslab_epoch id, uint32_t host) {
@@ -237,7 +245,8 @@ TSL_NOINLINE static int enter_guest(struct tslab_scope *scope, tslab_epoch id, u
     host = host_now(host);
     error = try_guest(scope, id, host);
   } while (error == EAGAIN);
-  return error;
+  int own = error == 0 ? 0 : tsl_epoch_check(id);
+  return own != 0 ? own : error;
 }
 
 TSL_NOINLINE static int enter_declared(struct tslab_scope *scope, tslab_epoch id) {

@@ -45,13 +45,17 @@ TSL_HIDDEN void tsl_scope_tell_visit(struct tsl_heap *heap);
 // The rest of leaving a heap whose epoch has ended.
 TSL_HIDDEN void tsl_scope_leave_ended(struct tsl_heap *heap);
 
-// Enters the epoch by the thread's heap there.
-TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoch id,
-                                           struct tsl_heap *heap) {
+// The first half of entering: no seal of the heap begins from here on.
+TSL_ALWAYS_INLINE void tsl_scope_raise(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
-  const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_scope_fence();
+}
+
+// The second half: unless one has begun already, because the epoch has ended.
+TSL_ALWAYS_INLINE int tsl_scope_begin(struct tslab_scope *scope, tslab_epoch id,
+                                      struct tsl_heap *heap) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   if (tsl_unlikely(tsl_load_acquire(&epoch->word) !=  // pairs: epoch-word
                    tsl_epoch_open_word(id)))
     return tsl_scope_refuse(heap, id);
@@ -59,6 +63,13 @@ TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoc
   heap->name = id;
   tsl_heap_current = heap;
   return 0;
+}
+
+// Enters the epoch by the thread's heap there.
+TSL_ALWAYS_INLINE int tsl_scope_enter_heap(struct tslab_scope *scope, tslab_epoch id,
+                                           struct tsl_heap *heap) {
+  tsl_scope_raise(heap);
+  return tsl_scope_begin(scope, id, heap);
 }
 
 // The thread's heap in the epoch, when the epoch is open and the heap is the first on its list;
@@ -96,10 +107,8 @@ TSL_ALWAYS_INLINE void tsl_scope_leave_heap(struct tsl_heap *heap) {
 // A visit: one operation in the thread's heap in an epoch, without a scope there. False when the
 // epoch has ended: another thread may seal the heap.
 TSL_ALWAYS_INLINE bool tsl_scope_visit_begin(struct tsl_heap *heap, tslab_epoch id) {
-  tsl_assert(tsl_owner_is_me(heap));
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
-  tsl_store_relaxed(&heap->depth, heap->depth + 1);
-  tsl_scope_fence();
+  tsl_scope_raise(heap);
   uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
   if (tsl_likely(word == tsl_epoch_open_word(id))) return true;
   tsl_scope_leave_heap(heap);
@@ -107,9 +116,8 @@ TSL_ALWAYS_INLINE bool tsl_scope_visit_begin(struct tsl_heap *heap, tslab_epoch 
 }
 // The same in a shared epoch, which never ends (PL2).
 TSL_ALWAYS_INLINE void tsl_scope_visit_shared(struct tsl_heap *heap) {
-  tsl_assert(tsl_owner_is_me(heap) && tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)));
-  tsl_store_relaxed(&heap->depth, heap->depth + 1);
-  tsl_scope_fence();
+  tsl_assert(tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)));
+  tsl_scope_raise(heap);
 }
 TSL_ALWAYS_INLINE void tsl_scope_visit_end(struct tsl_heap *heap) {
   if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell_visit(heap);

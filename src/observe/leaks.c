@@ -23,12 +23,17 @@ static bool is_closed(const struct tsl_epoch *epoch) {
   return tsl_epoch_state(tsl_load_relaxed(&epoch->word)) == TSL_EPOCH_CLOSED;
 }
 
+static bool is_sharing(uint32_t slot) {
+  uint32_t place = tsl_epoch_place(slot);
+  return place != slot && tsl_epoch_is_shared(tsl_epoch_at(place));
+}
+
 static int leaks_add_epoch(tslab_epoch id, void *unused) {
   (void)unused;
   uint32_t slot = tsl_epoch_slot(id);
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct leak *leak = &leaks[epoch->label];
-  leak->shares |= tsl_epoch_place(slot) != slot;
+  leak->shares |= is_sharing(slot);
   if (!is_closed(epoch)) return 0;
   uint64_t closed_ms = tsl_load_relaxed(&epoch->closed_ms);
   if (leak->epochs == 0 || closed_ms < leak->closed_ms) leak->closed_ms = closed_ms;

@@ -61,6 +61,7 @@ struct tsl_epoch {
   uint8_t told;          // [remote] the statistics know it (epochs.c)
   uint8_t is_shared;     // [const] the shared one of its label, which never ends
   uint8_t level;         // [const] ancestors; below TSL_EPOCH_MOST_LEVELS, since walks recurse
+  uint8_t has_guests;    // [remote] it is host to some, or was
   uint8_t is_sparse;     // [who ends it] large, and little of it survived (remains.h)
   uint32_t settled;      // [who ends it] the close has looked at all heaps
   uint32_t late;         // [remote] allocations refused because the epoch had ended
@@ -107,6 +108,11 @@ TSL_ALWAYS_INLINE uint32_t tsl_epoch_place(uint32_t slot) {
 // PL2: whether it is the shared one of its label.
 TSL_ALWAYS_INLINE bool tsl_epoch_is_shared(const struct tsl_epoch *epoch) {
   return tsl_load_relaxed(&epoch->is_shared) != 0;
+}
+// PL3: the slot of the epoch that can be host to guests of this one; 0: none can.
+TSL_ALWAYS_INLINE uint32_t tsl_epoch_host_below(uint32_t slot) {
+  uint32_t place = tsl_epoch_place(slot);
+  return tsl_epoch_is_shared(tsl_epoch_at(place)) ? 0 : place;
 }
 // What `word` is while the epoch with this id is open.
 TSL_ALWAYS_INLINE uint64_t tsl_epoch_open_word(tslab_epoch id) {

@@ -90,21 +90,21 @@ enum {
   ONE(T, uint32_t, capacity, OBJECTS, GAUGE, "blocks that a slab holds") \
   ONE(T, uint64_t, purged_bytes, BYTES, COUNTER, "pages of open slabs that went back")
 
-#define TSL_LABELS_FIELDS(T, ONE, EACH, LIST, TEXT)                                      \
-  TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`")                             \
-  ONE(T, uint64_t, limits_refused, PIECES, COUNTER,                                      \
-      "times that a limit of its epochs refused memory")                                 \
-  ONE(T, uint64_t, memory_refused, PIECES, COUNTER,                                      \
-      "times that the system refused its epochs memory")                                 \
-  ONE(T, uint32_t, ended, PIECES, GAUGE,                                                 \
-      "its epochs that were closed of late, with memory of their own")                   \
-  ONE(T, uint32_t, released, NONE, GAUGE,                                                \
-      "1: an epoch was released, or kept for its parent; none shares")                   \
-  ONE(T, uint32_t, shares, NONE, GAUGE, "1: the next epochs share memory")               \
-  ONE(T, uint64_t, ended_bytes, BYTES, GAUGE, "that `ended` held at their ends")         \
-  ONE(T, uint64_t, ended_survivor_bytes, BYTES, GAUGE, "of them: objects that lived on") \
-  ONE(T, uint64_t, ended_pinned_bytes, BYTES, GAUGE,                                     \
-      "of them: cells and slabs in which objects lived on")                              \
+#define TSL_LABELS_FIELDS(T, ONE, EACH, LIST, TEXT)                                           \
+  TEXT(T, TSL_LABEL_BYTES, text, "the label of row `label`")                                  \
+  ONE(T, uint64_t, limits_refused, PIECES, COUNTER,                                           \
+      "times that a limit of its epochs refused memory")                                      \
+  ONE(T, uint64_t, memory_refused, PIECES, COUNTER,                                           \
+      "times that the system refused its epochs memory")                                      \
+  ONE(T, uint32_t, ended, PIECES, GAUGE,                                                      \
+      "its epochs that were closed of late, with memory of their own")                        \
+  ONE(T, uint32_t, released, NONE, GAUGE,                                                     \
+      "1: an epoch was released or reset, or a block of it kept for its parent: none shares") \
+  ONE(T, uint32_t, shares, NONE, GAUGE, "1: the next epochs share memory")                    \
+  ONE(T, uint64_t, ended_bytes, BYTES, GAUGE, "that `ended` held at their ends")              \
+  ONE(T, uint64_t, ended_survivor_bytes, BYTES, GAUGE, "of them: objects that lived on")      \
+  ONE(T, uint64_t, ended_pinned_bytes, BYTES, GAUGE,                                          \
+      "of them: cells and slabs in which objects lived on")                                   \
   ONE(T, uint64_t, ended_lived_ms, MS, GAUGE, "that `ended` were open, added up")
 
 #define TSL_EPOCHS_FIELDS(T, ONE, EACH, LIST, TEXT)                                            \

@@ -47,12 +47,15 @@ static void write_sample(struct tsl_samples_row *row, uint32_t site, uint32_t sl
   tsl_store_release(&row->site, site);  // pairs: mirror
 }
 
-// What lies with a host is told by the guest's label.
+// What a guest allocates is told by its own label. One that was closed meanwhile may be over.
 static uint32_t told_label(const struct tsl_heap *heap) {
-  uint32_t guest = tsl_epoch_slot(heap->name), slot = heap->epoch;
-  if (slot == 0) return TSL_LABEL_DEFAULT;
-  if (tsl_load_relaxed(&tsl_epoch_at(guest)->host) == slot) slot = guest;
-  return tsl_load_relaxed(&tsl_epoch_at(slot)->label);
+  uint32_t slot = heap->epoch, inner = tsl_epoch_slot(heap->name);
+  if (inner != 0) {
+    const struct tsl_epoch *epoch = tsl_epoch_at(inner);
+    bool is_guest = tsl_load_relaxed(&epoch->host) != 0;
+    if (is_guest && tsl_epoch_id(inner, tsl_load_relaxed(&epoch->word)) == heap->name) slot = inner;
+  }
+  return slot == 0 ? TSL_LABEL_DEFAULT : tsl_load_relaxed(&tsl_epoch_at(slot)->label);
 }
 
 uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes, unsigned class,

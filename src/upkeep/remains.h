@@ -12,10 +12,11 @@
 #include "base/compiler.h"
 
 // Looks at some units of the region, at most once a millisecond for the whole process. Cells and
-// slabs whose epoch was closed `purge_delay_ms` ago or earlier, and that are half free, give their
-// dead pages back; again each time half of their remaining blocks have gone. Bounded; looks at
-// nothing before an epoch was closed in which blocks lived. `pace` is 1 for a thread that serves
-// the program; with more, so many times as much is done in a millisecond. Any thread.
+// slabs that are half free give their dead pages back `purge_delay_ms` after the close of their
+// epoch, or at once where that is in a hurry; again each time half of their remaining blocks have
+// gone. Bounded; looks at nothing before an epoch was closed in which blocks lived. `pace` is 1 for
+// a thread that serves the program; with more, so many times as much is done in a millisecond. Any
+// thread.
 TSL_HIDDEN void tsl_remains_step(unsigned pace);
 
 // The process took so many units for slabs: the next step does so much more, since what it gives

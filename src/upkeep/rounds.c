@@ -161,12 +161,12 @@ static bool turn_take(void) {
 bool tsl_rounds_step(void) {
   unsigned turns = 0;
   while (turns < TURNS && turn_take()) turns++;
-  if (turns == TURNS || last != 0) return true;
-  bool found_any = lap_found;
-  next_due_ms = lap_due_ms;
-  lap_found = false;
-  lap_due_ms = NEVER;
-  return found_any;
+  next_due_ms = last != 0 || lap_found ? 0 : lap_due_ms;
+  if (last == 0) {
+    lap_found = false;
+    lap_due_ms = NEVER;
+  }
+  return turns == TURNS;
 }
 
 uint64_t tsl_rounds_due_ms(void) { return next_due_ms; }
@@ -183,6 +183,7 @@ bool tsl_rounds_are_missing(void) {
 bool tsl_rounds_wait(void) { return tsl_os_now_ms() <= waits_ms; }
 
 void tsl_rounds_after_fork(void) {
+  last = 0;
   current = 0;
   waits_ms = 0;
   for (uint32_t number = tsl_home_behind(0); number != 0; number = tsl_home_behind(number)) {

@@ -236,11 +236,35 @@ static void a_with_host(void) {
   allocate_in_epoch(A, 0, 1, BLOCK_BYTES);
   EXPECT(tslab_epoch_of(blocks[0]) == host);
 }
+static void a_with_empty_part(void) {
+  a_with_host();
+  model_as(A, free_0);
+}
 static void a_inside_guest(void) {
   a_with_host();
   model_as(A, enter_a);
 }
 static void close_host(void) { EXPECT(tslab_epoch_close(host).error == 0); }
+// The slot of the host goes to an epoch that nobody entered.
+static void end_both_and_open(void) {
+  close_host();
+  close_epoch();
+  next = open_slabs();
+}
+static void stay_apart_a(void) {
+  if (tslab_scope_enter(&scopes[A], epoch) != 0) return;
+  void *block = tslab_malloc(BLOCK_BYTES);
+  EXPECT(block != NULL && (next == 0 || tslab_epoch_of(block) != next));
+  tslab_free(block);
+  leave_a();
+}
+static void end_opened(void) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  EXPECT(tslab_epoch_get_stats(next, &stats) == 0 && stats.threads == 0);
+  free_rest();
+  epoch = next;
+  close_epoch();
+}
 static void release_host(void) { EXPECT(tslab_epoch_release(host) == 0); }
 static void end_guest(void) {
   free_rest();
@@ -292,6 +316,11 @@ const struct model_scenario scope_scenarios[] = {
      .delays_depth = true, .fails = true},
     {GUEST("guest-join-close-host", with_host, stay_a, close_host)},
     {GUEST("guest-inside-close-host", a_inside_guest, allocate_and_leave_a, close_host, free_0)},
+    {.name = "guest-enter-next",
+     .prepare = a_with_empty_part,
+     .threads = {stay_apart_a, end_both_and_open},
+     .finish = end_opened,
+     .delays_depth = true},
     {GUEST("guest-enter-close", a_with_host, stay_a, close_epoch, close_host)},
     {.name = "guest-enter-release-host",
      .prepare = a_with_host,

@@ -211,6 +211,87 @@ static void who_outlives_the_host_lies_further_up(void) {
   epochs_check_all_free();
 }
 
+// PL3. The shared epoch of its label never ends: nothing there would end with an ancestor.
+static void nobody_moves_up_into_a_shared_one(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+  tslab_epoch machine = tslab_epoch_open("machine", &options);
+  tslab_epoch tenant = EPOCHS_OPEN(.parent = machine);
+  lose_bet();
+  tslab_epoch request = request_below(tenant);
+  epochs_close(tenant, 0);
+  void *block = epochs_alloc(request, BYTES);
+  CHECK_EQ(tslab_epoch_of(block), TSLAB_DEFAULT);
+  epochs_free(block, BYTES);
+}
+
+static void what_came_after_the_close_outlives_a_release(void) {
+  tslab_epoch tenant = epochs_open();
+  lose_bet();
+  tslab_epoch request = request_below(tenant);
+  epochs_alloc_many(blocks, request, BYTES, BLOCKS);
+  epochs_close(tenant, BLOCKS);
+  void *late = epochs_alloc(request, BYTES);
+  CHECK_EQ(tslab_epoch_release(tenant), 0);
+  CHECK(epochs_is_over(request));
+  epochs_free(late, BYTES);
+  epochs_check_all_free();
+}
+
+static tslab_epoch guest_of_deferred;
+static int error_of_deferred;
+
+static void allocate_in_guest(void *unused) {
+  (void)unused;
+  errno = 0;
+  CHECK(tslab_epoch_malloc(guest_of_deferred, BYTES) == NULL);
+  error_of_deferred = errno;
+}
+
+// Its objects would escape the end that is under way.
+static void nobody_allocates_in_a_guest_while_its_host_ends(void) {
+  tslab_epoch tenant = epochs_open();
+  lose_bet();
+  guest_of_deferred = request_below(tenant);
+  CHECK_EQ(tslab_epoch_defer(tenant, allocate_in_guest, NULL), 0);
+  CHECK_EQ(tslab_epoch_reset(tenant), 0);
+  CHECK_EQ(error_of_deferred, EBUSY);
+  guest_of_deferred = request_below(tenant);
+  CHECK_EQ(tslab_epoch_defer(tenant, allocate_in_guest, NULL), 0);
+  CHECK_EQ(tslab_epoch_release(tenant), 0);
+  CHECK_EQ(error_of_deferred, ECANCELED);
+  CHECK(epochs_is_over(guest_of_deferred));
+}
+
+// What guests leave would make the tenants share: then none could be a host.
+static void guests_lose_no_bet_of_their_host(void) {
+  lose_bet();
+  for (unsigned i = 0; i < 2 * TSL_HISTORY_ENOUGH; i++) {
+    tslab_epoch tenant = tslab_epoch_open("tenant", NULL), request = request_below(tenant);
+    CHECK_EQ(place_of(request), tenant);
+    epochs_alloc_many(blocks, request, BYTES, BLOCKS);
+    epochs_close(request, 0);
+    epochs_close(tenant, BLOCKS);
+    epochs_free_many(blocks, BYTES, BLOCKS);
+    CHECK(epochs_is_over(tenant));
+  }
+  CHECK_EQ(tsl_history_of(tsl_label_intern("tenant", 6)).ended, 0);
+}
+
+// A block of a guest is one of its host.
+static void a_kept_block_of_a_guest_survives_the_host(void) {
+  tslab_epoch tenant = epochs_open();
+  lose_bet();
+  tslab_epoch request = request_below(tenant);
+  void *kept = epochs_alloc(request, BYTES);
+  epochs_alloc(request, BYTES);
+  CHECK_EQ(tslab_epoch_keep(kept), 0);
+  CHECK_EQ(tslab_epoch_release(tenant), 0);
+  CHECK_EQ(epochs_stats(tenant).live_objects, 1);
+  epochs_free(kept, BYTES);
+  CHECK(epochs_is_over(tenant));
+  epochs_check_all_free();
+}
+
 // Its thread seals the host's part as it leaves.
 static void who_is_inside_goes_on_when_the_host_ends(void) {
   tslab_epoch tenant = epochs_open();
@@ -254,10 +335,31 @@ static void *serve(void *unused) {
   return NULL;
 }
 
+static void *reset_tenant(void *unused) {
+  (void)unused;
+  CHECK_EQ(tslab_epoch_reset(tenant_of_all), EBUSY);
+  return NULL;
+}
+
+// In the memory that the reset would end.
+static void who_is_in_a_guest_is_in_its_host(void) {
+  tenant_of_all = epochs_open();
+  lose_bet();
+  tslab_scope scope;
+  epochs_enter(&scope, request_below(tenant_of_all));
+  threads_run_one(reset_tenant, NULL);
+  epochs_leave(&scope);
+  CHECK_EQ(tslab_epoch_reset(tenant_of_all), 0);
+}
+
 static void threads_lie_in_parts_of_their_own(void) {
   tenant_of_all = epochs_open();
   lose_bet();
+  tslab_epoch request = request_below(tenant_of_all);
+  tslab_free(epochs_alloc(request, BYTES));
+  epochs_close(request, 0);
   threads_run(serve, NULL);
+  CHECK_GE(epochs_stats(tenant_of_all).threads, 2);
   epochs_close(tenant_of_all, 0);
   CHECK(epochs_is_over(tenant_of_all));
 }
@@ -275,6 +377,12 @@ int main(void) {
   RUN(guests_of_guests_have_the_same_host);
   RUN(a_shared_parent_is_no_host);
   RUN(who_outlives_the_host_lies_further_up);
+  RUN(nobody_moves_up_into_a_shared_one);
+  RUN(what_came_after_the_close_outlives_a_release);
+  RUN(nobody_allocates_in_a_guest_while_its_host_ends);
+  RUN(guests_lose_no_bet_of_their_host);
+  RUN(a_kept_block_of_a_guest_survives_the_host);
+  RUN(who_is_in_a_guest_is_in_its_host);
   RUN(who_is_inside_goes_on_when_the_host_ends);
   RUN(ended_guests_take_nobody_in);
   RUN(threads_lie_in_parts_of_their_own);

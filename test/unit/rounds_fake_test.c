@@ -316,11 +316,14 @@ static void a_lap_over_many_homes_goes_on(void) {
   fall_asleep();
   for (unsigned i = 0; i < 600; i++) CHECK(tsl_home_take() != NULL);
   help(4 * DELAY_MS);
-  while (tsl_rounds_step()) continue;
+  while (tsl_rounds_due_ms() == 0) help(1);
   tsl_store_relaxed(&sleeper->loosened, 1);  // the last one on the list
-  CHECK(tsl_rounds_step() && sleeper->loosened == 1);
-  CHECK(tsl_rounds_step() && sleeper->loosened == 1);
-  CHECK(tsl_rounds_step() && sleeper->loosened == 0);
+  for (unsigned laps = 0; laps < 3; laps++) {
+    CHECK_EQ(sleeper->loosened, 1);
+    tsl_rounds_step();
+    CHECK_EQ(tsl_rounds_due_ms(), 0);
+  }
+  CHECK_EQ(sleeper->loosened, 0);
 }
 
 // The helper sleeps until then.

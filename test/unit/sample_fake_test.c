@@ -51,7 +51,7 @@ static void a_sample_tells_of_its_block(void) {
   for (unsigned i = 0; i < TSL_SITE_FRAMES; i++) CHECK((site->frames[i] != 0) == (i < site->depth));
 }
 
-// In the memory of its host.
+// In the memory of its host, and where that was closed.
 static void what_a_guest_allocates_has_its_label(void) {
   struct tsl_closed lost = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
   uint32_t label = tsl_label_intern("guest", 5);
@@ -62,10 +62,17 @@ static void what_a_guest_allocates_has_its_label(void) {
   }
   tslab_epoch host = epochs_open();
   tslab_epoch_options options = {.size = sizeof options, .parent = host};
-  CHECK(tslab_epoch_malloc(tslab_epoch_open("guest", &options), 1 << 20) != NULL);
+  tslab_epoch guest = tslab_epoch_open("guest", &options);
+  CHECK(tslab_epoch_malloc(guest, 1 << 20) != NULL);
   const struct tsl_samples_row *sample = TSL_ROW(samples, 1);
   const struct tsl_sites_row *site = TSL_ROW(sites, sample->site);
   CHECK_EQ(sample->epoch, host);
+  CHECK_EQ(site->label, label);
+  CHECK_EQ(tslab_epoch_close(host).error, 0);
+  CHECK(tslab_epoch_malloc(guest, 1 << 20) != NULL);
+  sample = TSL_ROW(samples, 2);
+  site = TSL_ROW(sites, sample->site);
+  CHECK_EQ(sample->epoch, TSLAB_DEFAULT);
   CHECK_EQ(site->label, label);
 }
 

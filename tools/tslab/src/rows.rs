@@ -327,7 +327,7 @@ tables! {
         MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
         /// Its epochs that were closed of late, with memory of their own.
         ENDED "ended" One 4 Gauge Pieces;
-        /// 1: an epoch was released, or kept for its parent; none shares.
+        /// 1: an epoch was released or reset, or a block of it kept for its parent: none shares.
         RELEASED "released" One 4 Gauge None;
         /// 1: the next epochs share memory.
         SHARES "shares" One 4 Gauge None;
