@@ -155,8 +155,8 @@ TSLAB_API void tslab_stats_json(void (*write)(const char *text, size_t length, v
  * theirs (enum tslab_place), small and short ones, and those that their objects outlive, which
  * below a parent share the parent's. They may be freed one by one, by any thread and by plain free;
  * closing the epoch ends new allocation, and its memory goes back piece by piece as the last
- * objects are freed; releasing it ends all of them at once. The extent of an epoch is the memory from its first cell, slab or large block to its
- * last one, with what lies in between.
+ * objects are freed; releasing it ends all of them at once. The extent of an epoch is the memory
+ * from its first cell, slab or large block to its last one, with what lies in between.
  *
  * An epoch is named by a value. Ids are never used twice: one of an epoch that is over is refused
  * with ESTALE. Functions that return int return 0 or an errno value. */
