@@ -15,6 +15,8 @@ static uintptr_t slab_end(const struct tsl_slab *slab) {
 }
 
 // Clears the bytes that the canaries of earlier blocks used.
+uint32_t tsl_slab_refaults;
+
 static void granules_clear(const struct tsl_slab *slab) {
   if (!TSL_SECURE) return;
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
@@ -68,6 +70,7 @@ struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
   tsl_store_relaxed(&slab->free[word], slab->free[word] & ~handful.blocks);
   if (slab->free[word] == 0) slab->summary &= ~(UINT64_C(1) << word);
   slab->out += tsl_bit_count(handful.blocks);
+  if (slab->purged_out != 0) tsl_add_relaxed(&tsl_slab_refaults, 1);
   tsl_store_relaxed(&slab->purged_out, 0);
   tsl_store_relaxed(&slab->sparse_ms, 0);
   tsl_invariant(tsl_slab_valid(slab));

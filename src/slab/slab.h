@@ -199,6 +199,9 @@ TSL_HIDDEN uint32_t tsl_slab_live(const struct tsl_slab *slab);
 // called tsl_slab_count_down. False when the slab is not sealed or has no blocks. Any thread.
 TSL_HIDDEN bool tsl_slab_hold(struct tsl_slab *slab);
 
+// [remote] How often a slab was taken from after its dead pages had gone back.
+TSL_HIDDEN extern uint32_t tsl_slab_refaults;
+
 // Whether that is worth it: half of the blocks are free that were out when it was done last, or
 // `before` where it was not done yet. `out`: now.
 static inline bool tsl_slab_has_thinned(const struct tsl_slab *slab, uint32_t out,

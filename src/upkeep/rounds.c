@@ -160,6 +160,7 @@ static bool turn_take(void) {
 
 bool tsl_rounds_step(void) {
   unsigned turns = 0;
+  tsl_sparse_end_window(tsl_os_now_ms());
   while (turns < TURNS && turn_take()) turns++;
   next_due_ms = last != 0 || lap_found ? 0 : lap_due_ms;
   if (last == 0) {

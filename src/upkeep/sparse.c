@@ -18,6 +18,44 @@ static bool is_sparse(const struct tsl_slab *slab, uint32_t out) {
   return out * SPARSE_PART <= tsl_sizeclasses[slab->class].capacity;
 }
 
+// Where half of the slabs whose pages went back of late, and at least so many, were taken from
+// again, giving back costs faults and brings nothing: slabs then wait SPARSE_PATIENCE delays, until
+// so many windows have passed without such a slab (memory/window.h does the same for units).
+enum { SPARSE_LEAST_AGAIN = 64, SPARSE_MOST_PATIENT = 64, SPARSE_PATIENCE = 4 };
+
+static uint32_t slabs_given;     // [remote] so far
+static uint32_t sparse_patient;  // [helper, read by any] windows of patience that are left
+static struct {
+  uint64_t end_ms;
+  uint32_t given_before, again_before;  // so far, at the end of the last one
+  uint32_t given, again;                // in the last ones; each counts half of the next
+} sparse_window;                        // [helper]
+
+static uint32_t change_since(uint32_t total,
+                             uint32_t *before) {  // NOLINT(readability-non-const-parameter)
+  uint32_t change = total - *before;
+  *before = total;
+  return change;
+}
+
+void tsl_sparse_end_window(uint64_t now_ms) {
+  if (now_ms < sparse_window.end_ms) return;
+  uint32_t given = change_since(tsl_load_relaxed(&slabs_given), &sparse_window.given_before);
+  uint32_t again = change_since(tsl_load_relaxed(&tsl_slab_refaults), &sparse_window.again_before);
+  sparse_window.end_ms = now_ms + tsl_limit_delay_ms();
+  sparse_window.given = sparse_window.given / 2 + given;
+  sparse_window.again = sparse_window.again / 2 + again;
+  bool pays = again != 0 && sparse_window.again >= SPARSE_LEAST_AGAIN &&
+              2 * sparse_window.again >= sparse_window.given;
+  uint32_t left = tsl_load_relaxed(&sparse_patient);
+  tsl_store_relaxed(&sparse_patient, pays ? SPARSE_MOST_PATIENT : left - (left != 0));
+}
+
+static uint32_t sparse_delay_ms(void) {
+  bool waits_long = tsl_load_relaxed(&sparse_patient) != 0 && !tsl_limit_is_near();
+  return (uint32_t)tsl_limit_delay_ms() * (waits_long ? SPARSE_PATIENCE : 1);
+}
+
 enum state { DENSE, WAITING, DUE };
 
 // A slab is due when it has been sparse for long enough, and again each time half of its blocks
@@ -31,7 +69,7 @@ static enum state look_at(struct tsl_slab *slab, bool sparse, uint32_t out, uint
   uint32_t since_ms = tsl_load_relaxed(&slab->sparse_ms);
   if (since_ms == 0) since_ms = now_ms == 0 ? 1 : now_ms;
   tsl_store_relaxed(&slab->sparse_ms, since_ms);
-  return now_ms - since_ms >= (uint32_t)tsl_limit_delay_ms() ? DUE : WAITING;
+  return now_ms - since_ms >= sparse_delay_ms() ? DUE : WAITING;
 }
 
 // Milliseconds that this step may make up for; 0 when none has passed.
@@ -73,6 +111,7 @@ bool tsl_sparse_step(struct tsl_heap *heap) {
     sparse->slabs_wait |= state == WAITING;
     if (state != DUE) continue;
     tsl_report_purged(slab->class, tsl_slab_purge(slab, slab->out).bytes);
+    tsl_add_relaxed(&slabs_given, 1);
     purges--;
   }
   return tsl_sparse_waits(heap);
@@ -86,6 +125,7 @@ static unsigned tend_slab(struct tsl_sparse *tender, struct tsl_slab *slab, uint
   tender->slabs_wait |= state == WAITING;
   if (state != DUE) return 0;
   struct tsl_purged purged = tsl_slab_purge_tended(slab, out);
+  tsl_add_relaxed(&slabs_given, 1);
   tsl_report_purged(slab->class, purged.bytes);
   return purged.calls;
 }

@@ -11,6 +11,10 @@
 TSL_HIDDEN bool tsl_sparse_step(struct tsl_heap *heap);
 TSL_HIDDEN bool tsl_sparse_waits(const struct tsl_heap *heap);
 
+// Once per `purge_delay_ms` at most: whether what went back is taken again soon (decision 031). The
+// helper.
+TSL_HIDDEN void tsl_sparse_end_window(uint64_t now_ms);
+
 // The same for the helper, while it tends the home (change.h). Its rounds are its own: a call
 // goes on with the one that was begun, or begins one.
 enum tsl_sparse_round {

@@ -168,7 +168,7 @@ static void what_was_taken_again_is_due_again(void) {
   for (unsigned i = 0; i < BLOCKS; i++) CHECK_EQ(blocks[i][CLASS_BYTES - 1], 0x5a);
   free_all_but_firsts();
   tsl_home_rest_all(sleeper);
-  help(4 * DELAY_MS);
+  help(6 * DELAY_MS);  // patient by now
   CHECK_GE(os_fake.purged_bytes, 2 * (SLABS - 1) * DEAD_BYTES);
 }
 
@@ -356,6 +356,51 @@ static void a_busy_home_is_tended_once_a_delay(void) {
   CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
 }
 
+// One burst: all slabs fill, and empty but for their first blocks. Returns how many milliseconds of
+// the trough behind it pass before its pages are back.
+static unsigned burst(void) {
+  for (unsigned i = 0; i < BLOCKS; i++)
+    if (i % SLAB_BLOCKS != 0) blocks[i] = tsl_fast_malloc(CLASS_BYTES);
+  for (unsigned i = 0; i < BLOCKS; i++)
+    if (i % SLAB_BLOCKS != 0) tsl_fast_free(blocks[i]);
+  tsl_home_rest_all(sleeper);
+  tsl_heap_current = &sleeper->heap;
+  size_t wanted = os_fake.purged_bytes + SLABS * DEAD_BYTES;
+  unsigned ms = 0;
+  for (; os_fake.purged_bytes < wanted; ms++) help(1);
+  return ms;
+}
+
+// The same in slabs whose pages never went back.
+static unsigned burst_elsewhere(void) {
+  static void *others[BLOCKS];
+  for (unsigned i = 0; i < BLOCKS; i++) others[i] = tsl_fast_malloc(2 * CLASS_BYTES);
+  for (unsigned i = 0; i < BLOCKS; i++)
+    if (i % SLAB_BLOCKS != 0) tsl_fast_free(others[i]);
+  tsl_home_rest_all(sleeper);
+  tsl_heap_current = &sleeper->heap;
+  size_t before = os_fake.purged_bytes;
+  unsigned ms = 0;
+  for (; os_fake.purged_bytes == before; ms++) help(1);
+  return ms;
+}
+
+// Decision 031: what is taken again soon waits four times as long, until nothing was for a while.
+static void pages_that_are_taken_again_wait(void) {
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+  CHECK_GE(burst(), 4 * DELAY_MS);
+  CHECK_GE(burst(), 4 * DELAY_MS);
+  tsl_options.soft_limit = 1;
+  CHECK_LE(burst(), 3 * DELAY_MS);
+  tsl_options.soft_limit = 0;
+  help(80 * DELAY_MS);
+  CHECK_LE(burst_elsewhere(), 3 * DELAY_MS);
+}
+
 static void keep_warm(const char *label) {
   tslab_epoch epoch = tslab_epoch_open(label, NULL);
   CHECK(tslab_epoch_malloc(epoch, CLASS_BYTES) != NULL);
@@ -443,6 +488,7 @@ int main(void) {
   RUN_UNLESS_SECURE(a_home_among_many_parts_has_its_turn);
   RUN_UNLESS_SECURE(a_lap_over_many_homes_goes_on);
   RUN_UNLESS_SECURE(the_next_round_is_known);
+  RUN_UNLESS_SECURE(pages_that_are_taken_again_wait);
   RUN_UNLESS_SECURE(a_busy_home_is_tended_once_a_delay);
   RUN_UNLESS_SECURE(warm_parts_of_a_sleeper_go_back);
   RUN_UNLESS_SECURE(warm_parts_of_a_thread_that_kept_one_lately_stay);
