@@ -52,8 +52,8 @@ void tsl_sparse_end_window(uint64_t now_ms) {
 }
 
 static uint32_t sparse_delay_ms(void) {
-  bool waits_long = tsl_load_relaxed(&sparse_patient) != 0 && !tsl_limit_is_near();
-  return (uint32_t)tsl_limit_delay_ms() * (waits_long ? SPARSE_PATIENCE : 1);
+  bool is_patient = tsl_load_relaxed(&sparse_patient) != 0;
+  return (uint32_t)tsl_limit_delay_ms() * (is_patient ? SPARSE_PATIENCE : 1);
 }
 
 enum state { DENSE, WAITING, DUE };
