@@ -206,8 +206,9 @@ enum tslab_place {
   TSLAB_PLACE_AUTO,  /* as option `places` says. By default an epoch shares when it has no parent,
                         limits, purge or first cell of its own, and epochs of its label were closed
                         that were many, small and short, and in which little survived, or whose
-                        survivors pin memory and are freed one by one; not once one of them was
-                        released. In the second case one with a parent is a guest (above) */
+                        survivors pin memory and are freed one by one; not once the program
+                        released or reset one of them. In the second case one with a parent is a
+                        guest (above) */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread
@@ -387,8 +388,9 @@ typedef struct tslab_scope {
 } tslab_scope;
 
 /* Enters an epoch.
- * Returns 0; otherwise the thread stays where it is: ESTALE, ECANCELED (closed), ENOMEM, EPERM (the
- * thread's destructors ran already). */
+ * Returns 0; otherwise the thread stays where it is: ESTALE, ECANCELED (closed; or a guest whose
+ * host was released), EBUSY (a guest whose host is being reset), ENOMEM, EPERM (the thread's
+ * destructors ran already). */
 TSLAB_API int tslab_scope_enter(tslab_scope *scope, tslab_epoch epoch) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1);
 

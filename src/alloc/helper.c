@@ -152,8 +152,8 @@ static bool is_busy_since(uint64_t busy_ms) {
 }
 
 // Steps once a millisecond while there is memory to give back; otherwise when the next round is
-// due, and once per `purge_delay_ms` at least. Returns when it is no longer wanted, and found
-// nothing to do for QUIET_WINDOWS.
+// due, and once per `purge_delay_ms` at least. Returns when it is no longer wanted, and nothing was
+// left to give, and no slab waited, for QUIET_WINDOWS.
 static void helper_work(void) {
   uint64_t busy_ms = tsl_os_now_ms();
   while (is_busy_since(busy_ms) || is_wanted(1, 0)) {
@@ -161,8 +161,9 @@ static void helper_work(void) {
     uint64_t before_ns = tsl_os_used_ns();
     bool more = helper_step();
     uint64_t owed_ms = helper_pay(tsl_os_used_ns() - before_ns);
-    if (more || tsl_rounds_wait()) busy_ms = tsl_os_now_ms();
+    bool is_busy = more || tsl_rounds_wait();
     helper_rest(owed_ms, more);
+    if (is_busy) busy_ms = tsl_os_now_ms();  // what it owed is no quiet
   }
 }
 

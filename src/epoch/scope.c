@@ -245,6 +245,7 @@ TSL_NOINLINE static int enter_guest(struct tslab_scope *scope, tslab_epoch id, u
     host = host_now(host);
     error = try_guest(scope, id, host);
   } while (error == EAGAIN);
+  if (error == 0 && host != 0) tsl_epoch_take_in(host);
   int own = error == 0 ? 0 : tsl_epoch_check(id);
   return own != 0 ? own : error;
 }

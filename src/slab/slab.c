@@ -14,9 +14,9 @@ static uintptr_t slab_end(const struct tsl_slab *slab) {
   return tsl_unit_address(tsl_slab_unit(slab)) + tsl_sizeclasses[slab->class].slab_bytes;
 }
 
-// Clears the bytes that the canaries of earlier blocks used.
 uint32_t tsl_slab_refaults;
 
+// Clears the bytes that the canaries of earlier blocks used.
 static void granules_clear(const struct tsl_slab *slab) {
   if (!TSL_SECURE) return;
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
@@ -32,6 +32,7 @@ struct tsl_slab *tsl_slab_open(tsl_unit unit, unsigned class, uint32_t life) {
   slab->out = 0;
   slab->class = (uint8_t)(class);
   slab->listed = false;
+  slab->has_given = false;
   slab->purged_out = 0;
   slab->sparse_ms = 0;
   slab->life = life;
@@ -70,7 +71,8 @@ struct tsl_handful tsl_slab_take(struct tsl_slab *slab) {
   tsl_store_relaxed(&slab->free[word], slab->free[word] & ~handful.blocks);
   if (slab->free[word] == 0) slab->summary &= ~(UINT64_C(1) << word);
   slab->out += tsl_bit_count(handful.blocks);
-  if (slab->purged_out != 0) tsl_add_relaxed(&tsl_slab_refaults, 1);
+  if (slab->has_given) tsl_add_relaxed(&tsl_slab_refaults, 1);
+  slab->has_given = false;
   tsl_store_relaxed(&slab->purged_out, 0);
   tsl_store_relaxed(&slab->sparse_ms, 0);
   tsl_invariant(tsl_slab_valid(slab));
@@ -124,7 +126,9 @@ static struct tsl_purged slab_purge(struct tsl_slab *slab, uint32_t out,
   uintptr_t start = tsl_unit_address(tsl_slab_unit(slab));
   size_t bytes = slab_end(slab) - start - (slab->guarded ? TSL_GUARD_BYTES : 0);
   tsl_store_relaxed(&slab->purged_out, out == 0 ? 1 : out);
-  return tsl_purge_dead(start, bytes, is_dead, slab);
+  struct tsl_purged purged = tsl_purge_dead(start, bytes, is_dead, slab);
+  slab->has_given |= purged.bytes != 0;
+  return purged;
 }
 
 struct tsl_purged tsl_slab_purge(struct tsl_slab *slab, uint32_t out) {

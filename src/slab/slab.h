@@ -41,6 +41,8 @@ struct tsl_slab {
   uint8_t class;                  // [owner, read by any] set when the slab is opened
   bool listed;                    // [owner] on the stock's list
   bool guarded;                   // [owner] its last page is a guard (secure build)
+  bool has_given;                 // [owner, helper; lock:holds once it is sealed] pages went back
+                                  // since it was last taken from
   uint64_t free[TSL_SLAB_WORDS];  // [owner, read by any; once it is sealed, remote]
   uint32_t sparse_ms;  // [owner, helper] when it was first seen to be mostly free; 0: it is not
   // [owner, helper; lock:holds once it is sealed] Blocks that were out as its dead pages went back

@@ -97,7 +97,7 @@ enum {
   ONE(T, uint64_t, memory_refused, PIECES, COUNTER,                                           \
       "times that the system refused its epochs memory")                                      \
   ONE(T, uint32_t, ended, PIECES, GAUGE,                                                      \
-      "its epochs that were closed of late, with memory of their own")                        \
+      "its epochs that were closed of late, with memory of their own and no guests")          \
   ONE(T, uint32_t, released, NONE, GAUGE,                                                     \
       "1: an epoch was released or reset, or a block of it kept for its parent: none shares") \
   ONE(T, uint32_t, shares, NONE, GAUGE, "1: the next epochs share memory")                    \

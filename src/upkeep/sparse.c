@@ -18,17 +18,18 @@ static bool is_sparse(const struct tsl_slab *slab, uint32_t out) {
   return out * SPARSE_PART <= tsl_sizeclasses[slab->class].capacity;
 }
 
-// Where half of the slabs whose pages went back of late, and at least so many, were taken from
-// again, giving back costs faults and brings nothing: slabs then wait SPARSE_PATIENCE delays, until
-// so many windows have passed without such a slab (memory/window.h does the same for units).
+// Where slabs are taken from again whose pages went back, at least so many and half of those, each
+// of which counts half with every window that passes, giving back costs faults and brings nothing.
+// Then slabs wait SPARSE_PATIENCE delays, for so many windows (memory/window.h, for units, is like
+// it).
 enum { SPARSE_LEAST_AGAIN = 64, SPARSE_MOST_PATIENT = 64, SPARSE_PATIENCE = 4 };
 
-static uint32_t slabs_given;     // [remote] so far
-static uint32_t sparse_patient;  // [helper, read by any] windows of patience that are left
+static uint32_t slabs_given;       // [remote] so far
+static uint64_t patient_until_ms;  // [helper, read by any]
 static struct {
   uint64_t end_ms;
   uint32_t given_before, again_before;  // so far, at the end of the last one
-  uint32_t given, again;                // in the last ones; each counts half of the next
+  uint32_t given, again;                // in the last ones
 } sparse_window;                        // [helper]
 
 static uint32_t change_since(uint32_t total,
@@ -40,20 +41,25 @@ static uint32_t change_since(uint32_t total,
 
 void tsl_sparse_end_window(uint64_t now_ms) {
   if (now_ms < sparse_window.end_ms) return;
+  uint64_t delay_ms = tsl_limit_delay_ms();
   uint32_t given = change_since(tsl_load_relaxed(&slabs_given), &sparse_window.given_before);
   uint32_t again = change_since(tsl_load_relaxed(&tsl_slab_refaults), &sparse_window.again_before);
-  sparse_window.end_ms = now_ms + tsl_limit_delay_ms();
+  sparse_window.end_ms = now_ms + delay_ms;
   sparse_window.given = sparse_window.given / 2 + given;
   sparse_window.again = sparse_window.again / 2 + again;
   bool pays = again != 0 && sparse_window.again >= SPARSE_LEAST_AGAIN &&
               2 * sparse_window.again >= sparse_window.given;
-  uint32_t left = tsl_load_relaxed(&sparse_patient);
-  tsl_store_relaxed(&sparse_patient, pays ? SPARSE_MOST_PATIENT : left - (left != 0));
+  if (pays) tsl_store_relaxed(&patient_until_ms, now_ms + SPARSE_MOST_PATIENT * delay_ms);
 }
 
 static uint32_t sparse_delay_ms(void) {
-  bool is_patient = tsl_load_relaxed(&sparse_patient) != 0;
+  bool is_patient = tsl_os_now_ms() < tsl_load_relaxed(&patient_until_ms) && !tsl_limit_is_near();
   return (uint32_t)tsl_limit_delay_ms() * (is_patient ? SPARSE_PATIENCE : 1);
+}
+
+static void slab_given(const struct tsl_slab *slab, size_t bytes) {
+  if (bytes != 0) tsl_add_relaxed(&slabs_given, 1);
+  tsl_report_purged(slab->class, bytes);
 }
 
 enum state { DENSE, WAITING, DUE };
@@ -110,8 +116,7 @@ bool tsl_sparse_step(struct tsl_heap *heap) {
     enum state state = look_at(slab, sparse_now, slab->out, (uint32_t)now_ms);
     sparse->slabs_wait |= state == WAITING;
     if (state != DUE) continue;
-    tsl_report_purged(slab->class, tsl_slab_purge(slab, slab->out).bytes);
-    tsl_add_relaxed(&slabs_given, 1);
+    slab_given(slab, tsl_slab_purge(slab, slab->out).bytes);
     purges--;
   }
   return tsl_sparse_waits(heap);
@@ -125,8 +130,7 @@ static unsigned tend_slab(struct tsl_sparse *tender, struct tsl_slab *slab, uint
   tender->slabs_wait |= state == WAITING;
   if (state != DUE) return 0;
   struct tsl_purged purged = tsl_slab_purge_tended(slab, out);
-  tsl_add_relaxed(&slabs_given, 1);
-  tsl_report_purged(slab->class, purged.bytes);
+  slab_given(slab, purged.bytes);
   return purged.calls;
 }
 

@@ -6,7 +6,8 @@
 #include "state/heap.h"
 
 // Looks at some slabs of a heap that has a store, at most once a millisecond. Those that have been
-// three quarters free for `purge_delay_ms` give their dead pages back. Bounded. True while there
+// three quarters free for `purge_delay_ms`, or four times that where what goes back is taken again
+// soon (decision 031), give their dead pages back. Bounded. True while there
 // may be more to do, which the second tells without a look. Owner only.
 TSL_HIDDEN bool tsl_sparse_step(struct tsl_heap *heap);
 TSL_HIDDEN bool tsl_sparse_waits(const struct tsl_heap *heap);

@@ -282,6 +282,19 @@ static void ends_when_nothing_is_left(void) {
   CHECK(has_ended());
 }
 
+// HE2: it is away for ten seconds after each step.
+static void goes_on_after_a_debt(void) {
+  (void)tsl_fast_malloc(100);
+  tsl_options.helper = TSL_HELPER_AUTO;
+  tsl_options.purge_delay_ms = 10;
+  tsl_options.detain_ms = 0;
+  os_fake.used_ns = UINT64_C(10000000000);
+  tsl_fast_free(tsl_fast_malloc(40 * MIB));
+  CHECK(dirty_sinks_to(0));
+  tsl_store_relaxed(&os_fake.used_ns, 0);
+  CHECK(has_ended());
+}
+
 static void no_end_of_an_epoch_is_missed(void) {
   (void)tsl_fast_malloc(100);
   tsl_options.helper = TSL_HELPER_AUTO;
@@ -392,6 +405,7 @@ int main(void) {
   RUN_UNLESS_SECURE(what_is_free_of_all_labels_counts);
   RUN(waits_ten_seconds_at_most);
   RUN(ends_when_nothing_is_left);
+  RUN(goes_on_after_a_debt);
   RUN(no_end_of_an_epoch_is_missed);
   RUN(ends_and_starts_by_option);
   RUN(starting_keeps_errno);

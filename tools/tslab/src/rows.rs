@@ -325,7 +325,7 @@ tables! {
         LIMITS_REFUSED "limits_refused" One 8 Counter Pieces;
         /// Times that the system refused its epochs memory.
         MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
-        /// Its epochs that were closed of late, with memory of their own.
+        /// Its epochs that were closed of late, with memory of their own and no guests.
         ENDED "ended" One 4 Gauge Pieces;
         /// 1: an epoch was released or reset, or a block of it kept for its parent: none shares.
         RELEASED "released" One 4 Gauge None;
