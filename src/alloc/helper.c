@@ -147,23 +147,22 @@ static void helper_rest(uint64_t owed_ms, bool more) {
   }
 }
 
-static bool is_busy_since(uint64_t busy_ms) {
-  return tsl_os_now_ms() - busy_ms < QUIET_WINDOWS * (tsl_limit_delay_ms() + HELPER_STEP_MS);
+static uint64_t most_quiet_ms(void) {
+  return QUIET_WINDOWS * (tsl_limit_delay_ms() + HELPER_STEP_MS);
 }
 
 // Steps once a millisecond while there is memory to give back; otherwise when the next round is
 // due, and once per `purge_delay_ms` at least. Returns when it is no longer wanted, and nothing was
 // left to give, and no slab waited, for QUIET_WINDOWS.
 static void helper_work(void) {
-  uint64_t busy_ms = tsl_os_now_ms();
-  while (is_busy_since(busy_ms) || is_wanted(1, 0)) {
+  for (uint64_t quiet_ms = 0; quiet_ms < most_quiet_ms() || is_wanted(1, 0);) {
     if (tsl_option(helper) == TSL_HELPER_NEVER) return;
     uint64_t before_ns = tsl_os_used_ns();
     bool more = helper_step();
     uint64_t owed_ms = helper_pay(tsl_os_used_ns() - before_ns);
-    bool is_busy = more || tsl_rounds_wait();
+    uint64_t pause = pause_ms(more, tsl_os_now_ms());
+    quiet_ms = more || tsl_rounds_wait() ? 0 : quiet_ms + pause;  // what it owes is no quiet
     helper_rest(owed_ms, more);
-    if (is_busy) busy_ms = tsl_os_now_ms();  // what it owed is no quiet
   }
 }
 
