@@ -2,12 +2,11 @@
 #include <errno.h>
 
 #include "base/options.h"
+#include "bets.h"
 #include "epoch/place.h"
 #include "epochs.h"
 #include "heap/valid.h"
 #include "os_fake.h"
-#include "state/history.h"
-#include "state/label.h"
 #include "threads.h"
 
 enum { BYTES = 100, BLOCKS = 64 };
@@ -16,18 +15,7 @@ static void *blocks[BLOCKS];
 
 static uint32_t label(void) { return tsl_label_intern("request", 7); }
 
-static void close_enough(void) {
-  struct tsl_closed closed = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
-  for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {
-    tsl_history_closed(label(), closed);
-    tsl_history_freed(label());
-  }
-}
-
-static void lose_bet(void) {
-  close_enough();
-  CHECK(tsl_history_has_lost(label()));
-}
+static void lose_bet(void) { bets_lose("request"); }
 
 static tslab_epoch request_with(tslab_epoch_options options) {
   options.size = sizeof options;
@@ -158,7 +146,7 @@ static void labels_that_keep_are_no_guests(void) {
   tslab_epoch tenant = epochs_open(), request = request_below(tenant);
   void *block = epochs_alloc(request, BYTES);
   CHECK_EQ(tslab_epoch_keep(block), 0);
-  close_enough();
+  bets_close_enough("request");
   request = request_below(tenant);
   CHECK_EQ(place_of(request), request);
   epochs_free(block, BYTES);

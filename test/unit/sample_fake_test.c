@@ -2,9 +2,8 @@
 
 #include <string.h>
 
+#include "bets.h"
 #include "samples.h"
-#include "state/history.h"
-#include "state/label.h"
 #include "upkeep/collect.h"
 
 static void nothing_is_sampled_unasked(void) {
@@ -53,13 +52,9 @@ static void a_sample_tells_of_its_block(void) {
 
 // In the memory of its host, and where that was closed.
 static void what_a_guest_allocates_has_its_label(void) {
-  struct tsl_closed lost = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
-  uint32_t label = tsl_label_intern("guest", 5);
   open_homes(MEAN);
-  for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {
-    tsl_history_freed(label);
-    tsl_history_closed(label, lost);
-  }
+  bets_lose("guest");
+  uint32_t label = tsl_label_intern("guest", 5);
   tslab_epoch host = epochs_open();
   tslab_epoch_options options = {.size = sizeof options, .parent = host};
   tslab_epoch guest = tslab_epoch_open("guest", &options);
