@@ -120,6 +120,7 @@
 #include "tell/rows.c"
 #include "tell/sample.c"
 #include "tell/sites.c"
+#include "tell/watch.c"
 #include "upkeep/collect.c"
 #include "upkeep/pool.c"
 #include "upkeep/refill.c"

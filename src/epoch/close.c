@@ -21,6 +21,7 @@
 #include "state/history.h"
 #include "tell/epochs.h"
 #include "tell/heaps.h"
+#include "tell/watch.h"
 #include "upkeep/refill.h"
 #include "upkeep/remains.h"
 #include "upkeep/tick.h"
@@ -106,8 +107,10 @@ static void end_finish(struct ending ending) {
 }
 
 static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {
-  if (tsl_load_relaxed(&tsl_epoch_at(slot)->large_blocks) != 0)
-    tsl_large_list_count(slot, survivors);
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (tsl_load_relaxed(&epoch->large_blocks) == 0) return;
+  tsl_large_list_count(slot, survivors);
+  tsl_watch_add(epoch->label, TSL_CLASSES);
 }
 
 // It has neither heaps nor a purge of its own.

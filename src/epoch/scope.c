@@ -12,7 +12,11 @@
 #include "state/misuse.h"
 #include "state/owner.h"
 #include "tell/heaps.h"
+#include "tell/points.h"
+#include "tell/sample.h"
+#include "tell/watch.h"
 #include "upkeep/reports.h"
+#include "upkeep/tick.h"
 
 enum {
   UNTOLD_PART = 64,    // at most one in so many of a part's scopes is unreported
@@ -74,6 +78,9 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
       part->leave_pace = next_pace(part, tsl_os_now_ms(), least);
     }
     tsl_report_left(heap);
+    tsl_watch_look(part);
+    tsl_sample_follow();
+    if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   }
   heap->leaves = part->leave_pace;
 }

@@ -8,5 +8,6 @@
 TSL_HIDDEN void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn);
 
 // Allocates a sampled block, for a point that was drawn when points lay `apart` bytes apart. NULL,
-// and the caller allocates as usual, when there is no cell for it.
+// and the caller allocates as usual, when there is no cell for it, or blocks of the class are not
+// sampled there.
 TSL_HIDDEN void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart);

@@ -155,6 +155,17 @@ void tsl_cell_live(tsl_cell_number number, uint32_t *counts) {
   }
 }
 
+uint64_t tsl_cell_classes(tsl_cell_number number, size_t bytes) {
+  const uintptr_t step = (uintptr_t)WORD_GRANULES << TSL_GRANULE_LOG2;
+  uint64_t classes = 0;
+  for (uintptr_t at = tsl_cell_address(number), end = at + bytes; at < end; at += step) {
+    uint64_t word = tsl_load_relaxed((granules_word *)(void *)tsl_granule_at(at));
+    for (uint64_t left = live_bytes_of(word); left != 0; left &= left - 1)
+      classes |= UINT64_C(1) << tsl_granule_class(byte_at(word, left)) % 64;
+  }
+  return classes;
+}
+
 // Bit i: some live block lies in the page i places behind the cell's beginning.
 static uint32_t live_pages(tsl_cell_number number) {
   const uint8_t *granule = tsl_granule_at(tsl_cell_address(number));

@@ -143,6 +143,9 @@ TSL_HIDDEN uint32_t tsl_cell_spare(tsl_cell_number number, uint32_t granules, ui
 // The live blocks of a sealed cell, added to `counts`, by class. A moment's value.
 TSL_HIDDEN void tsl_cell_live(tsl_cell_number number, uint32_t *counts);
 
+// The classes of the live blocks in the first `bytes` of any cell: a bit each. A moment's value.
+TSL_HIDDEN uint64_t tsl_cell_classes(tsl_cell_number number, size_t bytes);
+
 // Holds a sealed cell: counts one block more as out, so that the cell cannot go back before the
 // caller has called tsl_cell_put_remote. False when the cell is not sealed or is empty. Any thread.
 TSL_HIDDEN bool tsl_cell_hold(tsl_cell_number number);

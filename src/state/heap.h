@@ -139,6 +139,7 @@ struct tsl_points {
   double distance;    // [owner] from here to the next, in means
   uint64_t since_ms;  // [owner] they are counted since then
   uint32_t count;     // [owner] points that were reached
+  uint32_t passed;    // [owner] points in blocks of which no sample is taken
   uint32_t times;     // [owner] from now on they are drawn so many times as far apart; 0: once
   uint64_t mean;      // [owner] tsl_points_mean when the thread followed it last
 };
@@ -284,6 +285,8 @@ struct tsl_part {
   uint32_t leave_pace;              // [owner] scopes from one that is told to the next (scope.c)
   uint64_t scopes;                  // [owner] left since it began, up to the last that was told,
   uint64_t left_ms;                 // [owner] and when that was left
+  uint64_t living;                  // [owner] classes with live objects at all of the last
+  uint32_t looks;                   // [owner] looks at a part of a shared epoch (tell/watch.h)
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

@@ -5,6 +5,7 @@
 #include "state/epoch.h"
 #include "state/history.h"
 #include "state/label.h"
+#include "tell/watch.h"
 
 enum told { NOT_TOLD, TOLD, HAS_SURVIVORS };
 static uint8_t label_told[TSL_MOST_LABELS];  // [remote]
@@ -159,6 +160,7 @@ void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
     if (counts[class] == 0) continue;
     tsl_store_relaxed(&tsl_epoch_at(slot)->told, HAS_SURVIVORS);
     tsl_add_relaxed(&row->survivors[class], counts[class]);
+    tsl_watch_add(tsl_epoch_at(slot)->label, class);
   }
 }
 

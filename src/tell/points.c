@@ -4,7 +4,10 @@
 #include "base/random.h"
 #include "state/owner.h"
 
-enum { WINDOW_MS = 50 };  // the least time over which the rate of points is measured
+enum {
+  WINDOW_MS = 50,  // the least time over which the rate of points is measured
+  PASSED = 16,     // points of other classes cost as much as one that is sampled
+};
 uint64_t tsl_points_mean;
 
 static double distance_draw(uint64_t *seed) {
@@ -20,9 +23,14 @@ uint64_t *tsl_points_seed(struct tsl_home *home) {
   return &points->seed;
 }
 
-uint64_t tsl_points_apart(const struct tsl_home *home) {
-  uint32_t times = home->own->points.times;
-  return tsl_load_relaxed(&tsl_points_mean) * (times == 0 ? 1 : times);
+static uint64_t mean_of(const struct tsl_heap *heap) {
+  uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
+  return mean != 0 ? mean : tsl_watch_mean(heap);
+}
+
+uint64_t tsl_points_apart(const struct tsl_heap *heap) {
+  uint32_t times = heap->home->own->points.times;
+  return mean_of(heap) * (times == 0 ? 1 : times);
 }
 
 // Each look takes the next `bytes` of the thread's line, whoever allocates them and whether they
@@ -40,8 +48,8 @@ static size_t within(struct tsl_home *home, double mean, size_t bytes) {
 
 size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
-  if (tsl_unlikely(heap->sample_apart == 0)) heap->sample_apart = tsl_points_apart(heap->home);
-  if (tsl_unlikely(heap->sample_apart == 0)) return SIZE_MAX;  // sampling has just ended
+  if (tsl_unlikely(heap->sample_apart == 0)) heap->sample_apart = tsl_points_apart(heap);
+  if (tsl_unlikely(heap->sample_apart == 0)) return SIZE_MAX;  // nothing of it is sampled
   return within(heap->home, (double)heap->sample_apart, bytes);
 }
 
@@ -90,6 +98,14 @@ void tsl_points_count(struct tsl_home *home, uint32_t points) {
   counted->count += points;
 }
 
+bool tsl_points_take(struct tsl_heap *heap, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
+  bool asked = tsl_load_relaxed(&tsl_points_mean) != 0;
+  if (asked || tsl_watch_has(heap, class)) return true;
+  if (++heap->home->own->points.passed % PASSED == 0) tsl_points_count(heap->home, 1);
+  return false;
+}
+
 // Of the blocks that hold a point one in `one_of` is sampled. On average it stands for as many
 // samples as the finest mean would take of such blocks.
 static uint32_t stand_for(struct tsl_home *home, size_t bytes, double apart, uint32_t one_of) {
@@ -101,19 +117,21 @@ static uint32_t stand_for(struct tsl_home *home, size_t bytes, double apart, uin
   return whole + (uniform < samples - whole);
 }
 
-uint32_t tsl_points_reached(struct tsl_home *home, size_t bytes, uint64_t apart) {
-  tsl_assert(tsl_owner_is_me(&home->heap));
-  uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
-  tsl_points_count(home, mean == 0 || apart < mean ? 1 : (uint32_t)(apart / mean));
-  return stand_for(home, bytes, (double)apart, 1);
+uint32_t tsl_points_reached(struct tsl_heap *heap, size_t bytes, uint64_t apart) {
+  tsl_assert(tsl_owner_is_me(heap));
+  uint64_t mean = mean_of(heap);
+  tsl_points_count(heap->home, mean == 0 || apart < mean ? 1 : (uint32_t)(apart / mean));
+  return stand_for(heap->home, bytes, (double)apart, 1);
 }
 
 // One of `times` points is taken, since so many of them are reached. The mean stays: with a larger
 // one a block of many means would be as likely as before to hold a point.
-uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes) {
-  tsl_assert(tsl_owner_is_me(&home->heap));
-  double mean = (double)tsl_load_relaxed(&tsl_points_mean);
+uint32_t tsl_points_of_large(struct tsl_heap *heap, size_t bytes) {
+  tsl_assert(tsl_owner_is_me(heap));
+  struct tsl_home *home = heap->home;
+  double mean = (double)mean_of(heap);
   if (mean == 0 || within(home, mean, bytes) == SIZE_MAX) return 0;
+  if (!tsl_points_take(heap, TSL_CLASSES)) return 0;
   tsl_points_count(home, 1);
   uint32_t times = home->own->points.times;
   if (times > 1 && tsl_random_next(tsl_points_seed(home)) % times != 0) return 0;

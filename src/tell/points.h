@@ -17,24 +17,26 @@
 
 #include "base/atomic.h"
 #include "state/heap.h"
+#include "tell/watch.h"
 
 enum {
   TSL_HANDFUL = 64,          // blocks of a handful, at most
   TSL_POINTS_FINEST = 4096,  // bytes; with a finer mean samples would be most of the memory
 };
 
-// Bytes from point to point on average; 0: nothing is sampled.
+// Bytes from point to point on average; 0: nothing is sampled but what is watched (watch.h).
 TSL_HIDDEN extern uint64_t tsl_points_mean;  // [remote]
 
 TSL_ALWAYS_INLINE bool tsl_points_are_on(void) {
-  return tsl_unlikely(tsl_load_relaxed(&tsl_points_mean) != 0);
+  return tsl_unlikely((tsl_load_relaxed(&tsl_points_mean) | tsl_load_relaxed(&tsl_watch_bytes)) !=
+                      0);
 }
 
 // The state of a thread's random numbers.
 TSL_HIDDEN uint64_t *tsl_points_seed(struct tsl_home *home);
 
-// How far apart the thread's points are to be drawn from now on, in bytes; 0: none is.
-TSL_HIDDEN uint64_t tsl_points_apart(const struct tsl_home *home);
+// How far apart the heap's points are to be drawn from now on, in bytes; 0: none is.
+TSL_HIDDEN uint64_t tsl_points_apart(const struct tsl_heap *heap);
 
 // Draws the heap's next point. Returns the bytes before it when it lies among the next `bytes`;
 // SIZE_MAX otherwise.
@@ -50,13 +52,17 @@ TSL_HIDDEN uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint
 TSL_HIDDEN uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint32_t most);
 TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class);
 
+// Whether blocks of the class that hold a point are sampled; if not, the point is passed, which
+// counts as a small part of one that was reached.
+TSL_HIDDEN bool tsl_points_take(struct tsl_heap *heap, unsigned class);
+
 // Counts points that were reached, and sets how far apart points are drawn from now on.
 TSL_HIDDEN void tsl_points_count(struct tsl_home *home, uint32_t points);
 
 // A block is allocated that holds a point. Counts the point. Returns for how many samples it
 // stands: a whole number by chance, whose mean is exact. `apart`: what the heap's `sample_apart`
 // was when the point was drawn.
-TSL_HIDDEN uint32_t tsl_points_reached(struct tsl_home *home, size_t bytes, uint64_t apart);
+TSL_HIDDEN uint32_t tsl_points_reached(struct tsl_heap *heap, size_t bytes, uint64_t apart);
 
 // Draws for a large block: the number of samples for which it stands; 0: it is none.
-TSL_HIDDEN uint32_t tsl_points_of_large(struct tsl_home *home, size_t bytes);
+TSL_HIDDEN uint32_t tsl_points_of_large(struct tsl_heap *heap, size_t bytes);

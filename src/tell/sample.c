@@ -72,6 +72,7 @@ uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes
   count_sample(false);
   TSL_PROBE_SAMPLED(block, bytes, times * sample_weight(bytes));
   write_sample(row, site, heap->epoch, block, bytes, times);
+  tsl_watch_begin(heap, number);
   tsl_add_relaxed(&origin->allocations, times);
   tsl_add_relaxed(&origin->bytes, times * bytes);
   tsl_event_allocated(forks << ROW_BITS | number, site, bytes, times);
@@ -80,7 +81,7 @@ uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes
 
 void tsl_sample_large(struct tsl_heap *heap, void *block) {
   struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
-  uint32_t times = tsl_points_of_large(heap->home, span->bytes);
+  uint32_t times = tsl_points_of_large(heap, span->bytes);
   if (times != 0) span->sample = tsl_sample_begin(heap, block, span->bytes, TSL_CLASSES, times);
 }
 
@@ -107,7 +108,9 @@ void tsl_sample_end(uint32_t sample) {
   TSL_PROBE_ENDED(tsl_load_relaxed(&row->address));
   if (origin != NULL) count_end(origin, row);
   TSL_PUT(row, site, 0);
-  tsl_stack_push(&free_rows, sample & ((1u << ROW_BITS) - 1), link_of);
+  uint32_t number = sample & ((1u << ROW_BITS) - 1);
+  tsl_watch_end(number);
+  tsl_stack_push(&free_rows, number, link_of);
 }
 
 // For as many blocks as before: how likely it was to be sampled does not change.
@@ -126,24 +129,34 @@ static uint64_t mean_within_bounds(uint64_t bytes) {
   return bytes != 0 && bytes < TSL_POINTS_FINEST ? TSL_POINTS_FINEST : bytes;
 }
 
+static uint32_t asked_bytes(void) {
+  const struct tsl_control_row *control = TSL_ROW(control, 0);
+  return control == NULL ? 0 : tsl_load_relaxed(&control->sample_bytes);
+}
+
 // P3: a request in the control row overrides the option.
 static uint64_t wanted_mean(void) {
-  if (TSL_SECURE) return 0;
-  const struct tsl_control_row *control = TSL_ROW(control, 0);
-  uint32_t asked = control == NULL ? 0 : tsl_load_relaxed(&control->sample_bytes);
-  if (asked == TSL_NUMBER_no_samples) return 0;
+  uint32_t asked = asked_bytes();
+  if (TSL_SECURE || asked == TSL_NUMBER_no_samples) return 0;
   return mean_within_bounds(asked != 0 ? asked : tsl_option(sample_bytes));
+}
+
+static uint64_t wanted_watch(void) {
+  bool is_none = TSL_SECURE || asked_bytes() == TSL_NUMBER_no_samples || !tsl_watch_waits();
+  return is_none ? 0 : mean_within_bounds(tsl_option(watch_bytes));
 }
 
 bool tsl_sample_waits(uint64_t mean) { return tsl_report_is_on() && wanted_mean() != mean; }
 
 void tsl_sample_follow(void) {
-  uint64_t mean = wanted_mean();
+  uint64_t mean = wanted_mean(), watch = wanted_watch();
   struct tsl_process_row *row = TSL_ROW(process, 0);
   if (row == NULL) return;
   TSL_PUT(row, sample_bytes, mean);
-  if (mean != 0) TSL_PUT(row, weight_bytes, TSL_POINTS_FINEST);
+  TSL_PUT(row, watch_bytes, watch);
+  if ((mean | watch) != 0) TSL_PUT(row, weight_bytes, TSL_POINTS_FINEST);
   if (tsl_load_relaxed(&tsl_points_mean) != mean) tsl_store_relaxed(&tsl_points_mean, mean);
+  if (tsl_load_relaxed(&tsl_watch_bytes) != watch) tsl_store_relaxed(&tsl_watch_bytes, watch);
 }
 
 // The tables of the parent's file are not the child's.
@@ -151,8 +164,10 @@ void tsl_sample_after_fork(void) {
   tsl_sites_after_fork();
   tsl_events_after_fork();
   tsl_points_mean = 0;  // until the child has a file
+  tsl_watch_bytes = 0;
   if (last_row == 0) return;
   tsl_stack_clear(&free_rows);
   last_row = 0;
+  tsl_watch_after_fork();
   forks = (forks + 1) & (UINT32_MAX >> ROW_BITS);
 }

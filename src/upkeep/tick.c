@@ -28,7 +28,7 @@ enum { SHARED_LOOKS = 4 };  // slabs of a shared epoch that one tick collects
 
 void tsl_heap_follow_samples(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
-  uint64_t apart = tsl_points_apart(heap->home);
+  uint64_t apart = tsl_points_apart(heap);
   if (tsl_likely(heap->sample_apart == apart)) return;
   heap->sample_apart = apart;
   tsl_heap_drain_cut_stocks(heap);
@@ -41,7 +41,7 @@ void tsl_heap_follow_samples(struct tsl_heap *heap) {
 void tsl_home_follow_samples(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   uint64_t mean = tsl_load_relaxed(&tsl_points_mean);
-  if (mean != 0) tsl_points_count(home, 0);
+  if (tsl_points_are_on()) tsl_points_count(home, 0);
   tsl_heap_follow_samples(&home->heap);
   if (home->own->points.mean == mean) return;
   home->own->points.mean = mean;

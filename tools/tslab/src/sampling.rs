@@ -15,6 +15,8 @@ use crate::segment::{Column, Error, Rows, Segment, Source};
 pub struct Sampling {
     /// Bytes from sample to sample on average, from now on; 0: none is taken.
     pub sample_bytes: u64,
+    /// The same in epochs of labels whose objects outlive them, where none else is taken.
+    pub watch_bytes: u64,
     /// What `times` of all samples is counted by; 0: there are none.
     pub weight_bytes: u64,
     /// Blocks that were sampled so far.
@@ -115,6 +117,7 @@ impl Sampling {
         };
         Some(Self {
             sample_bytes: figure(process::SAMPLE_BYTES)?,
+            watch_bytes: figure(process::WATCH_BYTES).unwrap_or_default(),
             weight_bytes: figure(process::WEIGHT_BYTES)?,
             taken: figure(process::SAMPLES_TAKEN).unwrap_or_default(),
             lost: figure(process::SAMPLES_LOST).unwrap_or_default(),
@@ -136,6 +139,11 @@ impl Sampling {
         self.taken = self.taken.saturating_sub(earlier.taken);
         self.lost = self.lost.saturating_sub(earlier.lost);
         self
+    }
+
+    /// Whether nothing is sampled but epochs of labels whose objects outlive them.
+    pub fn is_partial(&self) -> bool {
+        self.sample_bytes == 0 && self.watch_bytes != 0
     }
 
     /// For how many objects a sample stands whose block has so many bytes.

@@ -301,6 +301,13 @@ impl Look {
                 ),
             });
         }
+        let sampling = self.subject.snapshot.sampling.as_ref();
+        if self.asked_for.is_none() && sampling.is_some_and(Sampling::is_partial) {
+            notes.push(format!(
+                "process {pid} samples only epochs of labels whose objects outlive them, unless \
+                 it is asked for more: leave --seconds out"
+            ));
+        }
         if self.goes_on {
             notes.push(format!(
                 "process {pid} goes on sampling; `tslab profile {pid} --stop` ends that"

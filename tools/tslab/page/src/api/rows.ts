@@ -69,6 +69,10 @@ export const PROCESS = {
     unit: "bytes",
     meaning: "between samples on average; 0: none is taken",
   },
+  watch_bytes: {
+    unit: "bytes",
+    meaning: "between samples in epochs of labels whose objects outlive them; 0: none is taken there",
+  },
   weight_bytes: {
     unit: "bytes",
     meaning: "mean by which `times` counts; 0: no samples",

@@ -17,6 +17,8 @@ pub struct Report {
     identity: Identity,
     /// Bytes from sample to sample on average; 0: none is taken, None: not told.
     sample_bytes: Option<u64>,
+    /// The same, while `sample_bytes` is 0, in epochs of labels whose objects outlive them.
+    watch_bytes: Option<u64>,
     /// The same, of these samples; 0: there are none.
     weight_bytes: Option<u64>,
     samples_taken: Option<u64>,
@@ -67,6 +69,7 @@ pub fn report(subject: &Subject, profile: &Profile) -> Report {
     Report {
         identity: subject.identity(),
         sample_bytes: sampling.map(|sampling| sampling.sample_bytes),
+        watch_bytes: sampling.map(|sampling| sampling.watch_bytes),
         weight_bytes: sampling.map(Sampling::mean_bytes),
         samples_taken: sampling.map(|sampling| sampling.taken),
         samples_lost: sampling.map(|sampling| sampling.lost),

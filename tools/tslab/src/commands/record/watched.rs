@@ -113,7 +113,7 @@ impl Watched {
     fn of(subject: &Subject, file: File) -> Result<Self> {
         let sampling = subject.snapshot.sampling.as_ref();
         let is_set = |sampling: &crate::sampling::Sampling| {
-            sampling.sample_bytes != 0 || sampling.weight_bytes != 0
+            (sampling.sample_bytes != 0 || sampling.weight_bytes != 0) && !sampling.is_partial()
         };
         Ok(Self {
             pid: subject.pid,

@@ -77,7 +77,7 @@ impl Agent {
         let (mut found, Self { setting, finder, .. }) = (Vec::new(), self);
         finder.find(&setting.directory, &mut |subject| {
             let is_meant = name.is_none() || subject.name.as_deref() == name;
-            if is_meant && subject.snapshot.has_samples() {
+            if is_meant && subject.snapshot.samples_all() {
                 found.push((subject.pid, subject.name.clone().unwrap_or_default()));
             }
         });

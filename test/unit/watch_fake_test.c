@@ -1,0 +1,232 @@
+#include "tell/watch.h"
+
+#include <string.h>
+
+#include "bets.h"
+#include "samples.h"
+#include "tell/sample.h"
+
+enum { SOME = 4000, BYTES = 1024, FIRST = 0 };
+
+static uint32_t number_of(const char *label) { return tsl_label_intern(label, strlen(label)); }
+
+// An object outlived an epoch of the label.
+static void outlive(const char *label) { tsl_watch_add(number_of(label), tsl_sizeclass_of(BYTES)); }
+
+static void open_unasked(void) {
+  open_homes(0);
+  tsl_report_start();
+  tick();
+}
+
+static void alloc_in(tslab_epoch epoch, unsigned from, unsigned count) {
+  tslab_scope scope;
+  tslab_scope_enter(&scope, epoch);
+  for (unsigned i = from; i < from + count; i++) {
+    blocks[i] = tsl_fast_malloc(BYTES);
+    CHECK(blocks[i] != NULL);
+  }
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+}
+
+static uint64_t live_samples(uint32_t label) {
+  uint64_t live = 0;
+  for (uint32_t i = 1; i < tsl_mirror_tables[TSL_ROWS_samples].ready; i++) {
+    const struct tsl_samples_row *sample = TSL_ROW(samples, i);
+    if (sample->site == 0) continue;
+    const struct tsl_sites_row *site = TSL_ROW(sites, sample->site);
+    live += site->label == label;
+  }
+  return live;
+}
+
+static tslab_epoch open_own(const char *label) {
+  tslab_epoch_options own = {.size = sizeof own, .place = TSLAB_PLACE_OWN};
+  tslab_epoch epoch = tslab_epoch_open(label, &own);
+  CHECK(epoch != TSLAB_NO_EPOCH);
+  return epoch;
+}
+
+// And so is nothing else: neither the default epoch nor those of other labels.
+static void a_label_whose_objects_outlive_is_sampled(void) {
+  open_unasked();
+  outlive("leaks");
+  tick();
+  CHECK_EQ(process()->sample_bytes, 0);
+  CHECK_EQ(process()->watch_bytes, 4096);
+  CHECK_EQ(process()->weight_bytes, 4096);
+  alloc(SOME, BYTES);
+  alloc_in(open_own("ends"), FIRST, SOME);
+  CHECK_EQ(process()->samples_taken, 0);
+  alloc_in(open_own("leaks"), FIRST, SOME);
+  CHECK_GE(live_samples(number_of("leaks")), 1);
+  CHECK_EQ(process()->samples_taken, live_samples(number_of("leaks")));
+}
+
+static void a_close_with_a_survivor_begins(void) {
+  open_unasked();
+  tslab_epoch first = open_own("leaks");
+  alloc_in(first, FIRST, 1);
+  CHECK_EQ(tslab_epoch_close(first).objects, 1);
+  tick();
+  CHECK_EQ(process()->watch_bytes, 4096);
+  alloc_in(open_own("leaks"), FIRST, SOME);
+  CHECK_GE(process()->samples_taken, 1);
+}
+
+static void a_close_with_a_large_survivor_begins(void) {
+  open_unasked();
+  tslab_epoch first = open_own("leaks");
+  CHECK(tslab_epoch_malloc(first, 1 << 20) != NULL);
+  CHECK_EQ(tslab_epoch_close(first).objects, 1);
+  tick();
+  tslab_epoch next = open_own("leaks");
+  alloc_in(next, FIRST, SOME);
+  CHECK_EQ(process()->samples_taken, 0);
+  CHECK(tslab_epoch_malloc(next, 1 << 20) != NULL);
+  CHECK_EQ(process()->samples_taken, 1);
+}
+
+static void a_label_whose_objects_end_is_not_watched(void) {
+  open_unasked();
+  tslab_epoch epoch = open_own("ends");
+  alloc_in(epoch, FIRST, 10);
+  for (unsigned i = 0; i < 10; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(tslab_epoch_close(epoch).objects, 0);
+  CHECK(!tsl_watch_waits());
+  tick();
+  CHECK_EQ(process()->watch_bytes, 0);
+}
+
+static void other_classes_are_not_sampled(void) {
+  open_unasked();
+  tsl_watch_add(number_of("leaks"), tsl_sizeclass_of(64));
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  alloc_in(epoch, FIRST, SOME);
+  CHECK_EQ(process()->samples_taken, 0);
+  CHECK_GE(tsl_heap_current->home->own->points.passed, 100);
+  for (unsigned i = 0; i < 20 * SOME; i++) tslab_free(tslab_epoch_malloc(epoch, 64));
+  CHECK_GE(process()->samples_taken, 1);
+}
+
+// Of shared memory no close counts what lives: what is there at each of many looks does. What comes
+// and goes is not. Leaving the scope is a look, too.
+static void in_a_shared_epoch_looks_tell(void) {
+  open_unasked();
+  uint32_t label = number_of("shares");
+  for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++)
+    tsl_history_closed(label, (struct tsl_closed){.held_bytes = 4096});
+  CHECK(tsl_history_shares(label));
+  tslab_epoch epoch = tslab_epoch_open("shares", NULL);
+  alloc_in(epoch, FIRST, 10);
+  struct tsl_heap *heap = tsl_heap_at(tsl_heap_current->home->own->shared);
+  for (unsigned i = 2; i < TSL_WATCH_LOOKS; i++) tsl_watch_look(tsl_part_of(heap));
+  for (unsigned i = 0; i < 10; i++) tsl_fast_free(blocks[i]);
+  for (unsigned i = 0; i < TSL_WATCH_LOOKS; i++) tsl_watch_look(tsl_part_of(heap));
+  CHECK(!tsl_watch_waits());
+  alloc_in(epoch, FIRST, 1);
+  for (unsigned i = 0; i <= TSL_WATCH_LOOKS; i++) tsl_watch_look(tsl_part_of(heap));
+  CHECK(tsl_watch_has(heap, tsl_sizeclass_of(BYTES)) && !tsl_watch_has(heap, tsl_sizeclass_of(64)));
+  tick();
+  alloc_in(epoch, FIRST, SOME);
+  CHECK_GE(live_samples(label), 1);
+}
+
+static void guests_are_sampled_in_their_host(void) {
+  open_unasked();
+  bets_lose("guest");
+  outlive("guest");
+  tick();
+  tslab_epoch host = open_own("host");
+  tslab_epoch_options below = {.size = sizeof below, .parent = host};
+  tslab_epoch guest = tslab_epoch_open("guest", &below);
+  alloc_in(guest, FIRST, SOME);
+  CHECK_GE(live_samples(number_of("guest")), 1);
+}
+
+// With every 64 samples that live the distance doubles: 4 MiB at a byte in 4 KiB would be 900.
+static void the_more_samples_live_the_fewer_are_taken(void) {
+  open_unasked();
+  tsl_options.sample_rate = 0;
+  outlive("leaks");
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  for (unsigned i = 0; i < 8; i++) alloc_in(epoch, i * SOME, SOME);
+  uint64_t live = live_samples(number_of("leaks"));
+  CHECK_GE(live, 3 * TSL_WATCH_MANY);
+  CHECK_LE(live, 8 * TSL_WATCH_MANY);
+  // By weight they stand for as many as the finest mean would take; the last ones for the most.
+  double all = 8 * SOME * (1 - exp(-(double)BYTES / TSL_POINTS_FINEST));
+  CHECK(fabs((double)totals().live - all) < all / 2);
+  for (unsigned i = 0; i < 8 * SOME; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(totals().live, 0);
+  CHECK_EQ(tsl_watch_mean(tsl_heap_current), 0);
+  alloc_in(epoch, FIRST, SOME);
+  CHECK_GE(live_samples(number_of("leaks")), TSL_WATCH_MANY);
+}
+
+static void what_was_asked_for_counts(void) {
+  open_homes(16 * MEAN);
+  outlive("leaks");
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  CHECK_EQ(process()->sample_bytes, 16 * MEAN);
+  struct tsl_control_row *control = TSL_ROW(control, 0);
+  control->sample_bytes = TSL_NUMBER_no_samples;
+  tick();
+  CHECK_EQ(process()->sample_bytes, 0);
+  CHECK_EQ(process()->watch_bytes, 0);
+  alloc_in(epoch, FIRST, SOME);
+  CHECK_EQ(process()->samples_taken, 0);
+}
+
+static void the_option_turns_it_off(void) {
+  tsl_options.watch_bytes = 0;
+  open_unasked();
+  outlive("leaks");
+  tick();
+  CHECK_EQ(process()->watch_bytes, 0);
+  alloc_in(open_own("leaks"), FIRST, SOME);
+  CHECK_EQ(process()->samples_taken, 0);
+}
+
+static void a_child_counts_anew(void) {
+  open_unasked();
+  outlive("leaks");
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  alloc_in(epoch, FIRST, 2 * SOME);
+  tsl_report_after_fork();
+  tsl_sample_after_fork();
+  CHECK_EQ(tsl_watch_bytes, 0);
+  tsl_report_start();
+  tick();
+  CHECK_EQ(tsl_watch_bytes, 4096);
+  for (unsigned i = 0; i < 2 * SOME; i++) tsl_fast_free(blocks[i]);  // the parent's samples
+  alloc_in(epoch, FIRST, SOME);
+  CHECK_GE(live_samples(number_of("leaks")), 1);
+}
+
+static void the_secure_build_watches_nothing(void) {
+  open_unasked();
+  outlive("leaks");
+  tick();
+  CHECK_EQ(process()->watch_bytes, 0);
+}
+
+int main(void) {
+  RUN_UNLESS_SECURE(a_label_whose_objects_outlive_is_sampled);
+  RUN_UNLESS_SECURE(a_close_with_a_survivor_begins);
+  RUN_UNLESS_SECURE(a_close_with_a_large_survivor_begins);
+  RUN(a_label_whose_objects_end_is_not_watched);
+  RUN_UNLESS_SECURE(other_classes_are_not_sampled);
+  RUN_UNLESS_SECURE(in_a_shared_epoch_looks_tell);
+  RUN_UNLESS_SECURE(guests_are_sampled_in_their_host);
+  RUN_UNLESS_SECURE(the_more_samples_live_the_fewer_are_taken);
+  RUN_UNLESS_SECURE(what_was_asked_for_counts);
+  RUN_UNLESS_SECURE(the_option_turns_it_off);
+  RUN_UNLESS_SECURE(a_child_counts_anew);
+  if (TSL_SECURE) RUN(the_secure_build_watches_nothing);
+  return test_status();
+}
