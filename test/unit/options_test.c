@@ -1,3 +1,4 @@
+#define TEST_OF_DEFAULTS 1  // of options (test.h)
 #include "base/options.h"
 
 #include "capture.h"

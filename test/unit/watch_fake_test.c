@@ -13,11 +13,14 @@ static uint32_t number_of(const char *label) { return tsl_label_intern(label, st
 // An object outlived an epoch of the label.
 static void outlive(const char *label) { tsl_watch_add(number_of(label), tsl_sizeclass_of(BYTES)); }
 
-static void open_unasked(void) {
+static void open_watched(uint64_t bytes) {
+  tsl_options.watch_bytes = bytes;
   open_homes(0);
   tsl_report_start();
   tick();
 }
+
+static void open_unasked(void) { open_watched(MEAN); }
 
 static void alloc_in(tslab_epoch epoch, unsigned from, unsigned count) {
   tslab_scope scope;
@@ -182,8 +185,7 @@ static void what_was_asked_for_counts(void) {
 }
 
 static void the_option_turns_it_off(void) {
-  tsl_options.watch_bytes = 0;
-  open_unasked();
+  open_watched(0);
   outlive("leaks");
   tick();
   CHECK_EQ(process()->watch_bytes, 0);

@@ -289,7 +289,7 @@ tables! {
         MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
         /// Between samples on average; 0: none is taken.
         SAMPLE_BYTES "sample_bytes" One 8 Gauge Bytes;
-        /// Between samples in epochs of labels whose objects outlive them; 0: none is taken there.
+        /// The same in epochs that objects outlive.
         WATCH_BYTES "watch_bytes" One 8 Gauge Bytes;
         /// Mean by which `times` counts; 0: no samples.
         WEIGHT_BYTES "weight_bytes" One 8 Gauge Bytes;

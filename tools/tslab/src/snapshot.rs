@@ -363,11 +363,6 @@ impl Snapshot {
         self.sampling.as_ref().is_some_and(|sampling| sampling.weight_bytes != 0)
     }
 
-    /// The same of all allocations, not only of labels whose objects outlive their epochs.
-    pub fn samples_all(&self) -> bool {
-        self.has_samples() && !self.sampling.as_ref().is_some_and(Sampling::is_partial)
-    }
-
     /// The latest moment that the file tells of: an epoch may have come or gone after the process
     /// last said that it was there. `CLOCK_MONOTONIC` in ms.
     pub fn last_ms(&self) -> u64 {

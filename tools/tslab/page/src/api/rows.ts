@@ -71,7 +71,7 @@ export const PROCESS = {
   },
   watch_bytes: {
     unit: "bytes",
-    meaning: "between samples in epochs of labels whose objects outlive them; 0: none is taken there",
+    meaning: "the same in epochs that objects outlive",
   },
   weight_bytes: {
     unit: "bytes",
