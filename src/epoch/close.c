@@ -30,6 +30,7 @@ enum {
   REST_ATTEMPTS = 16,
   REST_SLABS = 64,         // of a part that keeps more than one request at a time needs
   REST_PAGES = 64,         // of cells, likewise
+  REST_CLOSES = 64,        // at most, from one look at them to the next
   SPARSE_BYTES = 1 << 20,  // in cells and slabs with survivors, or more: they are mostly dead
   SPARSE_PARTS = 8,        // if survivors take at most one byte in so many
   TICK_MS = 50,            // from one tick to the next of a thread that releases
@@ -80,13 +81,25 @@ static uint64_t lived_ms(const struct tsl_epoch *epoch) {
 // Or is a guest.
 static bool slot_shares(uint32_t slot) { return tsl_epoch_place(slot) != slot; }
 
-static void rest(struct tsl_heap *heap) {
-  tsl_mixed_look(heap);
+static void rest_slabs(struct tsl_heap *heap) {
   if (heap->slab_count < REST_SLABS) return;
   struct tsl_change change = tsl_change_begin(heap->home);
   tsl_heap_look_at_ready(heap, REST_SLABS);
   tsl_change_end(change);
   tsl_heap_rest_unused(heap);
+}
+
+// Where nothing goes back, because objects live everywhere, the next close that looks is twice as
+// far away.
+static void rest(struct tsl_heap *heap) {
+  struct tsl_part *part = tsl_part_of(heap);
+  uint32_t before = heap->slab_count + heap->cell_pages;
+  tsl_mixed_look(heap);
+  rest_slabs(heap);
+  bool is_less = heap->slab_count + heap->cell_pages < before;
+  uint32_t pace = part->rest_pace;
+  part->rest_pace = is_less ? 1 : pace < REST_CLOSES ? 2 * pace : pace;
+  part->rest_in = part->rest_pace;
 }
 
 // A thread that ends many at once allocates nothing meanwhile: what it keeps at hand in the place
@@ -95,7 +108,7 @@ static void shared_rest(uint32_t place) {
   if (!tsl_epoch_is_shared(tsl_epoch_at(place))) return;
   struct tsl_heap *heap = tsl_scope_heap(place);
   bool is_small = heap == NULL || (heap->slab_count < REST_SLABS && heap->cell_pages < REST_PAGES);
-  if (!is_small) tsl_part_visit_inside(heap, rest);
+  if (!is_small && --tsl_part_of(heap)->rest_in == 0) tsl_part_visit_inside(heap, rest);
 }
 
 static void end_finish(struct ending ending) {

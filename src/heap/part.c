@@ -53,6 +53,8 @@ void tsl_part_begin(struct tsl_part *part, uint32_t epoch) {
   part->leave_pace = 1;
   part->scopes = 0;
   part->looks = 0;
+  part->rest_in = 1;
+  part->rest_pace = 1;
   tsl_store_release(&part->sealing, TSL_PART_UNSEALED);  // pairs: heap-sealing
   tsl_store_relaxed(&part->holds, 1);
 }

@@ -285,6 +285,8 @@ struct tsl_part {
   uint32_t leave_pace;              // [owner] scopes from one that is told to the next (scope.c)
   uint64_t scopes;                  // [owner] left since it began, up to the last that was told,
   uint64_t left_ms;                 // [owner] and when that was left
+  uint32_t rest_in;                 // [owner] closes in a shared epoch until the next looks what
+  uint32_t rest_pace;               // [owner] can go back, and so many lie in between (close.c)
   uint64_t living;                  // [owner] classes with live objects at all of the last
   uint32_t looks;                   // [owner] looks at a part of a shared epoch (tell/watch.h)
 };
