@@ -122,13 +122,34 @@ static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned cl
   tsl_cells_tell(heap);
 }
 
-// Where a limit refuses the cell, the block is not sampled: it may still fit elsewhere.
+// The oldest goes to the end of the queue, or back when it is empty.
+static void rotate(struct tsl_heap *heap, tsl_cell_number oldest) {
+  if (tsl_cell_out(oldest) == 0) return tsl_cells_drop(heap, oldest);
+  cells_remove(heap, oldest);
+  list_add_behind(heap, oldest);
+}
+
+static void cells_rotate(struct tsl_heap *heap, uint32_t most) {
+  uint32_t left = heap->cell_count < most ? heap->cell_count : most;
+  tsl_cell_number cut = heap->cell_end == 0 ? 0 : heap->cells;
+  for (; left != 0 && heap->cells_oldest != cut; left--) rotate(heap, heap->cells_oldest);
+}
+
+void tsl_cells_look(struct tsl_home *home, uint32_t most) {
+  struct tsl_change change = tsl_change_begin(home);
+  cells_rotate(&home->heap, most);
+  tsl_change_end(change);
+}
+
+// Others may have freed sampled blocks, of which a part in slabs hears by nothing else. Where a
+// limit refuses the cell, the block is not sampled: it may still fit elsewhere.
 void *tsl_cells_alone(struct tsl_heap *heap, unsigned class) {
   unsigned cell_class = TSL_CELL_4K;
   while (cell_class < TSL_BINS && tsl_sizeclasses[cell_class].bytes < tsl_sizeclasses[class].bytes)
     cell_class += 1;
   if (cell_class == TSL_BINS) return NULL;
   struct tsl_change change = tsl_change_begin(heap->home);
+  cells_rotate(heap, TSL_CELLS_FEW);
   tsl_cell_number number = tsl_cells_take(heap, cell_class);
   if (number != 0) cell_fill(heap, number, class);
   tsl_change_end(change);
@@ -138,22 +159,6 @@ void *tsl_cells_alone(struct tsl_heap *heap, unsigned class) {
 
 tsl_cell_number tsl_cells_of(const void *block) {
   return tsl_cell_of(block, tsl_class_around(block));
-}
-
-// The oldest goes to the end of the queue, or back when it is empty.
-static void look_at_oldest(struct tsl_home *home) {
-  tsl_cell_number number = home->heap.cells_oldest;
-  if (tsl_cell_out(number) == 0) return tsl_cells_drop(&home->heap, number);
-  cells_remove(&home->heap, number);
-  tsl_cells_add(&home->heap, number);
-}
-
-void tsl_cells_look(struct tsl_home *home, uint32_t most) {
-  struct tsl_change change = tsl_change_begin(home);
-  for (uint32_t left = home->heap.cell_count < most ? home->heap.cell_count : most; left != 0;
-       left--)
-    look_at_oldest(home);
-  tsl_change_end(change);
 }
 
 static void free_nothing(const void *block) {

@@ -44,6 +44,7 @@ static void counts_begin(struct tsl_heap *heap) {
 
 static void heap_begin(struct tsl_heap *heap, uint32_t epoch) {
   tsl_store_relaxed(&heap->epoch, epoch);
+  heap->sample_version = 0;
   heap->mixed = tsl_load_relaxed(&tsl_epoch_at(epoch)->first_cell) != TSL_BINS;
   counts_begin(heap);
 }

@@ -7,7 +7,7 @@
 // P1: the block has a cell to itself.
 void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
-  if (!tsl_points_take(heap, class)) return NULL;
+  if (!tsl_points_take(heap, class, apart)) return NULL;
   size_t bytes = tsl_sizeclasses[class].bytes;
   uint32_t samples = tsl_points_reached(heap, bytes, apart);
   void *block = tsl_cells_alone(heap, class);

@@ -136,10 +136,12 @@ struct tsl_visits {
 // Where samples lie among what the thread allocates (points.h).
 struct tsl_points {
   uint64_t seed;      // [owner] random state; 0: not yet
-  double distance;    // [owner] from here to the next, in means
+  uint64_t apart;     // [owner] how far apart they lie on average, and how far away
+  uint64_t distance;  // [owner] the next one is, both in bytes
   uint64_t since_ms;  // [owner] they are counted since then
   uint32_t count;     // [owner] points that were reached
   uint32_t passed;    // [owner] points in blocks of which no sample is taken
+  uint32_t version;   // [owner] of `times`
   uint32_t times;     // [owner] from now on they are drawn so many times as far apart; 0: once
   uint64_t mean;      // [owner] tsl_points_mean when the thread followed it last
 };
@@ -216,6 +218,7 @@ struct tsl_heap {
   uint64_t freed_granules;       // [owner] and what they took, gaps included
   uint64_t told_granules;        // [owner] cut_granules and
   uint64_t told_freed_granules;  // [owner] freed_granules when its cells were
+  uint32_t sample_version;       // [owner] of all that decides `sample_apart`, when that was set
   uint64_t sample_apart;  // [owner] bytes from point to point, on average, of its points; 0: none
   uint32_t leaves;        // [owner] scopes until the one that is told (scope.c)
   uint8_t mixed;          // [owner] new blocks go to cells; never in homes
@@ -225,7 +228,7 @@ struct tsl_heap {
 
   // The last word. Its line goes on with the remote words of the home or the part.
   tslab_epoch name;  // [owner] the epoch entered: `epoch`, or one that shares it; stays when left
-  uint64_t unused[3];
+  uint64_t unused[2];
   uint64_t ready;  // [remote] life << 32 | slabs with remote bits
 };
 

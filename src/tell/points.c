@@ -6,20 +6,18 @@
 
 enum {
   WINDOW_MS = 50,  // the least time over which the rate of points is measured
-  PASSED = 16,     // points of other classes cost as much as one that is sampled
+  PASSED = 64,     // points of other classes cost as much as one that is sampled
 };
 uint64_t tsl_points_mean;
 
-static double distance_draw(uint64_t *seed) {
-  return -tsl_log(1 - tsl_random_uniform(tsl_random_next(seed)));
+// In bytes, of points that lie `apart` bytes apart on average.
+static uint64_t distance_draw(uint64_t *seed, uint64_t apart) {
+  return (uint64_t)(-tsl_log(1 - tsl_random_uniform(tsl_random_next(seed))) * (double)apart);
 }
 
 uint64_t *tsl_points_seed(struct tsl_home *home) {
   struct tsl_points *points = &home->own->points;
-  if (tsl_unlikely(points->seed == 0)) {
-    points->seed = tsl_os_random() | 1;
-    points->distance = distance_draw(&points->seed);
-  }
+  if (tsl_unlikely(points->seed == 0)) points->seed = tsl_os_random() | 1;
   return &points->seed;
 }
 
@@ -33,24 +31,35 @@ uint64_t tsl_points_apart(const struct tsl_heap *heap) {
   return mean_of(heap) * (times == 0 ? 1 : times);
 }
 
-// Each look takes the next `bytes` of the thread's line, whoever allocates them and whether they
-// are allocated at all: what lies behind is as random as before.
-static size_t within(struct tsl_home *home, double mean, size_t bytes) {
+// The next point is as far away as before, in means.
+static void set_apart(struct tsl_home *home, uint64_t apart) {
   uint64_t *seed = tsl_points_seed(home);
   struct tsl_points *points = &home->own->points;
-  double length = (double)bytes / mean, distance = points->distance;
-  points->distance = distance - length;
-  if (tsl_likely(distance >= length)) return SIZE_MAX;
-  points->distance = distance_draw(seed);
-  size_t before = (size_t)(distance * mean);
-  return before < bytes ? before : bytes - 1;  // the product is rounded
+  double means = points->apart == 0 ? 0 : (double)points->distance / (double)points->apart;
+  bool is_first = points->apart == 0;
+  points->distance = is_first ? distance_draw(seed, apart) : (uint64_t)(means * (double)apart);
+  points->apart = apart;
+}
+
+// Each look takes the next `bytes` of the thread's line, whoever allocates them and whether they
+// are allocated at all: what lies behind is as random as before.
+static size_t within(struct tsl_home *home, uint64_t apart, size_t bytes) {
+  struct tsl_points *points = &home->own->points;
+  if (tsl_unlikely(points->apart != apart)) set_apart(home, apart);
+  uint64_t distance = points->distance;
+  if (tsl_likely(distance >= bytes)) {
+    points->distance = distance - bytes;
+    return SIZE_MAX;
+  }
+  points->distance = distance_draw(&points->seed, apart);
+  return distance;
 }
 
 size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
   if (tsl_unlikely(heap->sample_apart == 0)) heap->sample_apart = tsl_points_apart(heap);
   if (tsl_unlikely(heap->sample_apart == 0)) return SIZE_MAX;  // nothing of it is sampled
-  return within(heap->home, (double)heap->sample_apart, bytes);
+  return within(heap->home, heap->sample_apart, bytes);
 }
 
 // Which of the next `most` blocks holds the next point, from 1 on; 0: none.
@@ -91,18 +100,27 @@ void tsl_points_count(struct tsl_home *home, uint32_t points) {
   struct tsl_points *counted = &home->own->points;
   uint64_t now_ms = tsl_os_now_ms(), passed_ms = now_ms - counted->since_ms;
   if (passed_ms >= WINDOW_MS) {
-    counted->times = times_of(counted->count, passed_ms);
+    uint32_t times = times_of(counted->count, passed_ms);
+    if (times != counted->times) counted->version++;
+    counted->times = times;
     counted->since_ms = now_ms;
     counted->count = 0;
   }
   counted->count += points;
 }
 
-bool tsl_points_take(struct tsl_heap *heap, unsigned class) {
+// So many points of the mean lie where one is reached that was drawn `apart` bytes apart.
+static uint32_t points_within(const struct tsl_heap *heap, uint64_t apart) {
+  uint64_t mean = mean_of(heap);
+  return mean == 0 || apart < mean ? 1 : (uint32_t)(apart / mean);
+}
+
+bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
   bool asked = tsl_load_relaxed(&tsl_points_mean) != 0;
   if (asked || tsl_watch_has(heap, class)) return true;
-  if (++heap->home->own->points.passed % PASSED == 0) tsl_points_count(heap->home, 1);
+  bool counts = ++heap->home->own->points.passed % PASSED == 0;
+  if (counts) tsl_points_count(heap->home, points_within(heap, apart));
   return false;
 }
 
@@ -119,8 +137,7 @@ static uint32_t stand_for(struct tsl_home *home, size_t bytes, double apart, uin
 
 uint32_t tsl_points_reached(struct tsl_heap *heap, size_t bytes, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
-  uint64_t mean = mean_of(heap);
-  tsl_points_count(heap->home, mean == 0 || apart < mean ? 1 : (uint32_t)(apart / mean));
+  tsl_points_count(heap->home, points_within(heap, apart));
   return stand_for(heap->home, bytes, (double)apart, 1);
 }
 
@@ -129,11 +146,11 @@ uint32_t tsl_points_reached(struct tsl_heap *heap, size_t bytes, uint64_t apart)
 uint32_t tsl_points_of_large(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
-  double mean = (double)mean_of(heap);
+  uint64_t mean = mean_of(heap);
   if (mean == 0 || within(home, mean, bytes) == SIZE_MAX) return 0;
-  if (!tsl_points_take(heap, TSL_CLASSES)) return 0;
+  if (!tsl_points_take(heap, TSL_CLASSES, mean)) return 0;
   tsl_points_count(home, 1);
   uint32_t times = home->own->points.times;
   if (times > 1 && tsl_random_next(tsl_points_seed(home)) % times != 0) return 0;
-  return stand_for(home, bytes, mean, times > 1 ? times : 1);
+  return stand_for(home, bytes, (double)mean, times > 1 ? times : 1);
 }

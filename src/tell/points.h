@@ -35,6 +35,11 @@ TSL_ALWAYS_INLINE bool tsl_points_are_on(void) {
 // The state of a thread's random numbers.
 TSL_HIDDEN uint64_t *tsl_points_seed(struct tsl_home *home);
 
+// Changes with all that decides how far apart the heap's points are to be drawn, but its epoch.
+TSL_ALWAYS_INLINE uint32_t tsl_points_version(const struct tsl_heap *heap) {
+  return tsl_load_relaxed(&tsl_watch_version) + heap->home->own->points.version;
+}
+
 // How far apart the heap's points are to be drawn from now on, in bytes; 0: none is.
 TSL_HIDDEN uint64_t tsl_points_apart(const struct tsl_heap *heap);
 
@@ -54,7 +59,7 @@ TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class)
 
 // Whether blocks of the class that hold a point are sampled; if not, the point is passed, which
 // counts as a small part of one that was reached.
-TSL_HIDDEN bool tsl_points_take(struct tsl_heap *heap, unsigned class);
+TSL_HIDDEN bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart);
 
 // Counts points that were reached, and sets how far apart points are drawn from now on.
 TSL_HIDDEN void tsl_points_count(struct tsl_home *home, uint32_t points);

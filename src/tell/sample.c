@@ -155,8 +155,11 @@ void tsl_sample_follow(void) {
   TSL_PUT(row, sample_bytes, mean);
   TSL_PUT(row, watch_bytes, watch);
   if ((mean | watch) != 0) TSL_PUT(row, weight_bytes, TSL_POINTS_FINEST);
-  if (tsl_load_relaxed(&tsl_points_mean) != mean) tsl_store_relaxed(&tsl_points_mean, mean);
-  if (tsl_load_relaxed(&tsl_watch_bytes) != watch) tsl_store_relaxed(&tsl_watch_bytes, watch);
+  bool is_new = tsl_load_relaxed(&tsl_points_mean) != mean;
+  if (!is_new && tsl_load_relaxed(&tsl_watch_bytes) == watch) return;
+  tsl_store_relaxed(&tsl_points_mean, mean);
+  tsl_store_relaxed(&tsl_watch_bytes, watch);
+  tsl_watch_renew();
 }
 
 // The tables of the parent's file are not the child's.
@@ -165,6 +168,7 @@ void tsl_sample_after_fork(void) {
   tsl_events_after_fork();
   tsl_points_mean = 0;  // until the child has a file
   tsl_watch_bytes = 0;
+  tsl_watch_renew();
   if (last_row == 0) return;
   tsl_stack_clear(&free_rows);
   last_row = 0;

@@ -20,6 +20,7 @@ struct watch {
 };
 
 uint64_t tsl_watch_bytes;
+uint32_t tsl_watch_version = 1;
 static bool any_watched;  // [remote] a label has classes
 static struct watch watches[TSL_MOST_LABELS];
 static uint16_t label_of_row[TSL_MOST_SAMPLES];  // [remote] written by whoever owns the row
@@ -32,10 +33,13 @@ static struct watch *watch_of(const struct tsl_heap *heap) {
   return &watches[slot == 0 ? TSL_LABEL_DEFAULT : tsl_load_relaxed(&tsl_epoch_at(slot)->label)];
 }
 
+void tsl_watch_renew(void) { tsl_add_relaxed(&tsl_watch_version, 1); }
+
 void tsl_watch_add(uint32_t label, unsigned class) {
   uint64_t *classes = &watches[label].classes, bit = UINT64_C(1) << class % 64;
   if ((tsl_load_relaxed(classes) & bit) != 0) return;
   tsl_or_relaxed(classes, bit);
+  tsl_watch_renew();
   tsl_store_relaxed(&any_watched, true);
 }
 
@@ -100,7 +104,9 @@ static void adapt(struct watch *watch, uint32_t live) {
   uint32_t doublings = tsl_load_relaxed(&watch->doublings);
   bool is_more = live > (doublings + 1) * TSL_WATCH_MANY && doublings < MOST_DOUBLINGS;
   bool is_less = live + TSL_WATCH_MANY / 2 < doublings * TSL_WATCH_MANY;
-  if (is_more || is_less) tsl_store_relaxed(&watch->doublings, doublings + is_more - is_less);
+  if (!is_more && !is_less) return;
+  tsl_store_relaxed(&watch->doublings, doublings + is_more - is_less);
+  tsl_watch_renew();
 }
 
 void tsl_watch_begin(const struct tsl_heap *heap, uint32_t row) {

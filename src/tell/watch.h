@@ -20,6 +20,12 @@ enum {
 // Bytes from point to point (points.h) where no sample lives; 0: nothing is watched.
 TSL_HIDDEN extern uint64_t tsl_watch_bytes;  // [remote]
 
+// Changes with all that is told here.
+TSL_HIDDEN extern uint32_t tsl_watch_version;  // [remote]
+
+// An epoch became host to guests. Any thread.
+TSL_HIDDEN void tsl_watch_renew(void);
+
 // Objects of the class, or large ones with TSL_CLASSES, outlived an epoch of the label. Any thread.
 TSL_HIDDEN void tsl_watch_add(uint32_t label, unsigned class);
 

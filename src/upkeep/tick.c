@@ -28,8 +28,11 @@ enum { SHARED_LOOKS = 4 };  // slabs of a shared epoch that one tick collects
 
 void tsl_heap_follow_samples(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
+  uint32_t version = tsl_points_version(heap);
+  if (tsl_likely(heap->sample_version == version)) return;
+  heap->sample_version = version;
   uint64_t apart = tsl_points_apart(heap);
-  if (tsl_likely(heap->sample_apart == apart)) return;
+  if (heap->sample_apart == apart) return;
   heap->sample_apart = apart;
   tsl_heap_drain_cut_stocks(heap);
   tsl_mixed_redraw(heap);

@@ -1,4 +1,5 @@
-"""The patterns of the founding documents under the command: one leaks, and it alone is told of.
+"""The patterns of the founding documents under the command: one leaks, and it alone is told of,
+also of a process that nobody asked for samples.
 
 patterns.py TSLAB PRELOAD SYNTHETIC_BENCH
 """
@@ -17,6 +18,8 @@ from typing import Any
 from command import Command, first_line
 
 QUIET = ("burst", "steady", "hotspot", "kernel")
+UNASKED_MARK = " unasked"
+UNASKED = "leak" + UNASKED_MARK  # with default options
 DURATION_S = 12
 HOLD_S = 60
 # Epochs that were closed a moment ago may be drained by requests that are about to end.
@@ -27,10 +30,12 @@ OBJECT_BYTES = 128
 @contextmanager
 def server(program: str, preload: str, pattern: str) -> Iterator[subprocess.Popen[str]]:
     """At the rates of its preset; stays a while at its end."""
-    options = {"LD_PRELOAD": preload, "TSLAB_SAMPLE_BYTES": "128K", "TSLAB_STATS_DELAY_MS": "0"}
+    options = {"LD_PRELOAD": preload}
+    if pattern != UNASKED:
+        options |= {"TSLAB_SAMPLE_BYTES": "128K", "TSLAB_STATS_DELAY_MS": "0"}
     if pattern == "leak":
         options["TSLAB_PLACES"] = "own"  # each epoch counts its survivors, so that all add up
-    arguments = [f"--pattern={pattern}", f"--duration_s={DURATION_S}", f"--hold_s={HOLD_S}"]
+    arguments = [f"--pattern={pattern.removesuffix(UNASKED_MARK)}", f"--duration_s={DURATION_S}", f"--hold_s={HOLD_S}"]
     with subprocess.Popen(
         [program, "--allocator=tslab", *arguments],
         env={**os.environ, **options},
@@ -102,9 +107,10 @@ def main(tslab_path: str, preload: str, program: str) -> int:
     with ExitStack() as servers:
         running = {
             pattern: servers.enter_context(server(program, preload, pattern))
-            for pattern in (*QUIET, "leak")
+            for pattern in (*QUIET, "leak", UNASKED)
         }
         check_caught_early(tslab, running["leak"])
+        check_caught_early(tslab, running[UNASKED])
         for pattern in QUIET:
             check_quiet(tslab, running[pattern], pattern)
         results = {pattern: result_of(child) for pattern, child in running.items()}

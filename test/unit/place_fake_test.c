@@ -424,6 +424,20 @@ static void what_many_at_once_took_goes_back(void) {
   CHECK_LE(epochs_stats(place).held_bytes, most / 3);
 }
 
+// A close that can give nothing back looks, but not each one; once something can, it goes soon.
+static void closes_look_seldom_in_vain(void) {
+  tslab_epoch first = open_as(TSLAB_PLACE_SHARED);
+  epochs_alloc_many(blocks, first, 4096, MANY / 2);
+  const struct tsl_part *part = tsl_part_at(tsl_heap_current->home->own->shared);
+  tslab_epoch place = epochs_stats(first).place;
+  size_t most = epochs_stats(place).held_bytes;
+  for (unsigned i = 0; i < MANY; i++) epochs_close(open_as(TSLAB_PLACE_SHARED), 0);
+  CHECK_EQ(part->rest_pace, 64);
+  epochs_free_many(blocks, 4096, MANY / 2);
+  for (unsigned i = 0; i < 2 * 64; i++) epochs_close(open_as(TSLAB_PLACE_SHARED), 0);
+  CHECK_LE(epochs_stats(place).held_bytes, most / 2);
+}
+
 // Of threads that come at once, one makes the shared epoch.
 static void threads_share_one_place(void) {
   threads_run(serve_many, NULL);
@@ -461,6 +475,7 @@ int main(void) {
   RUN(what_is_freed_from_outside_of_its_own_epoch_is_not);
   RUN(threads_find_their_parts);
   RUN(what_many_at_once_took_goes_back);
+  RUN(closes_look_seldom_in_vain);
   RUN(threads_share_one_place);
   return test_status();
 }

@@ -33,6 +33,25 @@ static void looks_give_cells_back(void) {
   state_check();
 }
 
+// A part in slabs hears by nothing else that another thread freed them.
+static void a_part_in_slabs_keeps_few(void) {
+  enum { ROUNDS = 100, COUNT = 200, BYTES = 1024 };
+  open_homes(MEAN);
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    epochs_alloc_many(blocks, epoch, BYTES, COUNT);
+    be(other);
+    epochs_free_many(blocks, BYTES, COUNT);
+    be(mine);
+  }
+  CHECK_GE(process()->samples_taken, 1000);
+  CHECK_EQ(totals().live, 0);
+  const struct tsl_heap *part = tsl_heap_at(mine->home->family);
+  CHECK_EQ(part->epoch, tsl_epoch_slot(epoch));
+  CHECK_LE(part->cell_count, COUNT);
+  state_check();
+}
+
 // The owner frees them in a scope, too.
 static void a_scope_does_not_matter(void) {
   enum { COUNT = 4000, BYTES = 1024 };
@@ -78,6 +97,7 @@ static void limits_hold(void) {
 int main(void) {
   RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
   RUN_UNLESS_SECURE(looks_give_cells_back);
+  RUN_UNLESS_SECURE(a_part_in_slabs_keeps_few);
   RUN_UNLESS_SECURE(a_scope_does_not_matter);
   RUN_UNLESS_SECURE(what_is_spared_stays_sampled);
   RUN_UNLESS_SECURE(limits_hold);
