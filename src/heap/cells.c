@@ -122,7 +122,8 @@ static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned cl
   tsl_cells_tell(heap);
 }
 
-// The oldest goes to the end of the queue, or back when it is empty.
+// The oldest goes to the end of the queue, before the one that the heap allocates in, or back when
+// it is empty.
 static void rotate(struct tsl_heap *heap, tsl_cell_number oldest) {
   if (tsl_cell_out(oldest) == 0) return tsl_cells_drop(heap, oldest);
   cells_remove(heap, oldest);
@@ -130,9 +131,9 @@ static void rotate(struct tsl_heap *heap, tsl_cell_number oldest) {
 }
 
 static void cells_rotate(struct tsl_heap *heap, uint32_t most) {
-  uint32_t left = heap->cell_count < most ? heap->cell_count : most;
-  tsl_cell_number cut = heap->cell_end == 0 ? 0 : heap->cells;
-  for (; left != 0 && heap->cells_oldest != cut; left--) rotate(heap, heap->cells_oldest);
+  uint32_t cut = heap->cell_end != 0, whole = heap->cell_count - cut;
+  for (uint32_t left = whole < most ? whole : most; left != 0; left--)
+    rotate(heap, heap->cells_oldest);
 }
 
 void tsl_cells_look(struct tsl_home *home, uint32_t most) {

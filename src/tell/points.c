@@ -6,6 +6,7 @@
 
 enum {
   WINDOW_MS = 50,  // the least time over which the rate of points is measured
+  WATCHED = 4,     // times as many are sampled where few classes are, and none else
   PASSED = 64,     // points of other classes cost as much as one that is sampled
 };
 uint64_t tsl_points_mean;
@@ -90,7 +91,8 @@ uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
 
 // How many times as far apart points are to be drawn, by the rate of the last window.
 static uint32_t times_of(uint32_t points, uint64_t passed_ms) {
-  uint64_t wanted = (uint64_t)tsl_option(sample_rate) * passed_ms;
+  bool asked = tsl_load_relaxed(&tsl_points_mean) != 0;
+  uint64_t wanted = (uint64_t)tsl_option(sample_rate) * passed_ms * (asked ? 1 : WATCHED);
   if (wanted == 0 || points == 0) return 1;
   return (uint32_t)(((uint64_t)points * 1000 + wanted - 1) / wanted);
 }
