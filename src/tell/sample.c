@@ -71,8 +71,8 @@ uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes
   }
   count_sample(false);
   TSL_PROBE_SAMPLED(block, bytes, times * sample_weight(bytes));
-  write_sample(row, site, heap->epoch, block, bytes, times);
   tsl_watch_begin(heap, number);
+  write_sample(row, site, heap->epoch, block, bytes, times);
   tsl_add_relaxed(&origin->allocations, times);
   tsl_add_relaxed(&origin->bytes, times * bytes);
   tsl_event_allocated(forks << ROW_BITS | number, site, bytes, times);

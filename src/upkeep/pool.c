@@ -102,8 +102,8 @@ static void home_look_at(struct tsl_home *home) {
 
 // Looks at the next home when it has no thread. Each has its turn; the stack stays as it is.
 void tsl_pool_look(void) {
-  uint32_t number = tsl_home_behind(tsl_load_relaxed(&looked_at));
-  tsl_store_relaxed(&looked_at, number);
+  uint32_t number = tsl_home_behind(tsl_load_acquire(&looked_at));  // pairs: homes
+  tsl_store_release(&looked_at, number);                            // pairs: homes
   if (number == 0 || !tsl_heap_is_ready(tsl_heap_at(number))) return;
   struct tsl_home *home = tsl_home_at(number);
   tsl_busy_begin();
