@@ -102,13 +102,16 @@ static void rest(struct tsl_heap *heap) {
   part->rest_in = part->rest_pace;
 }
 
-// A thread that ends many at once allocates nothing meanwhile: what it keeps at hand in the place
-// that they shared goes back, so that slabs can empty. That of guests may be ending.
+// A thread that ends many at once enters none meanwhile: what it keeps at hand in the place that
+// they shared goes back, so that slabs can empty. That of guests may be ending.
 static void shared_rest(uint32_t place) {
   if (!tsl_epoch_is_shared(tsl_epoch_at(place))) return;
   struct tsl_heap *heap = tsl_scope_heap(place);
-  bool is_small = heap == NULL || (heap->slab_count < REST_SLABS && heap->cell_pages < REST_PAGES);
-  if (!is_small && --tsl_part_of(heap)->rest_in == 0) tsl_part_visit_inside(heap, rest);
+  if (heap == NULL || (heap->slab_count < REST_SLABS && heap->cell_pages < REST_PAGES)) return;
+  struct tsl_part *part = tsl_part_of(heap);
+  bool is_burst = part->rest_leaves == heap->leaves;
+  part->rest_leaves = heap->leaves;
+  if (is_burst || --part->rest_in == 0) tsl_part_visit_inside(heap, rest);
 }
 
 static void end_finish(struct ending ending) {

@@ -122,10 +122,7 @@ enum epoch_kind { KIND_OWN, KIND_SHARED, KIND_GUEST };
 // Of a parent that is held.
 static uint32_t take_in(tslab_epoch parent) {
   uint32_t host = tsl_epoch_host_below(tsl_epoch_slot(parent));
-  if (host == 0) return 0;
-  bool is_first = tsl_load_relaxed(&tsl_epoch_at(host)->has_guests) == 0;
-  tsl_epoch_take_in(host);
-  if (is_first) tsl_watch_renew();
+  if (host != 0) tsl_watch_take_in(host);
   return host;
 }
 

@@ -78,8 +78,8 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
       part->leave_pace = next_pace(part, tsl_os_now_ms(), least);
     }
     tsl_report_left(heap);
-    tsl_watch_look(part);
-    tsl_sample_follow();
+    if (least == 1) tsl_watch_look(part);
+    if (tsl_sample_watch_waits()) tsl_sample_follow();
     if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   }
   heap->leaves = part->leave_pace;
@@ -252,7 +252,7 @@ TSL_NOINLINE static int enter_guest(struct tslab_scope *scope, tslab_epoch id, u
     host = host_now(host);
     error = try_guest(scope, id, host);
   } while (error == EAGAIN);
-  if (error == 0 && host != 0) tsl_epoch_take_in(host);
+  if (error == 0 && host != 0) tsl_watch_take_in(host);
   int own = error == 0 ? 0 : tsl_epoch_check(id);
   return own != 0 ? own : error;
 }

@@ -6,6 +6,7 @@
 #include "state/epoch.h"
 #include "state/heap.h"
 #include "tell/epochs.h"
+#include "tell/watch.h"
 
 // Calls the epoch's callback. The thread is in the middle of a refill, so the callback runs in the
 // default epoch, with the change paused (C3), and is not called for limits that it exceeds itself.
@@ -35,6 +36,7 @@ void tsl_epoch_set_limits(uint32_t slot, size_t soft_bytes, size_t hard_bytes) {
   tsl_epoch_begin_limits(epoch, soft_bytes, hard_bytes);
   tsl_store_relaxed(&epoch->soft_told, 0);
   tsl_report_limits(slot);
+  tsl_watch_renew();
 }
 
 // Takes bytes off one epoch, not its ancestors.

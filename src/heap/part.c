@@ -55,6 +55,7 @@ void tsl_part_begin(struct tsl_part *part, uint32_t epoch) {
   part->scopes = 0;
   part->looks = 0;
   part->rest_in = 1;
+  part->rest_leaves = 0;
   part->rest_pace = 1;
   tsl_store_release(&part->sealing, TSL_PART_UNSEALED);  // pairs: heap-sealing
   tsl_store_relaxed(&part->holds, 1);

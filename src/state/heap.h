@@ -136,8 +136,7 @@ struct tsl_visits {
 // Where samples lie among what the thread allocates (points.h).
 struct tsl_points {
   uint64_t seed;      // [owner] random state; 0: not yet
-  uint64_t apart;     // [owner] how far apart they lie on average, and how far away
-  uint64_t distance;  // [owner] the next one is, both in bytes
+  double distance;    // [owner] from here to the next, in means
   uint64_t since_ms;  // [owner] they are counted since then
   uint32_t count;     // [owner] points that were reached
   uint32_t passed;    // [owner] points in blocks of which no sample is taken
@@ -290,8 +289,10 @@ struct tsl_part {
   uint64_t left_ms;                 // [owner] and when that was left
   uint32_t rest_in;                 // [owner] closes in a shared epoch until the next looks what
   uint32_t rest_pace;               // [owner] can go back, and so many lie in between (close.c)
-  uint64_t living;                  // [owner] classes with live objects at all of the last
-  uint32_t looks;                   // [owner] looks at a part of a shared epoch (tell/watch.h)
+  uint32_t rest_leaves;             // [owner] `leaves` at the last of these closes
+  uint32_t looks;                   // [owner] looks at what lives in a part of a shared epoch,
+  uint64_t look_ms;                 // [owner] when the last one was,
+  uint64_t living;                  // [owner] and classes that lived at all (tell/watch.h)
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

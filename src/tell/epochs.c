@@ -160,7 +160,9 @@ void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
     if (counts[class] == 0) continue;
     tsl_store_relaxed(&tsl_epoch_at(slot)->told, HAS_SURVIVORS);
     tsl_add_relaxed(&row->survivors[class], counts[class]);
-    tsl_watch_add(tsl_epoch_at(slot)->label, class);
+    // What guests left says nothing of the label of their host.
+    if (tsl_load_relaxed(&tsl_epoch_at(slot)->has_guests) == 0)
+      tsl_watch_add(tsl_epoch_at(slot)->label, class);
   }
 }
 

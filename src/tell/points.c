@@ -11,14 +11,16 @@ enum {
 };
 uint64_t tsl_points_mean;
 
-// In bytes, of points that lie `apart` bytes apart on average.
-static uint64_t distance_draw(uint64_t *seed, uint64_t apart) {
-  return (uint64_t)(-tsl_log(1 - tsl_random_uniform(tsl_random_next(seed))) * (double)apart);
+static double distance_draw(uint64_t *seed) {
+  return -tsl_log(1 - tsl_random_uniform(tsl_random_next(seed)));
 }
 
 uint64_t *tsl_points_seed(struct tsl_home *home) {
   struct tsl_points *points = &home->own->points;
-  if (tsl_unlikely(points->seed == 0)) points->seed = tsl_os_random() | 1;
+  if (tsl_unlikely(points->seed == 0)) {
+    points->seed = tsl_os_random() | 1;
+    points->distance = distance_draw(&points->seed);
+  }
   return &points->seed;
 }
 
@@ -32,35 +34,24 @@ uint64_t tsl_points_apart(const struct tsl_heap *heap) {
   return mean_of(heap) * (times == 0 ? 1 : times);
 }
 
-// The next point is as far away as before, in means.
-static void set_apart(struct tsl_home *home, uint64_t apart) {
-  uint64_t *seed = tsl_points_seed(home);
-  struct tsl_points *points = &home->own->points;
-  double means = points->apart == 0 ? 0 : (double)points->distance / (double)points->apart;
-  bool is_first = points->apart == 0;
-  points->distance = is_first ? distance_draw(seed, apart) : (uint64_t)(means * (double)apart);
-  points->apart = apart;
-}
-
 // Each look takes the next `bytes` of the thread's line, whoever allocates them and whether they
 // are allocated at all: what lies behind is as random as before.
-static size_t within(struct tsl_home *home, uint64_t apart, size_t bytes) {
+static size_t within(struct tsl_home *home, double mean, size_t bytes) {
+  uint64_t *seed = tsl_points_seed(home);
   struct tsl_points *points = &home->own->points;
-  if (tsl_unlikely(points->apart != apart)) set_apart(home, apart);
-  uint64_t distance = points->distance;
-  if (tsl_likely(distance >= bytes)) {
-    points->distance = distance - bytes;
-    return SIZE_MAX;
-  }
-  points->distance = distance_draw(&points->seed, apart);
-  return distance;
+  double length = (double)bytes / mean, distance = points->distance;
+  points->distance = distance - length;
+  if (tsl_likely(distance >= length)) return SIZE_MAX;
+  points->distance = distance_draw(seed);
+  size_t before = (size_t)(distance * mean);
+  return before < bytes ? before : bytes - 1;  // the product is rounded
 }
 
 size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
   if (tsl_unlikely(heap->sample_apart == 0)) heap->sample_apart = tsl_points_apart(heap);
   if (tsl_unlikely(heap->sample_apart == 0)) return SIZE_MAX;  // nothing of it is sampled
-  return within(heap->home, heap->sample_apart, bytes);
+  return within(heap->home, (double)heap->sample_apart, bytes);
 }
 
 // Which of the next `most` blocks holds the next point, from 1 on; 0: none.
@@ -119,6 +110,7 @@ static uint32_t points_within(const struct tsl_heap *heap, uint64_t apart) {
 
 bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
+  if (!tsl_points_are_on()) return false;
   bool asked = tsl_load_relaxed(&tsl_points_mean) != 0;
   if (asked || tsl_watch_has(heap, class)) return true;
   bool counts = ++heap->home->own->points.passed % PASSED == 0;
@@ -149,7 +141,7 @@ uint32_t tsl_points_of_large(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   uint64_t mean = mean_of(heap);
-  if (mean == 0 || within(home, mean, bytes) == SIZE_MAX) return 0;
+  if (mean == 0 || within(home, (double)mean, bytes) == SIZE_MAX) return 0;
   if (!tsl_points_take(heap, TSL_CLASSES, mean)) return 0;
   tsl_points_count(home, 1);
   uint32_t times = home->own->points.times;

@@ -148,6 +148,10 @@ static uint64_t wanted_watch(void) {
 
 bool tsl_sample_waits(uint64_t mean) { return tsl_report_is_on() && wanted_mean() != mean; }
 
+bool tsl_sample_watch_waits(void) {
+  return tsl_report_is_on() && wanted_watch() != tsl_load_relaxed(&tsl_watch_bytes);
+}
+
 void tsl_sample_follow(void) {
   uint64_t mean = wanted_mean(), watch = wanted_watch();
   struct tsl_process_row *row = TSL_ROW(process, 0);

@@ -22,6 +22,9 @@ TSL_HIDDEN void tsl_sample_follow(void);
 // thread.
 TSL_HIDDEN bool tsl_sample_waits(uint64_t mean);
 
+// The same of what is watched (watch.h).
+TSL_HIDDEN bool tsl_sample_watch_waits(void);
+
 // Writes the sample of a block, which stands for `times` samples of its class. Returns the sample's
 // number, which the caller stores with the block's cell or span; 0 when no row is free. Owner of
 // `heap`, and of the block.

@@ -1,14 +1,18 @@
 #include "tell/watch.h"
 
+#include "base/options.h"
 #include "memory/record.h"
+#include "os/os.h"
 #include "state/bin.h"
 #include "state/epoch.h"
 #include "state/label.h"
 #include "state/owner.h"
+#include "tell/points.h"
 #include "tell/rows.h"
 
 enum {
   MOST_DOUBLINGS = 20,
+  APART_MS = 10,                    // at least, from one look at a part to the next
   MOST_BYTES = 2 << TSL_UNIT_LOG2,  // of cells that a look goes through: 1,024 words
 };
 
@@ -25,7 +29,8 @@ static bool any_watched;  // [remote] a label has classes
 static struct watch watches[TSL_MOST_LABELS];
 static uint16_t label_of_row[TSL_MOST_SAMPLES];  // [remote] written by whoever owns the row
 
-_Static_assert(TSL_MOST_LABELS <= UINT16_MAX, "a label fits a row's");
+enum { NOT_WATCHED = UINT16_MAX };  // in place of a label: somebody asked for the sample
+_Static_assert((int)TSL_MOST_LABELS < (int)NOT_WATCHED, "a label fits a row's");
 _Static_assert(TSL_CLASSES < 64, "a word has a bit for each class, and one for large blocks");
 
 static struct watch *watch_of(const struct tsl_heap *heap) {
@@ -34,6 +39,12 @@ static struct watch *watch_of(const struct tsl_heap *heap) {
 }
 
 void tsl_watch_renew(void) { tsl_add_relaxed(&tsl_watch_version, 1); }
+
+void tsl_watch_take_in(uint32_t slot) {
+  if (tsl_load_relaxed(&tsl_epoch_at(slot)->has_guests) != 0) return;
+  tsl_epoch_take_in(slot);
+  tsl_watch_renew();
+}
 
 void tsl_watch_add(uint32_t label, unsigned class) {
   uint64_t *classes = &watches[label].classes, bit = UINT64_C(1) << class % 64;
@@ -71,7 +82,12 @@ static uint64_t living_classes(const struct tsl_heap *heap) {
 
 void tsl_watch_look(struct tsl_part *part) {
   tsl_assert(tsl_owner_is_me(&part->heap));
-  if (!tsl_epoch_is_shared(tsl_epoch_at(part->heap.epoch)) || part->heap.depth > 1) return;
+  bool is_asked = tsl_load_relaxed(&tsl_points_mean) != 0;
+  if (TSL_SECURE || is_asked || tsl_option(watch_bytes) == 0 || part->heap.depth > 1) return;
+  uint64_t now_ms = tsl_os_now_ms();
+  if (now_ms - part->look_ms < APART_MS) return;
+  if (!tsl_epoch_is_shared(tsl_epoch_at(part->heap.epoch))) return;
+  part->look_ms = now_ms;
   part->living = part->looks == 0 ? UINT64_MAX : part->living;
   part->living &= living_classes(&part->heap);
   if (++part->looks < TSL_WATCH_LOOKS) return;
@@ -81,9 +97,19 @@ void tsl_watch_look(struct tsl_part *part) {
     if ((part->living >> class % 64 & 1) != 0) tsl_watch_add(label, class);
 }
 
+// A page for each sample would bring the limits of an epoch and its ancestors near by chance.
+static bool is_limited(uint32_t slot) {
+  for (; slot != 0; slot = tsl_epoch_at(slot)->parent) {
+    const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+    if (tsl_load_relaxed(&epoch->hard_limit) != SIZE_MAX) return true;
+    if (tsl_load_relaxed(&epoch->soft_limit) != SIZE_MAX) return true;
+  }
+  return false;
+}
+
 // What guests leave in their host no close counts before that of the host.
 static uint64_t watched_classes(const struct tsl_heap *heap) {
-  if (heap->epoch == 0) return 0;
+  if (heap->epoch == 0 || is_limited(heap->epoch)) return 0;
   bool is_host = tsl_load_relaxed(&tsl_epoch_at(heap->epoch)->has_guests) != 0;
   return is_host ? UINT64_MAX : tsl_load_relaxed(&watch_of(heap)->classes);
 }
@@ -111,16 +137,20 @@ static void adapt(struct watch *watch, uint32_t live) {
 
 void tsl_watch_begin(const struct tsl_heap *heap, uint32_t row) {
   struct watch *watch = watch_of(heap);
+  bool is_asked = tsl_load_relaxed(&tsl_points_mean) != 0;
+  if (is_asked) return tsl_store_relaxed(&label_of_row[row], NOT_WATCHED);
   tsl_store_relaxed(&label_of_row[row], (uint16_t)(watch - watches));
   adapt(watch, tsl_add_relaxed(&watch->live, 1) + 1);
 }
 
 void tsl_watch_end(uint32_t row) {
-  struct watch *watch = &watches[tsl_load_relaxed(&label_of_row[row])];
+  uint32_t label = tsl_load_relaxed(&label_of_row[row]);
+  if (label == NOT_WATCHED) return;
+  struct watch *watch = &watches[label];
   adapt(watch, tsl_sub_relaxed(&watch->live, 1) - 1);
 }
 
-// What outlived its epoch did so in the parent.
+// The labels stay watched.
 void tsl_watch_after_fork(void) {
   for (uint32_t label = 0; label < TSL_MOST_LABELS; label++) {
     watches[label].live = 0;

@@ -23,8 +23,12 @@ TSL_HIDDEN extern uint64_t tsl_watch_bytes;  // [remote]
 // Changes with all that is told here.
 TSL_HIDDEN extern uint32_t tsl_watch_version;  // [remote]
 
-// An epoch became host to guests. Any thread.
+// What decides how far apart points are has changed: an epoch's limits, or what stands here. A heap
+// may see this before it sees the change; then it follows with the next one. Any thread.
 TSL_HIDDEN void tsl_watch_renew(void);
+
+// The epoch, which is held, is host to a guest. Any thread.
+TSL_HIDDEN void tsl_watch_take_in(uint32_t slot);
 
 // Objects of the class, or large ones with TSL_CLASSES, outlived an epoch of the label. Any thread.
 TSL_HIDDEN void tsl_watch_add(uint32_t label, unsigned class);

@@ -113,6 +113,13 @@ static void other_classes_are_not_sampled(void) {
   CHECK_GE(process()->samples_taken, 1);
 }
 
+static void look(struct tsl_heap *heap, unsigned times) {
+  for (unsigned i = 0; i < times; i++) {
+    os_fake.now_ms += 10;
+    tsl_watch_look(tsl_part_of(heap));
+  }
+}
+
 // Of shared memory no close counts what lives: what is there at each of many looks does. What comes
 // and goes is not. Leaving the scope is a look, too.
 static void in_a_shared_epoch_looks_tell(void) {
@@ -124,12 +131,14 @@ static void in_a_shared_epoch_looks_tell(void) {
   tslab_epoch epoch = tslab_epoch_open("shares", NULL);
   alloc_in(epoch, FIRST, 10);
   struct tsl_heap *heap = tsl_heap_at(tsl_heap_current->home->own->shared);
-  for (unsigned i = 2; i < TSL_WATCH_LOOKS; i++) tsl_watch_look(tsl_part_of(heap));
+  look(heap, TSL_WATCH_LOOKS - 2);
   for (unsigned i = 0; i < 10; i++) tsl_fast_free(blocks[i]);
-  for (unsigned i = 0; i < TSL_WATCH_LOOKS; i++) tsl_watch_look(tsl_part_of(heap));
+  look(heap, TSL_WATCH_LOOKS);
   CHECK(!tsl_watch_waits());
   alloc_in(epoch, FIRST, 1);
-  for (unsigned i = 0; i <= TSL_WATCH_LOOKS; i++) tsl_watch_look(tsl_part_of(heap));
+  for (unsigned i = 0; i < 2 * TSL_WATCH_LOOKS; i++) tsl_watch_look(tsl_part_of(heap));
+  CHECK(!tsl_watch_waits());  // within one moment they are one
+  look(heap, 2 * TSL_WATCH_LOOKS);
   CHECK(tsl_watch_has(heap, tsl_sizeclass_of(BYTES)) && !tsl_watch_has(heap, tsl_sizeclass_of(64)));
   tick();
   alloc_in(epoch, FIRST, SOME);
@@ -164,24 +173,69 @@ static void the_more_samples_live_the_fewer_are_taken(void) {
   CHECK(fabs((double)totals().live - all) < all / 2);
   for (unsigned i = 0; i < 8 * SOME; i++) tsl_fast_free(blocks[i]);
   CHECK_EQ(totals().live, 0);
-  CHECK_EQ(tsl_watch_mean(tsl_heap_current), 0);
+  CHECK_EQ(tsl_watch_mean(tsl_heap_at(tsl_heap_current->home->family)), MEAN);
   alloc_in(epoch, FIRST, SOME);
   CHECK_GE(live_samples(number_of("leaks")), TSL_WATCH_MANY);
 }
 
+// All is sampled then, and what lives of it does not make the watch's samples fewer.
 static void what_was_asked_for_counts(void) {
-  open_homes(16 * MEAN);
+  open_unasked();
   outlive("leaks");
   tick();
-  tslab_epoch epoch = open_own("leaks");
-  CHECK_EQ(process()->sample_bytes, 16 * MEAN);
+  CHECK_EQ(process()->watch_bytes, MEAN);
   struct tsl_control_row *control = TSL_ROW(control, 0);
+  control->sample_bytes = MEAN;
+  tick();
+  tslab_epoch epoch = open_own("ends");
+  alloc_in(epoch, FIRST, SOME);
+  check_share(totals().live, SOME, BYTES);
+  CHECK_EQ(tsl_watch_mean(tsl_heap_at(tsl_heap_current->home->family)), 0);
+  tslab_epoch leaks = open_own("leaks");
+  alloc_in(leaks, SOME, SOME);
+  CHECK_GE(live_samples(number_of("leaks")), 2 * TSL_WATCH_MANY);
+  CHECK_EQ(tsl_watch_mean(tsl_heap_at(tsl_heap_current->home->family)), MEAN);
   control->sample_bytes = TSL_NUMBER_no_samples;
   tick();
-  CHECK_EQ(process()->sample_bytes, 0);
   CHECK_EQ(process()->watch_bytes, 0);
-  alloc_in(epoch, FIRST, SOME);
+  uint64_t taken = process()->samples_taken;
+  alloc_in(leaks, 2 * SOME, SOME);
+  CHECK_EQ(process()->samples_taken, taken);
+}
+
+// It would be met sooner, by chance.
+static void below_a_limit_nothing_is_sampled(void) {
+  open_unasked();
+  outlive("leaks");
+  tick();
+  tslab_epoch_options limits = {.size = sizeof limits, .hard_limit_bytes = 1 << 30};
+  tslab_epoch limited = tslab_epoch_open("leaks", &limits);
+  alloc_in(limited, FIRST, SOME);
+  tslab_epoch_options below = {.size = sizeof below, .parent = limited};
+  alloc_in(tslab_epoch_open("leaks", &below), FIRST, SOME);
   CHECK_EQ(process()->samples_taken, 0);
+  CHECK_EQ(tslab_epoch_set_limits(limited, 0, 0), 0);
+  alloc_in(limited, FIRST, SOME);
+  CHECK_GE(process()->samples_taken, 1);
+}
+
+// A thread that takes turns between labels whose points lie differently far apart.
+static void labels_in_turn_are_not_biased(void) {
+  open_unasked();
+  tsl_options.sample_rate = 0;
+  outlive("rare");
+  outlive("often");
+  tick();
+  tslab_epoch rare = open_own("rare"), often = open_own("often");
+  alloc_in(rare, FIRST, 8 * SOME);
+  uint64_t before = totals().live;
+  for (unsigned i = 0; i < 4 * SOME; i++) {
+    alloc_in(rare, 8 * SOME + i, 1);
+    tslab_free(tslab_epoch_malloc(often, BYTES));
+  }
+  double all = 4 * SOME * (1 - exp(-(double)BYTES / TSL_POINTS_FINEST));
+  double more = (double)(totals().live - before);
+  CHECK(more > all / 2 && more < all * 3 / 2);
 }
 
 static void the_option_turns_it_off(void) {
@@ -227,6 +281,8 @@ int main(void) {
   RUN_UNLESS_SECURE(guests_are_sampled_in_their_host);
   RUN_UNLESS_SECURE(the_more_samples_live_the_fewer_are_taken);
   RUN_UNLESS_SECURE(what_was_asked_for_counts);
+  RUN_UNLESS_SECURE(below_a_limit_nothing_is_sampled);
+  RUN_UNLESS_SECURE(labels_in_turn_are_not_biased);
   RUN_UNLESS_SECURE(the_option_turns_it_off);
   RUN_UNLESS_SECURE(a_child_counts_anew);
   if (TSL_SECURE) RUN(the_secure_build_watches_nothing);

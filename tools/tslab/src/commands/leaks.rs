@@ -231,6 +231,11 @@ impl Report {
                 subject.pid
             ),
             (_, 0) => format!("who allocated them is not known: {start}"),
+            (Life::Alive, _) if subject.samples_partly() => format!(
+                "none of them was sampled so far, so who allocated them is not known: samples of \
+                 what outlives its epoch are taken; `tslab profile {} --keep` takes more",
+                subject.pid
+            ),
             _ => "none of them was sampled, so who allocated them is not known".to_owned(),
         })
     }

@@ -12,6 +12,7 @@ use crate::absence::Facts;
 use crate::host::{self, Entry, Life};
 use crate::python;
 use crate::recorded::Recorded;
+use crate::sampling::Sampling;
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
@@ -223,6 +224,11 @@ impl Subject {
             last_word_ms: host::now_ms().checked_sub(header.told_ms),
             full_tables: self.snapshot.full_tables.clone(),
         }
+    }
+
+    /// Whether only what outlives its epoch is sampled.
+    pub fn samples_partly(&self) -> bool {
+        self.snapshot.sampling.as_ref().is_some_and(Sampling::is_partial)
     }
 
     /// What limits the worth of the figures.

@@ -173,7 +173,7 @@ pub fn pprof_so_far(setting: &Setting, target: &str) -> Result<Vec<u8>> {
 
 fn find_sampled(setting: &Setting, target: &str) -> Result<Subject> {
     let subject = Subject::find(setting, target)?;
-    if subject.snapshot.has_samples() {
+    if subject.snapshot.has_samples() && !subject.samples_partly() {
         return Ok(subject);
     }
     let why = "has not sampled any allocation";
