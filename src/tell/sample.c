@@ -141,9 +141,11 @@ static uint64_t wanted_mean(void) {
   return mean_within_bounds(asked != 0 ? asked : tsl_option(sample_bytes));
 }
 
+// Nothing, where somebody wants all or none.
 static uint64_t wanted_watch(void) {
-  bool is_none = TSL_SECURE || asked_bytes() == TSL_NUMBER_no_samples || !tsl_watch_waits();
-  return is_none ? 0 : mean_within_bounds(tsl_option(watch_bytes));
+  bool is_none = asked_bytes() == TSL_NUMBER_no_samples || wanted_mean() != 0;
+  if (TSL_SECURE || is_none || !tsl_watch_waits()) return 0;
+  return mean_within_bounds(tsl_option(watch_bytes));
 }
 
 bool tsl_sample_waits(uint64_t mean) { return tsl_report_is_on() && wanted_mean() != mean; }

@@ -7,7 +7,6 @@
 #include "state/epoch.h"
 #include "state/label.h"
 #include "state/owner.h"
-#include "tell/points.h"
 #include "tell/rows.h"
 
 enum {
@@ -82,8 +81,7 @@ static uint64_t living_classes(const struct tsl_heap *heap) {
 
 void tsl_watch_look(struct tsl_part *part) {
   tsl_assert(tsl_owner_is_me(&part->heap));
-  bool is_asked = tsl_load_relaxed(&tsl_points_mean) != 0;
-  if (TSL_SECURE || is_asked || tsl_option(watch_bytes) == 0 || part->heap.depth > 1) return;
+  if (TSL_SECURE || tsl_option(watch_bytes) == 0 || part->heap.depth > 1) return;
   uint64_t now_ms = tsl_os_now_ms();
   if (now_ms - part->look_ms < APART_MS) return;
   if (!tsl_epoch_is_shared(tsl_epoch_at(part->heap.epoch))) return;
@@ -137,7 +135,7 @@ static void adapt(struct watch *watch, uint32_t live) {
 
 void tsl_watch_begin(const struct tsl_heap *heap, uint32_t row) {
   struct watch *watch = watch_of(heap);
-  bool is_asked = tsl_load_relaxed(&tsl_points_mean) != 0;
+  bool is_asked = tsl_load_relaxed(&tsl_watch_bytes) == 0;
   if (is_asked) return tsl_store_relaxed(&label_of_row[row], NOT_WATCHED);
   tsl_store_relaxed(&label_of_row[row], (uint16_t)(watch - watches));
   adapt(watch, tsl_add_relaxed(&watch->live, 1) + 1);

@@ -194,6 +194,8 @@ static void what_was_asked_for_counts(void) {
   tslab_epoch leaks = open_own("leaks");
   alloc_in(leaks, SOME, SOME);
   CHECK_GE(live_samples(number_of("leaks")), 2 * TSL_WATCH_MANY);
+  control->sample_bytes = 0;
+  tick();
   CHECK_EQ(tsl_watch_mean(tsl_heap_at(tsl_heap_current->home->family)), MEAN);
   control->sample_bytes = TSL_NUMBER_no_samples;
   tick();
