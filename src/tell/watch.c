@@ -81,10 +81,10 @@ static uint64_t living_classes(const struct tsl_heap *heap) {
 
 void tsl_watch_look(struct tsl_part *part) {
   tsl_assert(tsl_owner_is_me(&part->heap));
-  if (TSL_SECURE || tsl_option(watch_bytes) == 0 || part->heap.depth > 1) return;
+  if (TSL_SECURE || !tsl_epoch_is_shared(tsl_epoch_at(part->heap.epoch))) return;
+  if (tsl_option(watch_bytes) == 0 || part->heap.depth > 1) return;
   uint64_t now_ms = tsl_os_now_ms();
   if (now_ms - part->look_ms < APART_MS) return;
-  if (!tsl_epoch_is_shared(tsl_epoch_at(part->heap.epoch))) return;
   part->look_ms = now_ms;
   part->living = part->looks == 0 ? UINT64_MAX : part->living;
   part->living &= living_classes(&part->heap);
