@@ -231,6 +231,11 @@ impl Subject {
         self.snapshot.sampling.as_ref().is_some_and(Sampling::is_partial)
     }
 
+    /// Whether there are samples, and more than of what outlives its epoch.
+    pub fn samples_all(&self) -> bool {
+        self.snapshot.has_samples() && !self.samples_partly()
+    }
+
     /// What limits the worth of the figures.
     pub fn notes(&self) -> Vec<String> {
         let pid = self.pid;

@@ -173,7 +173,7 @@ pub fn pprof_so_far(setting: &Setting, target: &str) -> Result<Vec<u8>> {
 
 fn find_sampled(setting: &Setting, target: &str) -> Result<Subject> {
     let subject = Subject::find(setting, target)?;
-    if subject.snapshot.has_samples() && !subject.samples_partly() {
+    if subject.samples_all() {
         return Ok(subject);
     }
     let why = "has not sampled any allocation";
@@ -301,8 +301,7 @@ impl Look {
                 ),
             });
         }
-        let sampling = self.subject.snapshot.sampling.as_ref();
-        if self.asked_for.is_none() && sampling.is_some_and(Sampling::is_partial) {
+        if self.asked_for.is_none() && self.subject.samples_partly() {
             notes.push(format!(
                 "process {pid} samples only epochs of labels whose objects outlive them, unless \
                  it is asked for more: leave --seconds out"

@@ -14,7 +14,6 @@ use super::question::{Question, Whose};
 use super::samples::{Samples, Value};
 use super::watch::Found;
 use crate::commands::{NotFound, Setting, Subject, epochs, leaks, profile, ps, stats};
-use crate::sampling::Sampling;
 use crate::text;
 
 /// Of the processes that a question may mean, so many are named.
@@ -78,8 +77,7 @@ impl Agent {
         let (mut found, Self { setting, finder, .. }) = (Vec::new(), self);
         finder.find(&setting.directory, &mut |subject| {
             let is_meant = name.is_none() || subject.name.as_deref() == name;
-            let of_all = |sampling: &Sampling| sampling.weight_bytes != 0 && !sampling.is_partial();
-            if is_meant && subject.snapshot.sampling.as_ref().is_some_and(of_all) {
+            if is_meant && subject.samples_all() {
                 found.push((subject.pid, subject.name.clone().unwrap_or_default()));
             }
         });
