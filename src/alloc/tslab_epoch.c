@@ -56,11 +56,19 @@ static void end_check(const char *call, tslab_epoch id) {
   if (tsl_unlikely(tsl_heap_current->name != TSLAB_DEFAULT)) tsl_misuse_inside(call, id);
 }
 
-// Before the epoch gives its memory back. One that shares gives none.
-static void call_helper_for(tslab_epoch id) {
+// Where the epoch has memory of its own, before it gives that back.
+static bool call_helper_for(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
-  if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_epoch_place(slot) != slot) return;
-  tsl_purge_call_helper(tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes));
+  if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_epoch_place(slot) != slot)
+    return false;
+  size_t bytes = tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes);
+  if (bytes != 0) tsl_purge_call_helper(bytes);
+  return bytes != 0;
+}
+
+// After that: a helper that was ending may not have seen the memory.
+static void call_helper_again(bool gave) {
+  if (gave) tsl_purge_call_helper(0);
 }
 
 tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
@@ -68,9 +76,9 @@ tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
   struct tsl_survivors left = {0};
   if (!tsl_thread_ensure(&lease)) return (tslab_survivors){.error = ENOMEM};
   end_check("tslab_epoch_close", epoch);
-  call_helper_for(epoch);
+  bool gives = call_helper_for(epoch);
   int error = tsl_close_epoch(epoch, &left);
-  tsl_purge_call_helper(0);  // one that was ending may not have seen that memory
+  call_helper_again(gives);
   tsl_thread_leave(&lease);
   return (tslab_survivors){error, left.objects, left.bytes, left.pages};
 }
@@ -79,9 +87,9 @@ int tslab_epoch_release(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
   end_check("tslab_epoch_release", epoch);
-  call_helper_for(epoch);
+  bool gives = call_helper_for(epoch);
   int error = tsl_close_release(epoch);
-  tsl_purge_call_helper(0);  // one that was ending may not have seen that memory
+  call_helper_again(gives);
   tsl_thread_leave(&lease);
   return error;
 }

@@ -15,6 +15,7 @@
 #else
 #define tsl_load_operand(p) (*(p))
 #endif
+#define tsl_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define tsl_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define tsl_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define tsl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
@@ -41,6 +42,8 @@
   __atomic_compare_exchange_n((p), (expected), (v), true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 #define tsl_cas_acq_rel(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define tsl_cas_seq_cst(p, expected, v) \
+  __atomic_compare_exchange_n((p), (expected), (v), true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
 
 // A counter that one thread writes and others may read: no locked instruction.
 #define tsl_count(p, n) tsl_store_relaxed((p), tsl_load_relaxed(p) + (n))

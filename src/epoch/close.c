@@ -145,24 +145,30 @@ static bool is_mostly_dead(const struct tsl_closed *closed, size_t live_bytes) {
   return closed->pinned_bytes >= SPARSE_BYTES && live_bytes <= closed->pinned_bytes / SPARSE_PARTS;
 }
 
-static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
-  struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  struct ending ending = end_begin(slot);
-  end_heaps(epoch, survivors);
+// Counts the survivors outside of its heaps, and tells the label how the epoch ended.
+static void close_contents(const struct ending *ending, struct tsl_survivors *survivors) {
+  struct tsl_epoch *epoch = tsl_epoch_at(ending->slot);
   struct tsl_closed closed = {
-      .held_bytes = ending.held_bytes,
+      .held_bytes = ending->held_bytes,
       .pinned_bytes = survivors->pages << TSL_CELL_PAGE_LOG2,
       .survivors = survivors->objects,
       .lived_ms = lived_ms(epoch),
   };
-  if (ending.purge != TSLAB_PURGE_KEEP && is_mostly_dead(&closed, survivors->bytes))
-    tsl_remains_hurry(slot);
-  count_large_list(slot, survivors);
-  if (tsl_epoch_keeps(slot)) tsl_sweep_count_spared(slot, survivors);
+  if (ending->purge != TSLAB_PURGE_KEEP && is_mostly_dead(&closed, survivors->bytes))
+    tsl_remains_hurry(ending->slot);
+  count_large_list(ending->slot, survivors);
+  if (tsl_epoch_keeps(ending->slot)) tsl_sweep_count_spared(ending->slot, survivors);
   closed.survivor_bytes = survivors->bytes;
   // What guests left says nothing of the label of their host.
-  if (tsl_load_relaxed(&epoch->has_guests) == 0) tsl_history_closed(epoch->label, closed);
-  if (closed.held_bytes != 0) tsl_report_history(epoch->label);
+  if (tsl_load_relaxed(&epoch->has_guests) == 0) tsl_history_closed(epoch->label, &closed);
+  tsl_report_history(epoch->label);
+}
+
+static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  struct ending ending = end_begin(slot);
+  end_heaps(epoch, survivors);
+  if (ending.held_bytes != 0) close_contents(&ending, survivors);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
   end_finish(ending);
 }

@@ -52,6 +52,7 @@ int tsl_deferred_add(tslab_epoch id, void (*run)(void *), void *argument, uint64
   int error = id == TSLAB_DEFAULT ? EPERM : tsl_epoch_check(id);
   if (error != 0) return error;
   if (!tsl_epoch_hold(slot)) return ESTALE;
+  tsl_fence_seq_cst();  // pairs: deferred
   error = tsl_epoch_check(id);
   struct tsl_deferred call = {NULL, run, argument, 0};
   if (error == 0) error = add_held(tsl_epoch_at(slot), call, number);
@@ -95,10 +96,17 @@ bool tsl_deferred_cancel(tslab_epoch id, uint64_t number) {
   return record != NULL;
 }
 
+// D3. Who registers a call holds the epoch before it looks whether that is open.
+static bool has_none(const struct tsl_epoch *epoch) {
+  bool is_mine_alone = tsl_load_seq_cst(&epoch->undrained) == 1;  // pairs: deferred
+  return is_mine_alone && tsl_load_relaxed(&epoch->deferred) == NULL;
+}
+
 // What runs may allocate, free, and enter other epochs.
 void tsl_deferred_run(uint32_t slot) {
-  struct tsl_deferred *first =
-      tsl_exchange_acquire(&tsl_epoch_at(slot)->deferred, &ended);  // pairs: deferred
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (has_none(epoch)) return;
+  struct tsl_deferred *first = tsl_exchange_acquire(&epoch->deferred, &ended);  // pairs: deferred
   if (first == NULL) return;
   tsl_lock_acquire(&deferred_lock);  // D2
   tsl_lock_release(&deferred_lock);

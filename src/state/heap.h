@@ -63,6 +63,7 @@ _Static_assert(sizeof(struct tsl_stock) == 2 * sizeof(struct tsl_bin),
 TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 
 enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8, TSL_HOME_WARM = 4 };
+enum { TSL_HOME_LABELS = 8 };
 
 // Freed blocks of one word of another home's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
@@ -157,11 +158,12 @@ struct tsl_warm {
 struct tsl_home_store {
   struct tsl_store store;  // first: both have one address
 
-  tsl_unit units[TSL_HOME_UNITS];  // [owner, taken by the helper] empty units at hand
-  uint32_t slots[TSL_HOME_SLOTS];  // [owner] slots of retired epochs
-  uint32_t parts[TSL_HOME_PARTS];  // [owner] of the thread's last epochs, by their slots
-  uint32_t shared;                 // [owner, read by helper] its parts of shared epochs (part.h),
-  uint32_t shared_turn;            // [owner] and the one looked at last; 0: none
+  tsl_unit units[TSL_HOME_UNITS];    // [owner, taken by the helper] empty units at hand
+  uint32_t slots[TSL_HOME_SLOTS];    // [owner] slots of retired epochs
+  uint32_t labels[TSL_HOME_LABELS];  // [owner] of its last epochs, by where the texts lay (label.h)
+  uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
+  uint32_t shared;                   // [owner, read by helper] its parts of shared epochs (part.h),
+  uint32_t shared_turn;              // [owner] and the one looked at last; 0: none
   struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
   uint32_t warm_count;                     // [owner, taken by the helper] so many
   struct tsl_gather gathers[TSL_GATHERS];  // by class

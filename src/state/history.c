@@ -55,16 +55,16 @@ static enum sharing sharing_of(const struct history *history) {
 
 // An epoch that nobody used says nothing; the label of all that have none of their own says nothing
 // of one of them. A bet that was lost stays lost: epochs that share tell no more of it.
-void tsl_history_closed(uint32_t label, struct tsl_closed closed) {
+void tsl_history_closed(uint32_t label, const struct tsl_closed *closed) {
   struct history *history = &histories[label];
   uint32_t ended = tsl_load_relaxed(&history->ended) + 1;
   unsigned halve = ended >= TSL_HISTORY_MOST;
-  if (closed.held_bytes == 0 || label == TSL_LABEL_OTHER) return;
-  sum_add(&history->held_bytes, closed.held_bytes, halve);
-  sum_add(&history->pinned_bytes, closed.pinned_bytes, halve);
-  sum_add(&history->survivor_bytes, closed.survivor_bytes, halve);
-  sum_add(&history->lived_ms, closed.lived_ms, halve);
-  sum_add(&history->survivors, closed.survivors, halve);
+  if (closed->held_bytes == 0 || label == TSL_LABEL_OTHER) return;
+  sum_add(&history->held_bytes, closed->held_bytes, halve);
+  sum_add(&history->pinned_bytes, closed->pinned_bytes, halve);
+  sum_add(&history->survivor_bytes, closed->survivor_bytes, halve);
+  sum_add(&history->lived_ms, closed->lived_ms, halve);
+  sum_add(&history->survivors, closed->survivors, halve);
   if (halve) sum_add(&history->freed, 0, halve);
   tsl_store_relaxed(&history->ended, ended >> halve);
   if (tsl_load_relaxed(&history->shares) != LOST)

@@ -35,7 +35,7 @@ struct tsl_closed {
 };
 
 // Any thread. Of two that come at once, one may not be counted.
-TSL_HIDDEN void tsl_history_closed(uint32_t label, struct tsl_closed closed);
+TSL_HIDDEN void tsl_history_closed(uint32_t label, const struct tsl_closed *closed);
 
 // A survivor was freed; one of a part that its thread sealed later than the close, and one that was
 // kept, count, too, though no close has counted them. Any thread.

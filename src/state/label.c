@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "state/heap.h"
 
 enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
 
@@ -48,12 +49,26 @@ static uint32_t label_add(const struct tsl_label *label) {
   return number;
 }
 
-uint32_t tsl_label_intern(const char *text, size_t length) {
+static uint32_t label_look_up(const char *text, size_t length) {
   struct tsl_label label = {.text = {0}};
   uint32_t *place;
   memcpy(label.text, text, length);
   uint32_t number = label_find(&label, &place);
   return number != 0 ? number : label_add(&label);
+}
+
+static bool is_label(uint32_t number, const char *text, size_t length) {
+  const char *known = tsl_labels[number].text;
+  return number >= TSL_LABEL_FIRST && known[length] == '\0' && memcmp(known, text, length) == 0;
+}
+
+// Most programs name their epochs by few texts, which lie where they lay.
+uint32_t tsl_label_intern(const char *text, size_t length) {
+  struct tsl_home *home = tsl_heap_current->home;
+  if (home == &tsl_home_empty) return label_look_up(text, length);
+  uint32_t *last = &home->own->labels[(uintptr_t)text / 8 % TSL_HOME_LABELS];
+  if (!is_label(*last, text, length)) *last = label_look_up(text, length);
+  return *last;
 }
 
 // Stored in the table they would make it initialised data: 256 KiB of the library's file, of which

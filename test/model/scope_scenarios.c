@@ -220,12 +220,12 @@ static void a_inside_shared(void) {
 static tslab_epoch host;
 
 static void with_host(void) {
-  struct tsl_closed lost = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
+  const struct tsl_closed lost = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
   uint32_t label = tsl_label_intern("guest", 5);
   with_parts();
   host = epoch;
   for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {
-    tsl_history_closed(label, lost);
+    tsl_history_closed(label, &lost);
     tsl_history_freed(label);
   }
   tslab_epoch_options options = {.size = sizeof options, .parent = host};

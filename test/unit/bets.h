@@ -13,7 +13,7 @@ static inline void bets_close_enough(const char *label) {
   uint32_t number = tsl_label_intern(label, strlen(label));
   for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {
     tsl_history_freed(number);
-    tsl_history_closed(number, closed);
+    tsl_history_closed(number, &closed);
   }
 }
 

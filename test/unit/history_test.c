@@ -14,7 +14,7 @@ static const struct tsl_closed lost = {
     .held_bytes = 4096, .pinned_bytes = 257, .survivors = 64, .lived_ms = 1001};
 
 static void close_many(unsigned count, struct tsl_closed closed) {
-  for (unsigned i = 0; i < count; i++) tsl_history_closed(LABEL, closed);
+  for (unsigned i = 0; i < count; i++) tsl_history_closed(LABEL, &closed);
 }
 
 static void sixteen_small_short_epochs_are_enough(void) {
@@ -79,7 +79,7 @@ static void old_epochs_are_forgotten(void) {
 }
 
 static void labels_without_a_place_never_share(void) {
-  for (unsigned i = 0; i < 100; i++) tsl_history_closed(TSL_LABEL_OTHER, good);
+  for (unsigned i = 0; i < 100; i++) tsl_history_closed(TSL_LABEL_OTHER, &good);
   CHECK(!tsl_history_shares(TSL_LABEL_OTHER));
 }
 

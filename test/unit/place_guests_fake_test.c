@@ -40,7 +40,7 @@ static void bets_that_are_not_lost_have_their_own(void) {
   tslab_epoch tenant = epochs_open(), request = request_below(tenant);
   CHECK_EQ(place_of(request), request);
   for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++)
-    tsl_history_closed(label(), (struct tsl_closed){.held_bytes = 4096});
+    tsl_history_closed(label(), &(struct tsl_closed){.held_bytes = 4096});
   CHECK(tsl_history_shares(label()));
   request = request_below(tenant);
   CHECK_EQ(place_of(request), request);

@@ -126,7 +126,7 @@ static void in_a_shared_epoch_looks_tell(void) {
   open_unasked();
   uint32_t label = number_of("shares");
   for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++)
-    tsl_history_closed(label, (struct tsl_closed){.held_bytes = 4096});
+    tsl_history_closed(label, &(struct tsl_closed){.held_bytes = 4096});
   CHECK(tsl_history_shares(label));
   tslab_epoch epoch = tslab_epoch_open("shares", NULL);
   alloc_in(epoch, FIRST, 10);
