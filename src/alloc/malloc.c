@@ -214,35 +214,12 @@ TSL_NOINLINE static bool free_join(uint32_t owner, unsigned class) {
   return class < TSL_GATHERS && tsl_owner_is_home(owner) && tsl_thread_join();
 }
 
-// A block of a slab of the thread's heap in a shared epoch. Unlike the fast path, this has the time
-// to look whether it is one, and whether another thread freed it.
-static void push_from_outside(struct tsl_heap *heap, unsigned class, void *block) {
-  struct tsl_position position = tsl_slab_position(class, block);
-  if (position.index < 0) return tsl_misuse_interior(block);
-  if (tsl_slab_has(position)) return tsl_misuse_twice(block);
-  tsl_scope_visit_shared(heap);
-  tsl_heap_push(heap, class, block);
-  tsl_scope_visit_end(heap);
-}
-
-// Frees a block in a slab of the thread's heap in a shared epoch there. In other epochs the close
-// would find somebody inside, and not count what survives in the heap.
-TSL_NOINLINE static bool free_in_shared(const struct tsl_home *home, uint32_t entry, void *block) {
-  uint32_t owner = tsl_entry_owner(entry), code = entry ^ tsl_entry(owner, 0);
-  if (owner >= TSL_HEAP_NOBODY || code >= TSL_CODES) return false;
-  struct tsl_heap *heap = tsl_heap_at(owner);
-  if (heap->home != home || !tsl_epoch_is_shared(tsl_epoch_at(heap->epoch))) return false;
-  push_from_outside(heap, tsl_code_class(code), block);
-  return true;
-}
-
 static void free_foreign(uint32_t entry, void *block) {
   uint32_t owner = tsl_entry_owner(entry);
   unsigned class = tsl_entry_class(entry);
   if (tsl_unlikely(tsl_heap_current == &tsl_home_empty.heap) && !free_join(owner, class))
     return tsl_remote_put(owner, class, block);
   struct tsl_home *home = tsl_heap_current->home;
-  if (home->own->shared != 0 && free_in_shared(home, entry, block)) return;
   if (tsl_likely(class < TSL_GATHERS)) return tsl_remote_gather(home, owner, class, block);
   if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
@@ -267,9 +244,35 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   }
 }
 
-// The warm path of frees in young epochs: it needs no frame.
+// The thread's heap in a shared epoch, for a block in a slab of it; else NULL. In other epochs the
+// close would find somebody inside, and not count what survives in the heap.
+TSL_ALWAYS_INLINE struct tsl_heap *shared_heap(uint32_t entry) {
+  const struct tsl_home *home = tsl_heap_current->home;
+  if (home == &tsl_home_empty || home->own->shared == 0) return NULL;
+  uint32_t owner = tsl_entry_owner(entry), code = entry ^ tsl_entry(owner, 0);
+  if (owner >= TSL_HEAP_NOBODY || code >= TSL_CODES) return NULL;
+  struct tsl_heap *heap = tsl_heap_at(owner);
+  bool is_shared = heap->home == home && tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
+  return is_shared ? heap : NULL;
+}
+
+// From outside of the epoch. Unlike the fast path, this has the time to look whether it is a block,
+// and whether another thread freed it.
+TSL_NOINLINE static void free_in_shared(struct tsl_heap *heap, unsigned class, void *block) {
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return tsl_misuse_interior(block);
+  if (tsl_slab_has(position)) return tsl_misuse_twice(block);
+  tsl_scope_visit_shared(heap);
+  tsl_heap_push(heap, class, block);
+  tsl_scope_visit_shared_end(heap);
+}
+
+// The warm paths of frees in young epochs, and of what outlives its shared epoch: they need no
+// frame.
 void tsl_free_slow(void *block, uint32_t entry) {
   unsigned code = tsl_entry_code(entry);
   if (tsl_likely(tsl_code_is_cell(code))) return tsl_cells_free(tsl_heap_current, block, code);
+  struct tsl_heap *heap = shared_heap(entry ^ tsl_heap_current->tag);
+  if (heap != NULL) return free_in_shared(heap, tsl_code_class(code), block);
   free_beyond_cells(block, entry);
 }

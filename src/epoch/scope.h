@@ -114,14 +114,21 @@ TSL_ALWAYS_INLINE bool tsl_scope_visit_begin(struct tsl_heap *heap, tslab_epoch 
   tsl_scope_leave_heap(heap);
   return false;
 }
-// The same in a shared epoch, which never ends (PL2).
-TSL_ALWAYS_INLINE void tsl_scope_visit_shared(struct tsl_heap *heap) {
-  tsl_assert(tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)));
-  tsl_scope_raise(heap);
-}
 TSL_ALWAYS_INLINE void tsl_scope_visit_end(struct tsl_heap *heap) {
   if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell_visit(heap);
   tsl_scope_leave_heap(heap);
+}
+// The same in a shared epoch: since that never ends (PL2), nobody seals the heap. A fork may find
+// the thread inside.
+TSL_ALWAYS_INLINE void tsl_scope_visit_shared(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap) && tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)));
+  tsl_store_relaxed(&heap->depth, heap->depth + 1);
+  tsl_compiler_fence();  // pairs: heap-torn
+}
+TSL_ALWAYS_INLINE void tsl_scope_visit_shared_end(struct tsl_heap *heap) {
+  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell_visit(heap);
+  tsl_compiler_fence();  // pairs: heap-torn
+  tsl_store_relaxed(&heap->depth, heap->depth - 1);
 }
 
 // Reports the misuse of a scope, and returns EPERM.
