@@ -387,6 +387,24 @@ OUTLIVED = (
     ),
 )
 
+# What it costs that labels are watched whose objects outlive their epochs, beside the same with
+# no watch. None of the objects do, one in 21,000, or one in 21,000 of epochs with their own memory.
+WATCHED = tuple(
+    work
+    for name, own, loses in (
+        ("loses_none", (), ()),
+        ("loses_few", (), ("1000",)),
+        ("own_loses_few", ("--own",), ("1000",)),
+    )
+    for work in beside_plain(
+        name,
+        "epoch_watched",
+        ((*own, "3000000", *loses), (*own, "20000", *loses)),
+        (shown("request_ns", "ns"),),
+        {("--watched",): (times_plain("request_ns", "ns", 1.005),)},
+    )
+)
+
 # The instructions of the core before there were epochs, and 1 %.
 PAIR_WITH_EPOCHS = 36.0 * 1.01
 
@@ -473,6 +491,7 @@ EPOCHS = (
     *LEAKS,
     *LAST_ONES,
     *OUTLIVED,
+    *WATCHED,
 )
 
 
