@@ -387,6 +387,27 @@ OUTLIVED = (
     ),
 )
 
+# Requests of a thousand tenants, in epochs below theirs: freed within, freed later, or large with
+# objects that survive.
+TENANTS = tuple(
+    work
+    for name, flags, quick in (
+        ("tenants", (), "20000"),
+        ("tenants_late", ("--late",), "20000"),
+        ("tenants_batches", ("--batches",), "20"),
+    )
+    for work in beside_plain(
+        name,
+        "epoch_tenants",
+        ((*flags, "1000"), (*flags, "1000", quick)),
+        (shown("request_us", "us"), shown("resident_mb", "MiB")),
+        {
+            mode: (times_plain("request_us", "us", 1.1), times_plain("resident_mb", "MiB", 1.1))
+            for mode in (("--wrapped",), ("--below",))
+        },
+    )
+)
+
 # What it costs that labels are watched whose objects outlive their epochs, beside the same with
 # no watch. None of the objects do, one in 21,000, or one in 21,000 of epochs with their own memory.
 WATCHED = tuple(
@@ -491,6 +512,7 @@ EPOCHS = (
     *LEAKS,
     *LAST_ONES,
     *OUTLIVED,
+    *TENANTS,
     *WATCHED,
 )
 

@@ -207,8 +207,9 @@ enum tslab_place {
                         limits, purge or first cell of its own, and epochs of its label were closed
                         that were many, small and short, and in which little survived, or whose
                         survivors pin memory and are freed one by one; not once the program
-                        released or reset one of them. In the second case one with a parent is a
-                        guest (above) */
+                        released or reset one of them. With a parent it is a guest then (above),
+                        if its thread has opened eight epochs below that host of late, and fewer
+                        than four other hosts came in between */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread

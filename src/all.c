@@ -40,6 +40,7 @@
 #include "epoch/orphans.c"
 #include "epoch/place.c"
 #include "epoch/poison.c"
+#include "epoch/regulars.c"
 #include "epoch/reset.c"
 #include "epoch/scope.c"
 #include "epoch/seal.c"

@@ -28,12 +28,10 @@
 
 enum {
   REST_ATTEMPTS = 16,
-  REST_SLABS = 64,         // of a part that keeps more than one request at a time needs
-  REST_PAGES = 64,         // of cells, likewise
-  REST_CLOSES = 64,        // at most, from one look at them to the next
-  SPARSE_BYTES = 1 << 20,  // in cells and slabs with survivors, or more: they are mostly dead
-  SPARSE_PARTS = 8,        // if survivors take at most one byte in so many
-  TICK_MS = 50,            // from one tick to the next of a thread that releases
+  REST_SLABS = 64,   // of a part that keeps more than one request at a time needs
+  REST_PAGES = 64,   // of cells, likewise
+  REST_CLOSES = 64,  // at most, from one look at them to the next
+  TICK_MS = 50,      // from one tick to the next of a thread that releases
 };
 
 static bool others_are_in(const struct tsl_home *mine, uint32_t number) {
@@ -139,12 +137,6 @@ static void close_sharing(uint32_t slot, struct tsl_survivors *survivors) {
   tsl_epoch_drain(slot, 1);
 }
 
-// Such dead pages are many enough to raise the process's peak before the delay is over, and most of
-// them stay dead: a slab goes back whole only with the last of its few survivors.
-static bool is_mostly_dead(const struct tsl_closed *closed, size_t live_bytes) {
-  return closed->pinned_bytes >= SPARSE_BYTES && live_bytes <= closed->pinned_bytes / SPARSE_PARTS;
-}
-
 // Counts the survivors outside of its heaps, and tells the label how the epoch ended.
 static void close_contents(const struct ending *ending, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(ending->slot);
@@ -154,8 +146,6 @@ static void close_contents(const struct ending *ending, struct tsl_survivors *su
       .survivors = survivors->objects,
       .lived_ms = lived_ms(epoch),
   };
-  if (ending->purge != TSLAB_PURGE_KEEP && is_mostly_dead(&closed, survivors->bytes))
-    tsl_remains_hurry(ending->slot);
   count_large_list(ending->slot, survivors);
   if (tsl_epoch_keeps(ending->slot)) tsl_sweep_count_spared(ending->slot, survivors);
   closed.survivor_bytes = survivors->bytes;

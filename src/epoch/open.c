@@ -65,7 +65,6 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
   epoch->settled = 0;
   tsl_store_relaxed(&epoch->has_guests, 0);
-  tsl_store_relaxed(&epoch->is_sparse, 0);
   tsl_extent_begin(epoch);
   tsl_total_begin(epoch);
   tsl_store_relaxed(&epoch->peak_bytes, 0);

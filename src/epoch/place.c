@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "epoch/open.h"
+#include "epoch/regulars.h"
 #include "state/epoch.h"
 #include "state/history.h"
 #include "state/label.h"
@@ -53,8 +54,9 @@ static bool label_shares(uint32_t label, const tslab_epoch_options *options) {
 
 static bool is_guest(uint32_t label, const tslab_epoch_options *options) {
   if (options == NULL || options->parent == TSLAB_DEFAULT || has_terms(options)) return false;
-  return options->place == TSLAB_PLACE_AUTO && tsl_option(places) == TSL_PLACES_AUTO &&
-         tsl_history_has_lost(label);
+  if (options->place != TSLAB_PLACE_AUTO || tsl_option(places) != TSL_PLACES_AUTO) return false;
+  uint32_t host = tsl_epoch_host_below(tsl_epoch_slot(options->parent));
+  return host != 0 && tsl_regulars_come(host) && tsl_history_shares(label);
 }
 
 int tsl_place_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {

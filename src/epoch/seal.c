@@ -17,7 +17,13 @@
 #include "state/owner.h"
 #include "tell/epochs.h"
 #include "tell/heaps.h"
+#include "tell/process.h"
 #include "upkeep/remains.h"
+
+enum {
+  MANY_SLABS = 16,   // of a part, 1 MiB or more: where they are mostly dead, pages go at once
+  SPARSE_PARTS = 8,  // so is a slab in which at most one block in so many survives
+};
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
 
@@ -61,17 +67,6 @@ static uint32_t slab_seal_held(struct tsl_slab *slab, uint32_t epoch) {
   uint32_t out = tsl_heap_seal_slab(slab, 1).out;
   if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_slab_drop_kept(slab);
   return out;
-}
-
-static bool slab_seal(struct tsl_slab *slab, uint32_t epoch, struct tsl_survivors *survivors,
-                      uint32_t *counts) {
-  unsigned class = slab->class;
-  uint32_t out = slab_seal_held(slab, epoch);
-  counts[class] += out;
-  if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) return tsl_drained_give(slab);
-  survivors->objects += out;
-  survivors->pages += pages(tsl_sizeclasses[class].slab_bytes);
-  return false;
 }
 
 static void heap_forget(struct tsl_heap *heap) {
@@ -122,7 +117,8 @@ struct part_end {
   uint32_t given;     // and of these, given back
   size_t held_pages;  // the same in pages
   size_t given_pages;
-  uint64_t began_ns;  // 0: it is not timed
+  size_t purged_bytes;  // of slabs with survivors
+  uint64_t began_ns;    // 0: it is not timed
 };
 
 static struct part_end part_end_begin(const struct tsl_heap *heap) {
@@ -138,6 +134,11 @@ static void part_end_slab(struct part_end *end, size_t slab_pages, bool is_given
   if (is_given) end->given_pages += slab_pages;
 }
 
+// Resident in cells and slabs with survivors, if all of them were touched.
+static size_t part_end_left_bytes(const struct part_end *end) {
+  return ((end->held_pages - end->given_pages) << TSL_CELL_PAGE_LOG2) - end->purged_bytes;
+}
+
 // In the child of a fork that has no home yet nobody counts.
 static void part_end_tell(const struct part_end *end) {
   struct tsl_home *home = tsl_heap_current->home;
@@ -151,6 +152,33 @@ static void part_end_tell(const struct part_end *end) {
   if (end->began_ns == 0) return;
   tally->timed_parts++;
   tally->timed_ns += tsl_os_now_ns() - end->began_ns;
+}
+
+// Such dead pages are many enough to raise the process's peak before the delay is over, and most of
+// them stay dead: a slab goes back whole only with the last of its few survivors.
+static bool gives_dead_pages(const struct tsl_heap *heap) {
+  const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
+  return heap->slab_count >= MANY_SLABS && epoch->purge != TSLAB_PURGE_KEEP;
+}
+
+// The slab is held.
+static void slab_give_dead_pages(struct tsl_slab *slab, uint32_t out, struct part_end *end) {
+  if (out == 0 || out * SPARSE_PARTS > tsl_sizeclasses[slab->class].capacity) return;
+  size_t bytes = tsl_slab_purge(slab, out).bytes;
+  tsl_report_purged(slab->class, bytes);
+  end->purged_bytes += bytes;
+}
+
+static bool slab_seal(struct tsl_slab *slab, const struct tsl_heap *heap, struct part_end *end,
+                      struct tsl_survivors *survivors, uint32_t *counts) {
+  unsigned class = slab->class;
+  uint32_t out = slab_seal_held(slab, heap->epoch);
+  counts[class] += out;
+  if (gives_dead_pages(heap)) slab_give_dead_pages(slab, out, end);
+  if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) return tsl_drained_give(slab);
+  survivors->objects += out;
+  survivors->pages += pages(tsl_sizeclasses[class].slab_bytes);
+  return false;
 }
 
 static size_t slab_pages(tsl_unit unit) {
@@ -173,7 +201,7 @@ static void slabs_seal(const struct tsl_heap *heap, struct part_end *end,
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     next = tsl_span_at(unit)->next;
     size_t in_slab = slab_pages(unit);
-    bool is_given = slab_seal(tsl_slab_at(unit), heap->epoch, survivors, counts);
+    bool is_given = slab_seal(tsl_slab_at(unit), heap, end, survivors, counts);
     part_end_slab(end, in_slab, is_given);
   }
 }
@@ -184,7 +212,7 @@ static uint32_t part_spare(struct tsl_heap *heap, struct part_end *end) {
   if (tsl_likely(!tsl_epoch_keeps(heap->epoch))) return 0;
   struct tsl_spared spared = tsl_spare_part(heap);
   end->held_pages += spared.slab_pages;
-  if (spared.pieces != spared.given) tsl_remains_expect(heap->epoch);
+  if (spared.pieces != spared.given) tsl_remains_expect(heap->epoch, 0);
   return spared.given;
 }
 
@@ -206,8 +234,9 @@ void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   cells_seal(heap, &end, survivors, &counts);
   slabs_seal(heap, &end, survivors, counts.found);
   if (end.given != pieces) {
-    survivors->bytes += bytes_of(counts.found) + bytes_of(counts.kept);
-    tsl_remains_expect(epoch);
+    size_t live_bytes = bytes_of(counts.found) + bytes_of(counts.kept);
+    survivors->bytes += live_bytes;
+    tsl_remains_expect(epoch, part_end_left_bytes(&end) - live_bytes);
   }
   part_end_tell(&end);
   tsl_report_survivors(epoch, counts.found);

@@ -62,7 +62,6 @@ struct tsl_epoch {
   uint8_t is_shared;     // [const] the shared one of its label, which never ends
   uint8_t level;         // [const] ancestors; below TSL_EPOCH_MOST_LEVELS, since walks recurse
   uint8_t has_guests;    // [remote] it is host to some, or was
-  uint8_t is_sparse;     // [who ends it] large, and little of it survived (remains.h)
   uint32_t settled;      // [who ends it] the close has looked at all heaps
   uint32_t late;         // [remote] allocations refused because the epoch had ended
   uint32_t resets;       // [who resets it, read by any] of all epochs that had this slot

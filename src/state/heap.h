@@ -63,7 +63,7 @@ _Static_assert(sizeof(struct tsl_stock) == 2 * sizeof(struct tsl_bin),
 TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 
 enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8, TSL_HOME_WARM = 4 };
-enum { TSL_HOME_LABELS = 8 };
+enum { TSL_HOME_LABELS = 8, TSL_HOME_REGULARS = 4 };
 
 // Freed blocks of one word of another home's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
@@ -153,6 +153,12 @@ struct tsl_warm {
   uint64_t since_ms;  // [owner, read by helper]
 };
 
+// A host and its guests (regulars.h).
+struct tsl_regular {
+  uint32_t host;   // [owner] slot; 0: none
+  uint32_t times;  // [owner] that it was asked for, while it was among the last ones
+};
+
 // The store of a home, which has one from its first day, and what a thread keeps once for all of
 // its heaps.
 struct tsl_home_store {
@@ -173,7 +179,8 @@ struct tsl_home_store {
   struct tsl_visits visits;
   struct tsl_loose loose;
   struct tsl_points points;
-  const void *handed;  // [owner] secure build: the block allocated last
+  struct tsl_regular regulars[TSL_HOME_REGULARS];  // the last one first
+  const void *handed;                              // [owner] secure build: the block allocated last
 };
 
 enum tsl_part_sealing { TSL_PART_UNSEALED, TSL_PART_SEALING, TSL_PART_SEALED };

@@ -4,6 +4,7 @@
 #include "heap/cells.h"
 #include "heap/drained.h"
 #include "memory/limit.h"
+#include "memory/purge.h"
 #include "state/epoch.h"
 #include "tell/process.h"
 
@@ -27,6 +28,7 @@ static tsl_unit unit_to_look_at;       // [due] written by who does the step
 static uint64_t met_due_ms = NEVER;    // [remote] the earliest due time of what this round, or a
                                        // seal during it, found too young
 static uint64_t first_due_ms = NEVER;  // [remote] the same of the last round and of seals since
+static size_t dead_bytes;              // [remote] about, in what was sealed and not looked at since
 
 void tsl_remains_lock(void) TSL_ACQUIRES(holds_lock) { tsl_lock_acquire(&holds_lock); }
 void tsl_remains_unlock(void) TSL_RELEASES(holds_lock) {
@@ -48,9 +50,27 @@ static void expect(uint64_t due_ms) {
   lower(&first_due_ms, due_ms);
 }
 
+static void dead_add(size_t bytes) {
+  tsl_add_acq_rel(&dead_bytes, bytes);  // pairs: remains
+  tsl_purge_loosen(0, bytes);
+}
+
+static void dead_subtract(size_t bytes) {
+  size_t before = tsl_load_relaxed(&dead_bytes), less;
+  do {
+    less = bytes < before ? bytes : before;
+  } while (!tsl_cas_relaxed(&dead_bytes, &before, before - less));
+  tsl_purge_loosen(less, 0);
+}
+
+// A seal expects first, and adds to `dead_bytes` then: what is seen of them here, while nothing is
+// expected any more, a round has met.
 static void remains_begin(void) {
+  size_t seen = tsl_load_acquire(&dead_bytes);  // pairs: remains
   tsl_store_relaxed(&first_due_ms, NEVER);
-  lower(&first_due_ms, tsl_exchange_acq_rel(&met_due_ms, NEVER));  // pairs: remains
+  uint64_t due_ms = tsl_exchange_acq_rel(&met_due_ms, NEVER);  // pairs: remains
+  lower(&first_due_ms, due_ms);
+  if (due_ms == NEVER) dead_subtract(seen);
 }
 
 // `closed_ms` is stored after the epoch's state: while it is still 0, the epoch has ended just now.
@@ -60,17 +80,13 @@ static uint64_t due_ms_of(uint32_t slot) {
   bool is_open = tsl_epoch_state(tsl_load_relaxed(&epoch->word)) == TSL_EPOCH_OPEN;
   uint64_t closed_ms = tsl_load_relaxed(is_open ? &epoch->opened_ms : &epoch->closed_ms);
   if (closed_ms == 0) closed_ms = tsl_os_now_ms();
-  return tsl_load_relaxed(&epoch->is_sparse) != 0 ? closed_ms : closed_ms + tsl_limit_delay_ms();
+  return closed_ms + tsl_limit_delay_ms();
 }
 
-void tsl_remains_expect(uint32_t epoch) {
+void tsl_remains_expect(uint32_t epoch, size_t more_bytes) {
   expect(due_ms_of(epoch));
+  dead_add(more_bytes);
   if (!tsl_load_relaxed(&are_any)) tsl_store_relaxed(&are_any, true);
-}
-
-void tsl_remains_hurry(uint32_t epoch) {
-  tsl_store_relaxed(&tsl_epoch_at(epoch)->is_sparse, 1);
-  tsl_remains_expect(epoch);
 }
 
 bool tsl_remains_wait(void) {
@@ -91,7 +107,9 @@ static unsigned cell_give_pages(tsl_cell_number number) {
   unsigned class = tsl_cells_class(number);
   if (class == TSL_CELL_4K) return 0;
   tsl_store_relaxed(&tsl_cell_at(number)->blocks, tsl_cell_sealed_out(number) - 1);
-  return tsl_cell_purge(number, tsl_sizeclasses[class].bytes);
+  struct tsl_purged purged = tsl_cell_purge(number, tsl_sizeclasses[class].bytes);
+  dead_subtract(purged.bytes);
+  return purged.calls;
 }
 
 // Clears `*held` first. When a fork takes the thread between the two steps, the hold is never ended
@@ -111,7 +129,9 @@ static void slab_let_go(struct tsl_slab **held) {
   if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
 }
 
+// What is due stays so; the child forgets how much it is, with all that counts as idle.
 void tsl_remains_after_fork(void) TSL_NOT_ANALYSED {
+  tsl_store_relaxed(&dead_bytes, 0);
   if (!tsl_lock_take_over(&holds_lock)) return;
   lost_cell = held_cell;  // pairs: held
   lost_slab = held_slab;
@@ -139,6 +159,7 @@ static unsigned slab_give_pages(struct tsl_slab *slab) {
   uint32_t left = (uint32_t)tsl_load_relaxed(&slab->left) - 1;
   if (!tsl_slab_has_thinned(slab, left, tsl_sizeclasses[slab->class].capacity)) return 0;
   struct tsl_purged purged = tsl_slab_purge(slab, left);
+  dead_subtract(purged.bytes);
   tsl_report_purged(slab->class, purged.bytes);
   return purged.calls;
 }

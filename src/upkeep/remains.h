@@ -7,28 +7,26 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
 
 // Looks at some units of the region, at most once a millisecond for the whole process. Cells and
 // slabs that are half free give their dead pages back `purge_delay_ms` after the close of their
-// epoch, or at once where that is in a hurry; again each time half of their remaining blocks have
-// gone. Bounded; looks at nothing before an epoch was closed in which blocks lived. `pace` is 1 for
-// a thread that serves the program; with more, so many times as much is done in a millisecond. Any
-// thread.
+// epoch, and again each time half of their remaining blocks have gone. Bounded; looks at nothing
+// before an epoch was closed in which blocks lived. `pace` is 1 for a thread that serves the
+// program; with more, so many times as much is done in a millisecond. Any thread.
 TSL_HIDDEN void tsl_remains_step(unsigned pace);
 
 // The process took so many units for slabs: the next step does so much more, since what it gives
 // back can be taken instead. Any thread.
 TSL_HIDDEN void tsl_remains_take(uint32_t units);
 
-// A seal left cells or slabs of the epoch with live blocks: they will be due.
-TSL_HIDDEN void tsl_remains_expect(uint32_t epoch);
-
-// The close of the epoch found that its pages are many, and mostly dead: they are due at once. Its
-// holder.
-TSL_HIDDEN void tsl_remains_hurry(uint32_t epoch);
+// A seal left cells or slabs of the epoch with live blocks: they will be due. About
+// `more_bytes` of them are dead, and count as memory that can be given back (memory/purge.h) until
+// that was tried.
+TSL_HIDDEN void tsl_remains_expect(uint32_t epoch, size_t more_bytes);
 
 // Whether cells or slabs may be due that were too young when a round or a seal met them.
 TSL_HIDDEN bool tsl_remains_wait(void);

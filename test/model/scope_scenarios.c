@@ -1,6 +1,7 @@
 // Entering, leaving and thread exit against closing and releasing.
 #include <errno.h>
 
+#include "epoch/regulars.h"
 #include "scenario.h"
 #include "state/history.h"
 #include "state/label.h"
@@ -229,6 +230,8 @@ static void with_host(void) {
     tsl_history_freed(label);
   }
   tslab_epoch_options options = {.size = sizeof options, .parent = host};
+  for (unsigned i = 1; i < TSL_REGULARS_OFTEN; i++)
+    tslab_epoch_close(tslab_epoch_open("guest", &options));
   epoch = tslab_epoch_open("guest", &options);
 }
 static void a_with_host(void) {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "epoch/regulars.h"
+#include "state/epoch.h"
 #include "state/history.h"
 #include "state/label.h"
 #include "test.h"
@@ -21,4 +23,10 @@ static inline void bets_close_enough(const char *label) {
 static inline void bets_lose(const char *label) {
   bets_close_enough(label);
   CHECK(tsl_history_has_lost(tsl_label_intern(label, strlen(label))));
+}
+
+// The thread has opened so many epochs below the parent that it takes guests.
+static inline void bets_come_often(tslab_epoch parent) {
+  uint32_t host = tsl_epoch_host_below(tsl_epoch_slot(parent));
+  for (unsigned i = 0; host != 0 && i < TSL_REGULARS_OFTEN; i++) tsl_regulars_come(host);
 }

@@ -74,6 +74,7 @@ static void an_open_guest_hides_no_leak(void) {
   epochs_close(leaking, 0);
   bets_lose("test");
   tslab_epoch_options options = {.size = sizeof options, .parent = epochs_open()};
+  bets_come_often(options.parent);
   tslab_epoch guest = tslab_epoch_open("test", &options);
   CHECK_EQ(epochs_stats(guest).place, options.parent);
   look(1);

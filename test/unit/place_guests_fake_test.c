@@ -25,6 +25,7 @@ static tslab_epoch request_with(tslab_epoch_options options) {
 }
 
 static tslab_epoch request_below(tslab_epoch parent) {
+  bets_come_often(parent);
   return request_with((tslab_epoch_options){.parent = parent});
 }
 
@@ -36,14 +37,36 @@ static void lost_bets_lie_with_the_parent(void) {
   CHECK_EQ(place_of(request_below(tenant)), tenant);
 }
 
-static void bets_that_are_not_lost_have_their_own(void) {
+static void small_ones_lie_with_the_parent(void) {
   tslab_epoch tenant = epochs_open(), request = request_below(tenant);
   CHECK_EQ(place_of(request), request);
   for (unsigned i = 0; i < TSL_HISTORY_ENOUGH; i++)
     tsl_history_closed(label(), &(struct tsl_closed){.held_bytes = 4096});
-  CHECK(tsl_history_shares(label()));
-  request = request_below(tenant);
-  CHECK_EQ(place_of(request), request);
+  CHECK(tsl_history_shares(label()) && !tsl_history_has_lost(label()));
+  CHECK_EQ(place_of(request_below(tenant)), tenant);
+}
+
+static tslab_epoch request_after_few(tslab_epoch parent) {
+  return request_with((tslab_epoch_options){.parent = parent});
+}
+
+// A host keeps at hand what a guest needs: where a thread goes from tenant to tenant, each would.
+static void of_many_parents_none_takes_guests(void) {
+  tslab_epoch tenants[TSL_HOME_REGULARS + 1];
+  lose_bet();
+  for (unsigned i = 0; i <= TSL_HOME_REGULARS; i++) tenants[i] = epochs_open();
+  for (unsigned turn = 0; turn < 4 * TSL_REGULARS_OFTEN; turn++) {
+    for (unsigned i = 0; i <= TSL_HOME_REGULARS; i++) {
+      tslab_epoch request = request_after_few(tenants[i]);
+      CHECK_EQ(place_of(request), request);
+      epochs_close(request, 0);
+    }
+  }
+  for (unsigned turn = 1; turn < TSL_REGULARS_OFTEN; turn++) {
+    for (unsigned i = 0; i < TSL_HOME_REGULARS; i++) epochs_close(request_after_few(tenants[i]), 0);
+  }
+  for (unsigned i = 0; i < TSL_HOME_REGULARS; i++)
+    CHECK_EQ(place_of(request_after_few(tenants[i])), tenants[i]);
 }
 
 static void terms_of_their_own_need_their_own(void) {
@@ -313,6 +336,7 @@ static tslab_epoch tenant_of_all;
 
 static void *serve(void *unused) {
   (void)unused;
+  tslab_free(tslab_malloc(BYTES));  // from here on the thread has a home
   for (unsigned i = 0; i < 300; i++) {
     tslab_epoch request = request_below(tenant_of_all);
     void *block = tslab_epoch_malloc(request, BYTES);
@@ -354,7 +378,8 @@ static void threads_lie_in_parts_of_their_own(void) {
 
 int main(void) {
   RUN(lost_bets_lie_with_the_parent);
-  RUN(bets_that_are_not_lost_have_their_own);
+  RUN(small_ones_lie_with_the_parent);
+  RUN(of_many_parents_none_takes_guests);
   RUN(terms_of_their_own_need_their_own);
   RUN(the_name_is_the_guests);
   RUN(limits_of_the_parent_count);

@@ -1,6 +1,7 @@
 #include "upkeep/remains.h"
 
 #include "blocks.h"
+#include "memory/purge.h"
 #include "state.h"
 #include "takes.h"
 #include "upkeep/collect.h"
@@ -111,6 +112,72 @@ static void dead_pages_of_slabs_go_back(void) {
   const struct tsl_classes_row *row = TSL_ROW(classes, takes_class(512));
   CHECK_EQ(row->purged_bytes, os_fake.purged_bytes);
   check_kept(512);
+  end_rest();
+}
+
+// Bytes that a close gave back at once, of an epoch with so many slabs, of whose blocks one in
+// `keep` survives.
+static size_t close_gives(unsigned slabs, unsigned keep, enum tslab_purge purge) {
+  open_all(TSLAB_NO_CELLS);
+  tsl_epoch_at(slot)->purge = (uint8_t)purge;
+  alloc_many(512, slabs * 128);
+  free_but(keep);
+  close_epoch();
+  check_kept(512);
+  return os_fake.purged_bytes;
+}
+
+// A slab of a large epoch goes back whole only with the last of its few survivors.
+static void many_sparse_slabs_give_pages_at_once(void) {
+  CHECK_EQ(close_gives(16, 128, TSLAB_PURGE_DECAY),
+           16 * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
+  steps(2 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 16 * (TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES));
+  end_rest();
+}
+
+static void few_slabs_wait(void) { CHECK_EQ(close_gives(15, 128, TSLAB_PURGE_DECAY), 0); }
+static void dense_slabs_wait(void) { CHECK_EQ(close_gives(16, 7, TSLAB_PURGE_DECAY), 0); }
+static void slabs_that_are_kept_wait(void) { CHECK_EQ(close_gives(16, 128, TSLAB_PURGE_KEEP), 0); }
+
+// A helper comes when enough is idle, wherever it lies.
+static void dead_pages_count_as_idle_until_they_went_back(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 4 * 128);
+  free_but(128);
+  size_t before = tsl_purge_returnable_bytes();
+  close_epoch();
+  CHECK_EQ(tsl_purge_returnable_bytes() - before, 4 * (TSL_UNIT_BYTES - takes(512)));
+  steps(4 * DELAY_MS);
+  CHECK_EQ(tsl_purge_returnable_bytes(), before);
+  end_rest();
+  CHECK_GE(tsl_purge_returnable_bytes(), before);
+}
+
+// What no round can give back counts no longer, once one has looked.
+static void what_stays_is_not_idle(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 128);
+  free_but(2);
+  size_t before = tsl_purge_returnable_bytes();
+  close_epoch();
+  CHECK(tsl_purge_returnable_bytes() > before);
+  steps(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  CHECK_EQ(tsl_purge_returnable_bytes(), before);
+  end_rest();
+}
+
+static void a_fork_forgets_what_is_dead(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 4 * 128);
+  free_but(128);
+  close_epoch();
+  tsl_remains_after_fork();
+  tsl_purge_forget_loose();
+  size_t before = tsl_purge_returnable_bytes();
+  steps(4 * DELAY_MS);
+  CHECK_EQ(tsl_purge_returnable_bytes(), before);
   end_rest();
 }
 
@@ -362,6 +429,13 @@ int main(void) {
   RUN(without_survivors_no_unit_is_looked_at);
   RUN_UNLESS_SECURE(dead_pages_of_cells_go_back);
   RUN_UNLESS_SECURE(dead_pages_of_slabs_go_back);
+  RUN_UNLESS_SECURE(many_sparse_slabs_give_pages_at_once);
+  RUN_UNLESS_SECURE(few_slabs_wait);
+  RUN_UNLESS_SECURE(dense_slabs_wait);
+  RUN_UNLESS_SECURE(slabs_that_are_kept_wait);
+  RUN_UNLESS_SECURE(dead_pages_count_as_idle_until_they_went_back);
+  RUN_UNLESS_SECURE(what_stays_is_not_idle);
+  RUN_UNLESS_SECURE(a_fork_forgets_what_is_dead);
   RUN_UNLESS_SECURE(a_slab_that_is_half_dead_gives_pages_back);
   RUN_UNLESS_SECURE(blocks_across_pages_keep_both);
   RUN_UNLESS_SECURE(nothing_goes_back_before_the_delay);

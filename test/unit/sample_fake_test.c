@@ -56,6 +56,7 @@ static void what_a_guest_allocates_has_its_label(void) {
   bets_lose("guest");
   uint32_t label = tsl_label_intern("guest", 5);
   tslab_epoch host = epochs_open();
+  bets_come_often(host);
   tslab_epoch_options options = {.size = sizeof options, .parent = host};
   tslab_epoch guest = tslab_epoch_open("guest", &options);
   CHECK(tslab_epoch_malloc(guest, 1 << 20) != NULL);
