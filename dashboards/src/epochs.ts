@@ -201,6 +201,9 @@ const ends: Row = {
 const perEnd = (metric: string): string =>
   `${sum(series(metric), "epoch")} / ${sum(series("tslab_label_ended_epochs"), "epoch")}`;
 
+const shareOfEnd = (metric: string): string =>
+  `${sum(series(metric), "epoch")} / ${sum(series("tslab_label_ended_bytes"), "epoch")}`;
+
 const history: Row = {
   title: "Labels of late",
   panels: [
@@ -220,13 +223,17 @@ const history: Row = {
         description: "The share of it that lived on. Above a quarter, epochs do not share memory for being small.",
         unit: "percentunit",
       },
+      { expr: top(shareOfEnd("tslab_label_ended_survivor_bytes")), legend: "{{epoch}}" },
+    ),
+    chart(
       {
-        expr: top(
-          sum(series("tslab_label_ended_survivor_bytes"), "epoch") +
-            ` / ${sum(series("tslab_label_ended_bytes"), "epoch")}`,
-        ),
-        legend: "{{epoch}}",
+        title: "Pinned at the end",
+        description:
+          "The share of it in cells and slabs in which objects lived on. Far above what survived: few " +
+          "objects keep much.",
+        unit: "percentunit",
       },
+      { expr: top(shareOfEnd("tslab_label_ended_pinned_bytes")), legend: "{{epoch}}" },
     ),
     chart(
       {

@@ -20,6 +20,7 @@ export const SHOWN: Readonly<Record<string, Readonly<Record<string, readonly str
     "Time of long ends": ["tslab_timed_ends_seconds_total tslab_timed_ends_total"],
     "Held at the end": ["tslab_label_ended_bytes tslab_label_ended_epochs"],
     "Survived the end": ["tslab_label_ended_survivor_bytes tslab_label_ended_bytes"],
+    "Pinned at the end": ["tslab_label_ended_pinned_bytes tslab_label_ended_bytes"],
     "Open for": ["tslab_label_ended_open_seconds tslab_label_ended_epochs"],
     "Labels that share memory": ["tslab_label_shares"],
     "Refused by label": ["tslab_epoch_limit_refusals_total", "tslab_epoch_memory_refusals_total"],

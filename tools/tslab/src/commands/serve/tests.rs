@@ -163,7 +163,8 @@ fn refusals_and_histories_of_labels() {
     image.set_all("labels", 7, &[("limits_refused", 3), ("memory_refused", 1)]);
     let ended = [("ended", 4), ("ended_bytes", 4_096), ("ended_survivor_bytes", 128)];
     image.set_all("labels", 7, &ended);
-    image.set_all("labels", 7, &[("ended_lived_ms", 1_500), ("shares", 1)]);
+    let more = [("ended_pinned_bytes", 1_024), ("ended_lived_ms", 1_500), ("shares", 1)];
+    image.set_all("labels", 7, &more);
     // Its limit has refused nothing yet.
     image.set("epochs", 3, "hard_limit_bytes", 1 << 20);
     let text = scrape(&mut Ledger::new(LIMITS), &image);
@@ -177,6 +178,7 @@ fn refusals_and_histories_of_labels() {
             ("tslab_label_ended_epochs", upload, "4"),
             ("tslab_label_ended_bytes", upload, "4096"),
             ("tslab_label_ended_survivor_bytes", upload, "128"),
+            ("tslab_label_ended_pinned_bytes", upload, "1024"),
             ("tslab_label_ended_open_seconds", upload, "1.5"),
             ("tslab_label_shares", upload, "1"),
         ],
