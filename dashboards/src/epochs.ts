@@ -11,8 +11,11 @@ const oldest = series("tslab_epoch_oldest_seconds");
 const ages = sum(series("tslab_epoch_age_seconds_bucket"), "le");
 const age = (quantile: number): string => `histogram_quantile(${quantile}, ${ages})`;
 
+const by = (label: string, title: string, description: string, unit: string, expr: string) =>
+  chart({ title, description, unit }, { expr: top(sum(expr, label)), legend: `{{${label}}}` });
+
 const byLabel = (title: string, description: string, unit: string, expr: string) =>
-  chart({ title, description, unit }, { expr: top(sum(expr, "epoch")), legend: "{{epoch}}" });
+  by("epoch", title, description, unit, expr);
 
 const overview: Row = {
   title: "Overview",
@@ -201,6 +204,9 @@ const ends: Row = {
 const perEnd = (metric: string): string =>
   `${sum(series(metric), "epoch")} / ${sum(series("tslab_label_ended_epochs"), "epoch")}`;
 
+const shareOfEnd = (metric: string): string =>
+  `${sum(series(metric), "epoch")} / ${sum(series("tslab_label_ended_bytes"), "epoch")}`;
+
 const history: Row = {
   title: "Labels of late",
   panels: [
@@ -220,13 +226,17 @@ const history: Row = {
         description: "The share of it that lived on. Above a quarter, epochs do not share memory for being small.",
         unit: "percentunit",
       },
+      { expr: top(shareOfEnd("tslab_label_ended_survivor_bytes")), legend: "{{epoch}}" },
+    ),
+    chart(
       {
-        expr: top(
-          sum(series("tslab_label_ended_survivor_bytes"), "epoch") +
-            ` / ${sum(series("tslab_label_ended_bytes"), "epoch")}`,
-        ),
-        legend: "{{epoch}}",
+        title: "Pinned at the end",
+        description:
+          "The share of it in cells and slabs in which objects lived on. Far above what survived: few " +
+          "objects keep much.",
+        unit: "percentunit",
       },
+      { expr: top(shareOfEnd("tslab_label_ended_pinned_bytes")), legend: "{{epoch}}" },
     ),
     chart(
       {
@@ -292,6 +302,41 @@ const memory: Row = {
   ],
 };
 
+const siteBytes = series("tslab_site_live_bytes");
+
+const sites: Row = {
+  title: "Call sites",
+  panels: [
+    by(
+      "site",
+      "Call sites by live bytes",
+      "Who allocated what lives, as samples estimate it: the ten sites with most.",
+      "bytes",
+      siteBytes,
+    ),
+    chart(
+      {
+        title: "Told by samples",
+        description:
+          "The share of live bytes for which samples stand. Far below 100 %: sampled are only labels whose " +
+          "objects outlive them (watched), or it began late, or ended.",
+        unit: "percentunit",
+      },
+      {
+        expr: top(
+          `${sum(siteBytes, ...PROCESS)} / ${sum(series("tslab_epoch_live_bytes"), ...PROCESS)}`,
+        ),
+        legend: PROCESS_LEGEND,
+      },
+    ),
+    table(
+      { title: "All call sites", description: "Over the processes chosen; the rest is in other." },
+      ["site", "epoch", "sampled"],
+      { name: "live", unit: "bytes", expr: sum(siteBytes, "site", "epoch", "sampled") },
+    ),
+  ],
+};
+
 const leaks: Row = {
   title: "Leak candidates",
   panels: [
@@ -336,5 +381,5 @@ export const epochs: Frame = {
         '{job=~"$job", instance=~"$instance", process=~"$process"}, epoch)',
     ],
   ],
-  rows: [overview, lifetimes, ends, history, memory, leaks],
+  rows: [overview, lifetimes, ends, history, memory, sites, leaks],
 };

@@ -23,6 +23,8 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   part: ["live", "dirty"],
   pid: ["7"],
   process: ["server"],
+  sampled: ["all", "watched"],
+  site: ["keep (a.c:1)", "other"],
   source: ["thread", "fresh"],
   state: ["open", "closed"],
   version: ["0.1.0"],

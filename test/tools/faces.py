@@ -29,6 +29,15 @@ from prometheus import daemon
 from servers import redis
 
 MOST_OFF = 0.02
+SAMPLES = {"TSLAB_SAMPLE_BYTES": "16K", "TSLAB_SAMPLE_RATE": "0"}
+# How epochs of a label ended: the figures of `stats`, and their metrics.
+ENDS = {
+    "ended": "tslab_label_ended_epochs",
+    "ended_bytes": "tslab_label_ended_bytes",
+    "ended_survivor_bytes": "tslab_label_ended_survivor_bytes",
+    "ended_pinned_bytes": "tslab_label_ended_pinned_bytes",
+    "shares": "tslab_label_shares",
+}
 # Clients of a server under load, and for how long; they make it allocate more often than this.
 CLIENTS = 20
 LOAD_SECONDS = 1.5
@@ -213,6 +222,24 @@ def check_epochs(faces: Faces) -> None:
     same("epochs by label", len(ours), faces.metric("tslab_label_epochs"))
 
 
+def check_ends(faces: Faces) -> int:
+    """How many labels have epochs that ended."""
+    ended = [label for label in faces.stats["labels"] if label["ended"]]
+    for label in ended:
+        for figure, metric in ENDS.items():
+            told = faces.metric(metric, epoch=label["label"])
+            same(f"{figure} of {label['label']}", label[figure], told)
+    return len(ended)
+
+
+def check_sites(tslab: Command, faces: Faces) -> None:
+    """What call sites hold, named or not, is what the profile says that lives."""
+    samples = tslab.json("profile", faces.pid, "--seconds", "0")["samples"]
+    live = sum(sample["bytes"] for sample in samples)
+    assert live > 0, samples
+    close("sites", faces.metric("tslab_site_live_bytes", sampled="all"), live)
+
+
 def check_resident(tslab: Command, faces: Faces) -> None:
     """No part is below 0 or above the whole, and the whole is what the system counts."""
     resident, missing = faces.why["resident_bytes"], faces.why["not_resident_bytes"]
@@ -267,6 +294,7 @@ def stopped(tslab: Command, pid: int) -> Iterator[Faces]:
         check_classes(faces)
         check_held(faces)
         check_epochs(faces)
+        check_ends(faces)
         check_resident(tslab, faces)
         check_page(faces)
         check_why(faces)
@@ -317,11 +345,13 @@ def check_redis(tslab: Command, preload: str) -> None:
 
 def check_server(tslab: Command, preload: str, server: str) -> None:
     """Threads in the middle of requests, in epochs that open and close."""
-    with process(server, "annotated", "100000000", preload=preload) as child:
+    with process(server, "annotated", "100000000", preload=preload, **SAMPLES) as child:
         time.sleep(LOAD_SECONDS)
         with stopped(tslab, child.pid) as faces:
             assert faces.stats["allocations"] > LOAD_ALLOCATIONS, faces.stats["allocations"]
             assert {"/item", "/login"} <= {epoch["label"] for epoch in faces.epochs}, faces.epochs
+            assert check_ends(faces) > 0, faces.stats["labels"]
+            check_sites(tslab, faces)
 
 
 def main(tslab_path: str, preload: str, holder: str, server: str) -> int:

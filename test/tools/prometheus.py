@@ -26,6 +26,9 @@ PATIENCE_SECONDS = 60
 SKIPPED = 77
 TOKEN = "s3cret"
 SERVING = "tslab: serving http://"
+# So many requests of the leaker lose an object each, in a function that the samples name.
+REQUESTS = "1000"
+NAMED = 'tslab_site_live_bytes{site=~"keep.* <- lose_one.*", epoch="GET /page", sampled="all"} > 0'
 
 
 @contextmanager
@@ -191,14 +194,16 @@ def main(tslab: str, preload: str, leaker: str, dashboards_path: str) -> int:
     files = sorted((dashboards / "generated").glob("*.json"))
     wanted = [query for file in files for query in queries(json.loads(file.read_text()))]
     assert wanted
-    with tempfile.TemporaryDirectory() as name, process(leaker, preload):
+    samples = {"TSLAB_SAMPLE_BYTES": "4K", "TSLAB_SAMPLE_RATE": "0"}
+    sampled = process(leaker, REQUESTS, preload=preload, **samples)
+    with tempfile.TemporaryDirectory() as name, sampled:
         place = Path(name)
         token = place / "token"
         token.write_text(TOKEN)
         with exporter(tslab, token) as address:
             config = configuration(address, token, dashboards / "rules.yaml")
             with prometheus(program, config, place) as server:
-                server.wait_for(wanted)
+                server.wait_for([*wanted, NAMED])
                 check_scrapes(server, json.loads((dashboards / "metrics.json").read_text()))
                 check_rules(server)
     return 0

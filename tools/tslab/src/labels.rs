@@ -23,6 +23,8 @@ pub struct Label {
     pub ended_bytes: Option<u64>,
     /// Of it: objects that lived on.
     pub ended_survivor_bytes: Option<u64>,
+    /// Of it: cells and slabs in which objects lived on.
+    pub ended_pinned_bytes: Option<u64>,
     /// How long these were open, added up.
     pub ended_lived_ms: Option<u64>,
     /// Whether its next epochs share memory.
@@ -62,6 +64,7 @@ pub fn read(labels: &Rows, texts: &[Arc<str>]) -> Vec<Label> {
         ended: value(labels::ENDED, row),
         ended_bytes: value(labels::ENDED_BYTES, row),
         ended_survivor_bytes: value(labels::ENDED_SURVIVOR_BYTES, row),
+        ended_pinned_bytes: value(labels::ENDED_PINNED_BYTES, row),
         ended_lived_ms: value(labels::ENDED_LIVED_MS, row),
         shares: value(labels::SHARES, row).map(|shares| shares != 0),
     };
@@ -91,11 +94,13 @@ mod tests {
         assert!(!upload(&before).is_refused() && !upload(&before).has_history());
         assert!(before.iter().all(|label| !label.text.is_empty()));
         image.set_all("labels", 7, &[("limits_refused", 3), ("ended", 2), ("shares", 1)]);
+        image.set("labels", 7, "ended_pinned_bytes", 8_192);
         let after = labels(&image);
         let label = upload(&after);
         assert!(label.is_refused() && label.has_history());
         assert_eq!((label.limits_refused, label.memory_refused), (Some(3), Some(0)));
         assert_eq!((label.ended, label.shares), (Some(2), Some(true)));
+        assert_eq!(label.ended_pinned_bytes, Some(8_192));
     }
 
     #[test]

@@ -48,8 +48,9 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    Answer, Setting, advise, completions, core_dump, diff, doctor, epochs, gc, leaks, manual,
-    observe, profile as profiler, ps, purge, record, run as launch, serve, stats, top, watch, why,
+    Answer, Setting, advise, callers, completions, core_dump, diff, doctor, epochs, gc, leaks,
+    manual, observe, profile as profiler, ps, purge, record, run as launch, serve, stats, top,
+    watch, why,
 };
 use say::say;
 
@@ -176,6 +177,13 @@ enum Command {
     #[command(after_help = EXITS)]
     Completions(completions::Arguments),
 
+    /// Name who allocated what lives in a process, for `serve`
+    #[command(hide = true)]
+    Callers {
+        /// The process
+        pid: u32,
+    },
+
     /// Write the manual pages of this command
     #[command(hide = true)]
     Manual {
@@ -221,6 +229,7 @@ fn run(arguments: Arguments) -> Result<Answer> {
         Command::Serve(arguments) => serve::run(&setting, &arguments),
         Command::Observe(arguments) => observe::run(&setting, &arguments),
         Command::Completions(arguments) => completions::run(&Arguments::command(), &arguments),
+        Command::Callers { pid } => callers::run(&setting, pid),
         Command::Manual { folder } => manual::run(Arguments::command(), &folder),
     }
 }

@@ -63,6 +63,7 @@ fn labels(families: &[Family], name: &str, label: &str) -> BTreeSet<String> {
 fn a_scrape_keeps_the_contract() {
     let mut image = resident_image();
     image.set_all("labels", 7, &[("limits_refused", 1), ("ended", 1)]);
+    add_samples(&mut image);
     let files = alive(&image);
     let server = Server::start(&files, &[]);
     let response = server.scrape();
@@ -153,6 +154,37 @@ fn what_a_profile_takes_is_given_back() {
     assert!(!server.metrics().is_empty());
     let resident = memory(server.pid(), "VmRSS:");
     assert!(resident < 32 << 20, "{resident}");
+}
+
+// Where the calls stand that hold what was sampled, once one is named.
+fn named_sites(server: &Server) -> BTreeSet<String> {
+    let start = Instant::now();
+    loop {
+        let sites = labels(&server.new_metrics(), "tslab_site_live_bytes", "site");
+        if sites.len() > 1 {
+            return sites;
+        }
+        assert!(start.elapsed().as_secs() < 30, "{sites:?}");
+        thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn call_sites_are_named_and_the_server_stays_small() {
+    let mut image = own_image();
+    add_sampled(&mut image, &[own_memory as fn(u32) -> u64 as usize as u64 + 1]);
+    let files = alive(&image);
+    let server = Server::start(&files, &[]);
+    let sites: Vec<_> = named_sites(&server).into_iter().collect();
+    assert_eq!((sites.len(), sites[0].as_str()), (2, "other"));
+    assert!(sites[1].starts_with("serve::own_memory (serve.rs:"), "{sites:?}");
+    let metrics = server.metrics();
+    let site = |site| [("site", site), ("sampled", "ended")];
+    let bytes = |name| value(&metrics, "tslab_site_live_bytes", &site(name));
+    assert_eq!((bytes(&sites[1]), bytes("other")), (Some(4160.0), Some(0.0)));
+    assert!(memory(server.pid(), "VmHWM:") < 16 << 20, "it did not read the program itself");
+    let without = Server::start(&files, &["--sites", "0"]);
+    assert!(labels(&without.metrics(), "tslab_site_live_bytes", "site").is_empty());
 }
 
 // Without what passes between two readings.

@@ -18,6 +18,7 @@ use crate::snapshot::Snapshot;
 
 mod account;
 pub mod advise;
+pub mod callers;
 pub mod completions;
 pub mod core_dump;
 pub mod diff;

@@ -148,6 +148,7 @@ impl Report {
             ("ENDED", Align::Right),
             ("HELD", Align::Right),
             ("SURVIVED", Align::Right),
+            ("PINNED", Align::Right),
             ("OPEN FOR", Align::Right),
             ("SHARES", Align::Left),
             ("LIMIT REFUSED", Align::Right),
@@ -229,6 +230,7 @@ fn label_texts(label: &Label) -> Vec<String> {
         text::number(label.ended),
         text::bytes(mean(label.ended_bytes)),
         text::bytes(mean(label.ended_survivor_bytes)),
+        text::bytes(mean(label.ended_pinned_bytes)),
         text::age(mean(label.ended_lived_ms)),
         shares.unwrap_or(text::NOT_KNOWN).to_owned(),
         text::number(label.limits_refused),
@@ -272,10 +274,11 @@ mod tests {
             |image: &crate::fixture::Image| Report::of(&Subject::of_bytes(image.bytes())).text();
         assert!(!text(&image).contains("LIMIT REFUSED"));
         image.set_all("labels", 7, &[("ended", 2), ("ended_bytes", 8192), ("limits_refused", 3)]);
+        image.set("labels", 7, "ended_pinned_bytes", 4096);
         let shown = text(&image);
         let line = shown.lines().find(|line| line.ends_with("\"GET /upload\"")).unwrap();
         let words: Vec<_> = line.split_whitespace().collect();
-        assert_eq!(words[..3], ["2", "4.0", "KiB"], "{shown}");
+        assert_eq!(words[..7], ["2", "4.0", "KiB", "0", "B", "2.0", "KiB"], "{shown}");
         assert!(words.ends_with(&["no", "3", "0", "\"GET", "/upload\""]), "{shown}");
     }
 

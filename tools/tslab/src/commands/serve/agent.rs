@@ -98,6 +98,7 @@ impl Agent {
             if let Some(verdict) = found.verdict(&subject) {
                 verdict.add(&mut samples, &subject);
             }
+            found.sites().add(&mut samples, &subject);
         });
         ledger.close(&mut samples, files);
         let seconds = Value::Seconds(start.elapsed().as_secs_f64());

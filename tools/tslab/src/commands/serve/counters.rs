@@ -234,7 +234,7 @@ mod tests {
     fn what_a_process_counts_does_not_fall_when_it_begins_anew() {
         let mut image = crate::fixture::sample(42, 7);
         let mut counters = Counters::default();
-        let limits = Limits { most_labels: 1, leak_after_ms: 0 };
+        let limits = Limits { most_labels: 1, most_sites: 10, leak_after_ms: 0 };
         let mut after = |(made_ms, purges)| {
             image.made_ms = made_ms;
             image.set("process", 0, "purges", purges);
@@ -255,7 +255,7 @@ mod tests {
             image.set("bins", 1, "ended_objects", ended_objects);
             counters.update(
                 &Subject::of_bytes(image.bytes()),
-                Limits { most_labels: 1, leak_after_ms: 0 },
+                Limits { most_labels: 1, most_sites: 10, leak_after_ms: 0 },
             );
             counters.get(Count::Allocations)
         };
@@ -271,14 +271,14 @@ mod tests {
         let mut after = |made_ms, by_limits| {
             image.made_ms = made_ms;
             image.set("labels", 7, "limits_refused", by_limits);
-            let limits = Limits { most_labels: 1, leak_after_ms: 0 };
+            let limits = Limits { most_labels: 1, most_sites: 10, leak_after_ms: 0 };
             counters.update(&Subject::of_bytes(image.bytes()), limits);
             counters.refused.get("GET /upload").map(|refused| refused.by_limits.unwrap())
         };
         let told = [(1, 0), (1, 2), (1, 5), (2, 1), (2, 1)].map(|(at, count)| after(at, count));
         assert_eq!(told, [None, Some(2), Some(5), Some(6), Some(6)]);
         image.set("labels", 3, "memory_refused", 4);
-        let limits = Limits { most_labels: 1, leak_after_ms: 0 };
+        let limits = Limits { most_labels: 1, most_sites: 10, leak_after_ms: 0 };
         counters.update(&Subject::of_bytes(image.bytes()), limits);
         assert_eq!(counters.refused[OTHER].by_system, Some(4));
     }

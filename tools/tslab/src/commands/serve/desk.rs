@@ -53,7 +53,7 @@ pub struct Desk {
 impl Desk {
     /// For the processes that have files in this directory.
     pub fn new(directory: &Path, limits: Limits) -> Result<Self> {
-        let found = Arc::default();
+        let found = Arc::new(Found::new(limits.most_sites));
         let agent = Agent::new(directory, limits, Arc::clone(&found))?;
         let walker = Walker::new(directory, limits, Arc::clone(&found));
         Ok(Self {
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::commands::serve::form::Form;
 
-    const LIMITS: Limits = Limits { most_labels: 16, leak_after_ms: 60_000 };
+    const LIMITS: Limits = Limits { most_labels: 16, most_sites: 10, leak_after_ms: 60_000 };
     const PATIENCE: Duration = Duration::from_secs(30);
     // Above the largest number that Linux gives to a process.
     const NOBODY: u32 = 4_200_000_000;

@@ -212,6 +212,7 @@ fn add_histories(out: &mut OfProcess, subject: &Subject, most_labels: usize) {
         out.gauge("tslab_label_ended_epochs", &label, history.ended);
         out.gauge("tslab_label_ended_bytes", &label, history.bytes);
         out.gauge("tslab_label_ended_survivor_bytes", &label, history.survivor_bytes);
+        out.gauge("tslab_label_ended_pinned_bytes", &label, history.pinned_bytes);
         let open = history.lived_ms.map(seconds).map(Value::Seconds);
         out.add("tslab_label_ended_open_seconds", &label, open);
         out.gauge("tslab_label_shares", &label, history.sharing);

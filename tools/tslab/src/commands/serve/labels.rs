@@ -130,6 +130,8 @@ pub struct History {
     pub bytes: Option<u64>,
     /// Of it: objects that lived on.
     pub survivor_bytes: Option<u64>,
+    /// Of it: cells and slabs in which objects lived on.
+    pub pinned_bytes: Option<u64>,
     /// How long they were open, added up.
     pub lived_ms: Option<u64>,
     /// Labels of which the next epochs share memory.
@@ -142,6 +144,7 @@ impl History {
             ended: label.ended,
             bytes: label.ended_bytes,
             survivor_bytes: label.ended_survivor_bytes,
+            pinned_bytes: label.ended_pinned_bytes,
             lived_ms: label.ended_lived_ms,
             sharing: label.shares.map(u64::from),
         }
@@ -152,6 +155,7 @@ impl History {
             ended: sum(self.ended, other.ended),
             bytes: sum(self.bytes, other.bytes),
             survivor_bytes: sum(self.survivor_bytes, other.survivor_bytes),
+            pinned_bytes: sum(self.pinned_bytes, other.pinned_bytes),
             lived_ms: sum(self.lived_ms, other.lived_ms),
             sharing: sum(self.sharing, other.sharing),
         }

@@ -7,6 +7,8 @@ use crate::commands::leaks;
 pub struct Limits {
     /// Labels of epochs told apart in each process.
     pub most_labels: usize,
+    /// Call sites told apart in each process that samples; 0: none are.
+    pub most_sites: usize,
     /// Ms since an epoch was closed after which its objects are leak candidates.
     pub leak_after_ms: u64,
 }

@@ -27,12 +27,14 @@ mod http;
 mod labels;
 mod ledger;
 mod limits;
+mod namer;
 mod pace;
 mod page;
 mod place;
 mod question;
 mod refusal;
 mod samples;
+mod sites;
 mod spare;
 mod store;
 mod verdicts;
@@ -62,6 +64,12 @@ pub struct Arguments {
     #[arg(long, value_name = "COUNT", default_value_t = 16)]
     labels: usize,
 
+    /// Call sites to tell apart in each process that samples, those that hold most; the others are
+    /// summed up as "other". 0: no program is read for their names, and `tslab_site_live_bytes` is
+    /// missing
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    sites: usize,
+
     /// For how long an epoch must have been closed until its objects are taken for leaks
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     after: u64,
@@ -80,7 +88,7 @@ pub struct Arguments {
 impl Arguments {
     fn limits(&self) -> Limits {
         let leak_after_ms = self.after.saturating_mul(1000);
-        Limits { most_labels: self.labels, leak_after_ms }
+        Limits { most_labels: self.labels, most_sites: self.sites, leak_after_ms }
     }
 }
 

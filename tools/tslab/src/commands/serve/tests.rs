@@ -9,12 +9,12 @@ use super::ledger::Ledger;
 use super::samples::{Histogram, Samples, Value};
 use super::*;
 use crate::commands::Subject;
-use crate::fixture::{Image, TOLD_MS, add_epoch, sample};
+use crate::fixture::{Image, TOLD_MS, add_epoch, add_samples, sample};
 use crate::host::Life;
 use crate::openmetrics::parse;
 use crate::rows;
 
-const LIMITS: Limits = Limits { most_labels: 16, leak_after_ms: 60_000 };
+const LIMITS: Limits = Limits { most_labels: 16, most_sites: 10, leak_after_ms: 60_000 };
 
 // Of a process that runs; half of what it holds is resident.
 fn samples_of(ledger: &mut Ledger, subject: Subject) -> Samples {
@@ -163,7 +163,8 @@ fn refusals_and_histories_of_labels() {
     image.set_all("labels", 7, &[("limits_refused", 3), ("memory_refused", 1)]);
     let ended = [("ended", 4), ("ended_bytes", 4_096), ("ended_survivor_bytes", 128)];
     image.set_all("labels", 7, &ended);
-    image.set_all("labels", 7, &[("ended_lived_ms", 1_500), ("shares", 1)]);
+    let more = [("ended_pinned_bytes", 1_024), ("ended_lived_ms", 1_500), ("shares", 1)];
+    image.set_all("labels", 7, &more);
     // Its limit has refused nothing yet.
     image.set("epochs", 3, "hard_limit_bytes", 1 << 20);
     let text = scrape(&mut Ledger::new(LIMITS), &image);
@@ -177,6 +178,7 @@ fn refusals_and_histories_of_labels() {
             ("tslab_label_ended_epochs", upload, "4"),
             ("tslab_label_ended_bytes", upload, "4096"),
             ("tslab_label_ended_survivor_bytes", upload, "128"),
+            ("tslab_label_ended_pinned_bytes", upload, "1024"),
             ("tslab_label_ended_open_seconds", upload, "1.5"),
             ("tslab_label_shares", upload, "1"),
         ],
@@ -343,9 +345,11 @@ fn the_metrics_are_those_of_the_contract() {
     let mut ledger = Ledger::new(LIMITS);
     let mut image = sample(42, 7);
     image.set_all("labels", 7, &[("limits_refused", 1), ("ended", 1)]);
+    add_samples(&mut image);
     let mut samples = samples(&mut ledger, &image);
     let subject = Subject::of_bytes(image.bytes());
     verdicts::of_resident(&subject).add(&mut samples, &subject);
+    sites::Sites::new(10).add(&mut samples, &subject);
     // Only who reads knows how long it took.
     let measured = "tslab_scrape_duration_seconds";
     let given: BTreeSet<_> = samples.names().chain([measured]).collect();

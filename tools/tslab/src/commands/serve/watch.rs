@@ -14,11 +14,13 @@ use super::earlier::{Earlier, Key, key};
 use super::events::Events;
 use super::find::Finder;
 use super::historian::{Historian, Kept, now_s};
+use super::namer::Namer;
 use super::pace::Pace;
+use super::sites::Sites;
 use super::store::{Owner, Row, STEP_S};
 use super::verdicts::Verdict;
 use crate::commands::{Subject, leaks};
-use crate::host::Life;
+use crate::host::{self, Life};
 use crate::say::say;
 
 /// How long a scrape waits for the first look.
@@ -29,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Found {
     last: Mutex<Last>,
     looked: Condvar,
+    sites: Arc<Sites>,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +43,16 @@ struct Last {
 }
 
 impl Found {
+    /// `most_sites`: told apart in each process.
+    pub fn new(most_sites: usize) -> Self {
+        Self { sites: Arc::new(Sites::new(most_sites)), ..Self::default() }
+    }
+
+    /// Who allocated what lives.
+    pub fn sites(&self) -> &Sites {
+        &self.sites
+    }
+
     /// An earlier look at the same process, up to a minute ago. What does not run does not change.
     pub fn before(&self, now: &Subject) -> Option<Arc<Subject>> {
         if now.life == Life::Alive { self.last().earlier.before(now) } else { None }
@@ -73,6 +86,7 @@ pub struct Watch {
     found: Arc<Found>,
     finder: Finder,
     events: Events,
+    namer: Namer,
     historian: Option<Arc<Historian>>,
     is_behind: bool,
 }
@@ -90,6 +104,7 @@ impl Watch {
         let weak = historian.as_ref().map(Arc::downgrade).unwrap_or_default();
         found.last().is_first = true;
         let mut watch = Self {
+            namer: Namer::begin(directory.clone(), &found.sites),
             directory,
             limits,
             pace,
@@ -114,7 +129,7 @@ impl Watch {
         let (mut rows, mut seen) = (Vec::new(), HashSet::new());
         let is_due = self.pace.is_due(self.judged, at);
         self.judged = if is_due { Some(at) } else { self.judged };
-        let Self { directory, limits, pace, found, finder, events, .. } = self;
+        let Self { directory, limits, pace, found, finder, events, namer, .. } = self;
         finder.find(directory, &mut |subject| {
             rows.push(row(&subject, events, at_s));
             seen.insert(key(&subject));
@@ -123,10 +138,12 @@ impl Watch {
                 let verdict = Verdict::of(before.as_deref(), &subject, *limits, *pace);
                 found.last().verdicts.insert(key(&subject), Arc::new(verdict));
             }
+            namer.name(&subject);
             let mut last = found.last();
             last.earlier.keep(subject, at);
         });
         events.keep_seen(at_s);
+        found.sites.retain(|key| seen.contains(key) || host::runs(key.0, key.1));
         let mut last = found.last();
         last.verdicts.retain(|key, _| seen.contains(key));
         last.earlier.retain(|key| seen.contains(key));
@@ -153,6 +170,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         *self.found.last() = Last::default();
+        self.found.sites.retain(|_| false);
         self.found.looked.notify_all();
     }
 }
@@ -186,6 +204,7 @@ mod tests {
         let weak = Arc::downgrade(&historian);
         let subject = Subject::of_bytes(sample(42, 7).bytes());
         let watch = Watch {
+            namer: Namer::begin(PathBuf::new(), &found.sites),
             directory: PathBuf::new(),
             limits: LIMITS,
             pace: Pace::Never,
