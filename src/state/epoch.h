@@ -115,8 +115,7 @@ TSL_ALWAYS_INLINE uint32_t tsl_epoch_host_below(uint32_t slot) {
 }
 // The epoch is host to a guest from now on.
 TSL_ALWAYS_INLINE void tsl_epoch_take_in(uint32_t slot) {
-  if (tsl_load_relaxed(&tsl_epoch_at(slot)->has_guests) == 0)
-    tsl_store_relaxed(&tsl_epoch_at(slot)->has_guests, 1);
+  tsl_store_relaxed(&tsl_epoch_at(slot)->has_guests, 1);
 }
 // What `word` is while the epoch with this id is open.
 TSL_ALWAYS_INLINE uint64_t tsl_epoch_open_word(tslab_epoch id) {

@@ -112,7 +112,7 @@ bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!tsl_points_are_on()) return false;
   bool asked = tsl_load_relaxed(&tsl_points_mean) != 0;
-  if (asked || tsl_watch_has(heap, class)) return true;
+  if (asked || tsl_watch_has(heap, class)) return true;  // WA2
   bool counts = ++heap->home->own->points.passed % PASSED == 0;
   if (counts) tsl_points_count(heap->home, points_within(heap, apart));
   return false;

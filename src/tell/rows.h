@@ -42,6 +42,8 @@ enum {
   ONE(T, uint64_t, memory_refused, PIECES, COUNTER, "times that the system refused memory")     \
   ONE(T, uint64_t, sample_bytes, BYTES, GAUGE, "between samples on average; 0: none is taken")  \
   ONE(T, uint64_t, watch_bytes, BYTES, GAUGE, "the same in epochs that objects outlive")        \
+  ONE(T, uint64_t, sampling_since_ms, MS, GAUGE,                                                \
+      "since when all, what is watched, or nothing is sampled; 0: since there is a file")       \
   ONE(T, uint64_t, weight_bytes, BYTES, GAUGE, "mean by which `times` counts; 0: no samples")   \
   ONE(T, uint64_t, samples_taken, OBJECTS, COUNTER, "blocks")                                   \
   ONE(T, uint64_t, samples_lost, OBJECTS, COUNTER, "for which a table had no row")              \

@@ -15,6 +15,9 @@ static struct tsl_stack free_rows;        // [remote]
 static uint32_t last_row;                 // [remote]
 static uint32_t forks;  // [const between forks] how many lie between us and the first
 
+enum reach { REACH_UNTOLD, REACH_NOTHING, REACH_WATCHED, REACH_ALL };
+static uint32_t told_reach;  // [remote] what is sampled, as the file tells
+
 static uint32_t *link_of(uint32_t row) { return &links[row]; }
 
 static void count_sample(bool is_lost) {
@@ -154,10 +157,19 @@ bool tsl_sample_watch_waits(void) {
   return tsl_report_is_on() && wanted_watch() != tsl_load_relaxed(&tsl_watch_bytes);
 }
 
+// P4. Somebody may have asked before the first call, but not before the file was made.
+static void tell_reach(struct tsl_process_row *row, enum reach reach) {
+  if (tsl_load_relaxed(&told_reach) == reach) return;
+  uint32_t told = tsl_exchange_relaxed(&told_reach, reach);
+  bool is_as_ever = told == REACH_UNTOLD && asked_bytes() == 0;
+  if (!is_as_ever && told != reach) TSL_PUT(row, sampling_since_ms, tsl_os_now_ms());
+}
+
 void tsl_sample_follow(void) {
   uint64_t mean = wanted_mean(), watch = wanted_watch();
   struct tsl_process_row *row = TSL_ROW(process, 0);
   if (row == NULL) return;
+  tell_reach(row, mean != 0 ? REACH_ALL : watch != 0 ? REACH_WATCHED : REACH_NOTHING);
   TSL_PUT(row, sample_bytes, mean);
   TSL_PUT(row, watch_bytes, watch);
   if ((mean | watch) != 0) TSL_PUT(row, weight_bytes, TSL_POINTS_FINEST);
@@ -172,6 +184,7 @@ void tsl_sample_follow(void) {
 void tsl_sample_after_fork(void) {
   tsl_sites_after_fork();
   tsl_events_after_fork();
+  told_reach = REACH_UNTOLD;
   tsl_points_mean = 0;  // until the child has a file
   tsl_watch_bytes = 0;
   tsl_watch_renew();

@@ -6,6 +6,8 @@
 //      frees the block gives the row back
 //  P3  other processes ask for samples by the table `control`; nothing else in the file decides
 //      what is sampled
+//  P4  the file tells since when all, what is watched, or nothing is sampled: samples that were
+//      taken before then are of other blocks
 #pragma once
 
 #include <stdbool.h>

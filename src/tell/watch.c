@@ -37,6 +37,7 @@ static struct watch *watch_of(const struct tsl_heap *heap) {
   return &watches[slot == 0 ? TSL_LABEL_DEFAULT : tsl_load_relaxed(&tsl_epoch_at(slot)->label)];
 }
 
+// WA5.
 void tsl_watch_renew(void) { tsl_add_relaxed(&tsl_watch_version, 1); }
 
 void tsl_watch_take_in(uint32_t slot) {
@@ -45,6 +46,7 @@ void tsl_watch_take_in(uint32_t slot) {
   tsl_watch_renew();
 }
 
+// WA1.
 void tsl_watch_add(uint32_t label, unsigned class) {
   uint64_t *classes = &watches[label].classes, bit = UINT64_C(1) << class % 64;
   if ((tsl_load_relaxed(classes) & bit) != 0) return;
@@ -95,7 +97,7 @@ void tsl_watch_look(struct tsl_part *part) {
     if ((part->living >> class % 64 & 1) != 0) tsl_watch_add(label, class);
 }
 
-// A page for each sample would bring the limits of an epoch and its ancestors near by chance.
+// A page for each sample would bring the limits of an epoch and its ancestors near by chance (WA3).
 static bool is_limited(uint32_t slot) {
   for (; slot != 0; slot = tsl_epoch_at(slot)->parent) {
     const struct tsl_epoch *epoch = tsl_epoch_at(slot);
@@ -122,8 +124,8 @@ bool tsl_watch_has(const struct tsl_heap *heap, unsigned class) {
   return (watched_classes(heap) >> class % 64 & 1) != 0;
 }
 
-// Some samples may end before the distance is halved again: at the limit it does not change to and
-// fro. Threads that come at once may miss a step, and the next one makes it.
+// WA4. Some samples may end before the distance is halved again: at the limit it does not change to
+// and fro. Threads that come at once may miss a step, and the next one makes it.
 static void adapt(struct watch *watch, uint32_t live) {
   uint32_t doublings = tsl_load_relaxed(&watch->doublings);
   bool is_more = live > (doublings + 1) * TSL_WATCH_MANY && doublings < MOST_DOUBLINGS;

@@ -3,6 +3,14 @@
 // alone. The more samples of a label live, each of which takes a page, the fewer are taken of it:
 // the distance between them doubles with every TSL_WATCH_MANY. A process that was asked to sample
 // watches nothing. Read docs/decisions/032-watched-labels.md first.
+//
+//  WA1  classes of which objects outlived an epoch of the label are sampled in its epochs
+//  WA2  of other classes nothing is: a point in a block of them is passed
+//  WA3  in an epoch with a limit, its own or an ancestor's, nothing is
+//  WA4  the distance between samples of a label doubles with every TSL_WATCH_MANY that live, and is
+//       halved again as they end
+//  WA5  whatever changes the distance changes the version, by which heaps know that they must draw
+//       their points anew
 #pragma once
 
 #include <stdbool.h>

@@ -14,6 +14,7 @@ import os
 import random
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -159,11 +160,23 @@ def check_statistics(tslab: Command, core: Path, pid: int) -> None:
     assert "who allocated is not known" in note, note
     assert "--stats" in note, note
     assert tslab.json("core", str(core), "--stats", str(copy))["sites"]
+    check_partial(tslab, core, copy)
     with process("env", "TSLAB_STATS_DELAY_MS=0", *WAITING, preload=sys.argv[2]) as other:
         assert first_line(other) == "ready\n"
         path = str(newest_file(other.pid))
         said = tslab.run("core", str(core), "--stats", path, status=2)
         assert "is of another process" in said, said
+
+
+def check_partial(tslab: Command, core: Path, copy: Path) -> None:
+    """All was sampled from the beginning on; then the copy says that it was later."""
+    told = copy.read_bytes()
+    ever = struct.pack("<4Q", 4096, 0, 0, 4096)  # from `sample_bytes` to `weight_bytes`
+    assert told.count(ever) == 1
+    for since_ms, is_partial in ((0, False), (1, True)):
+        copy.write_bytes(told.replace(ever, struct.pack("<4Q", 4096, 0, since_ms, 4096)))
+        note = tslab.streams("core", str(core), "--stats", str(copy))[1]
+        assert ("there are samples of a part at most" in note) == is_partial, note
 
 
 def code_of(tslab: Command, core: Path) -> int:

@@ -255,9 +255,13 @@ class Checks:
         notes = run(self.tslab, "profile", pid, "--seconds", "1", "--keep", "--json")[1]
         assert "for 1 s, a byte in 512.0 KiB" in notes, notes
         assert self.sample_bytes(pid) == 512 << 10, self.sample_bytes(pid)
+        so_far = (self.tslab, "profile", pid, "--seconds", "0", "-o", os.devnull)
+        notes = run(*so_far)[1]
+        assert "ago there are samples of a part at most" in notes, notes
         self.of("profile", pid, "--stop", "-o", os.devnull)
         self.wait_until_off(pid)
-        run(self.tslab, "profile", pid, "--seconds", "0", "-o", os.devnull)
+        notes = run(*so_far)[1]
+        assert f"process {pid} has sampled nothing for " in notes, notes
 
     def check_interrupted(self, pid: str) -> None:
         command = [self.tslab, "profile", pid, "--seconds", "600", "-o", os.devnull]

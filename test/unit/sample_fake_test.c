@@ -186,8 +186,11 @@ static void the_file_can_ask(void) {
   tick();
   CHECK_EQ(process()->sample_bytes, 4096);
   CHECK_EQ(process()->weight_bytes, 4096);
+  uint64_t since_ms = process()->sampling_since_ms;
+  CHECK_GE(since_ms, 1);
   control->sample_bytes = 65536;  // all counts are weighed by the finest
   tick();
+  CHECK_EQ(process()->sampling_since_ms, since_ms);  // all is sampled as before
   CHECK_EQ(process()->sample_bytes, 65536);
   CHECK_EQ(process()->weight_bytes, 4096);
   control->sample_bytes = 4096;
@@ -227,6 +230,7 @@ static void behind_the_last_row_samples_are_lost(void) {
 
 static void a_child_begins_anew(void) {
   open_homes(MEAN);
+  CHECK_EQ(process()->sampling_since_ms, 0);
   alloc(4000, 1024);
   CHECK_GE(totals().live, 1);
   tsl_report_after_fork();

@@ -205,6 +205,24 @@ static void what_was_asked_for_counts(void) {
   CHECK_EQ(process()->samples_taken, taken);
 }
 
+// A reader must not take samples for all that lives where some of it was allocated before.
+static void since_when_it_is_so_is_told(void) {
+  open_unasked();
+  CHECK_EQ(process()->sampling_since_ms, 0);
+  outlive("leaks");
+  tick();
+  CHECK_EQ(process()->sampling_since_ms, os_fake.now_ms);
+  struct tsl_control_row *control = TSL_ROW(control, 0);
+  uint32_t asked[] = {MEAN, 0, TSL_NUMBER_no_samples};
+  for (unsigned i = 0; i < sizeof asked / sizeof *asked; i++) {
+    control->sample_bytes = asked[i];
+    tick();
+    uint64_t since_ms = os_fake.now_ms;
+    tick();
+    CHECK_EQ(process()->sampling_since_ms, since_ms);
+  }
+}
+
 // It would be met sooner, by chance.
 static void below_a_limit_nothing_is_sampled(void) {
   open_unasked();
@@ -262,6 +280,7 @@ static void a_child_counts_anew(void) {
   tsl_report_start();
   tick();
   CHECK_EQ(tsl_watch_bytes, 4096);
+  CHECK_EQ(process()->sampling_since_ms, 0);                         // of this file
   for (unsigned i = 0; i < 2 * SOME; i++) tsl_fast_free(blocks[i]);  // the parent's samples
   alloc_in(epoch, FIRST, SOME);
   CHECK_GE(live_samples(number_of("leaks")), 1);
@@ -284,6 +303,7 @@ int main(void) {
   RUN_UNLESS_SECURE(guests_are_sampled_in_their_host);
   RUN_UNLESS_SECURE(the_more_samples_live_the_fewer_are_taken);
   RUN_UNLESS_SECURE(what_was_asked_for_counts);
+  RUN_UNLESS_SECURE(since_when_it_is_so_is_told);
   RUN_UNLESS_SECURE(below_a_limit_nothing_is_sampled);
   RUN_UNLESS_SECURE(heaps_in_turn_are_not_biased);
   RUN_UNLESS_SECURE(the_option_turns_it_off);

@@ -291,6 +291,8 @@ tables! {
         SAMPLE_BYTES "sample_bytes" One 8 Gauge Bytes;
         /// The same in epochs that objects outlive.
         WATCH_BYTES "watch_bytes" One 8 Gauge Bytes;
+        /// Since when all, what is watched, or nothing is sampled; 0: since there is a file.
+        SAMPLING_SINCE_MS "sampling_since_ms" One 8 Gauge Ms;
         /// Mean by which `times` counts; 0: no samples.
         WEIGHT_BYTES "weight_bytes" One 8 Gauge Bytes;
         /// Blocks.

@@ -17,6 +17,9 @@ pub struct Sampling {
     pub sample_bytes: u64,
     /// The same in epochs of labels whose objects outlive them, where none else is taken.
     pub watch_bytes: u64,
+    /// Since when all, only those epochs, or nothing is sampled, as `CLOCK_MONOTONIC` in ms; 0: as
+    /// long as there is a file, or not told.
+    pub since_ms: u64,
     /// What `times` of all samples is counted by; 0: there are none.
     pub weight_bytes: u64,
     /// Blocks that were sampled so far.
@@ -27,6 +30,17 @@ pub struct Sampling {
     pub sites: Vec<Site>,
     /// Those that live.
     pub live: Vec<LiveSample>,
+}
+
+/// Of which allocations samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Of none.
+    Nothing,
+    /// Of those in epochs of labels whose objects outlive them.
+    Watched,
+    /// Of all.
+    All,
 }
 
 /// A call stack that allocates blocks of one size class in epochs of one label.
@@ -118,6 +132,7 @@ impl Sampling {
         Some(Self {
             sample_bytes: figure(process::SAMPLE_BYTES)?,
             watch_bytes: figure(process::WATCH_BYTES).unwrap_or_default(),
+            since_ms: figure(process::SAMPLING_SINCE_MS).unwrap_or_default(),
             weight_bytes: figure(process::WEIGHT_BYTES)?,
             taken: figure(process::SAMPLES_TAKEN).unwrap_or_default(),
             lost: figure(process::SAMPLES_LOST).unwrap_or_default(),
@@ -141,9 +156,18 @@ impl Sampling {
         self
     }
 
-    /// Whether nothing is sampled but epochs of labels whose objects outlive them.
+    /// What is sampled now.
+    pub fn reach(&self) -> Reach {
+        match (self.sample_bytes, self.watch_bytes) {
+            (0, 0) => Reach::Nothing,
+            (0, _) => Reach::Watched,
+            _ => Reach::All,
+        }
+    }
+
+    /// Whether some of what lives was allocated while not all was sampled.
     pub fn is_partial(&self) -> bool {
-        self.sample_bytes == 0 && self.watch_bytes != 0
+        self.since_ms != 0 || self.reach() == Reach::Watched
     }
 
     /// For how many objects a sample stands whose block has so many bytes.
@@ -319,6 +343,24 @@ mod tests {
         assert_eq!((whole(1e300), whole(-5.0), whole(2.5)), (u64::MAX, 0, 3));
     }
 
+    // Nobody was asked at first, then for all, then for none, and a label was watched in between.
+    #[test]
+    fn samples_are_of_all_that_lives_if_all_was_sampled_ever_since() {
+        let partial = |sample_bytes, watch_bytes, since_ms| {
+            let mut image = sampled();
+            let told = [("sample_bytes", sample_bytes), ("watch_bytes", watch_bytes)];
+            image.set_all("process", 0, &told);
+            image.set("process", 0, "sampling_since_ms", since_ms);
+            let sampling = read(&image).unwrap();
+            (sampling.reach(), sampling.is_partial())
+        };
+        assert_eq!(partial(4096, 0, 0), (Reach::All, false));
+        assert_eq!(partial(4096, 0, 5), (Reach::All, true));
+        assert_eq!(partial(0, 4096, 5), (Reach::Watched, true));
+        assert_eq!(partial(0, 4096, 0), (Reach::Watched, true), "in the child of a fork");
+        assert_eq!(partial(0, 0, 5), (Reach::Nothing, true));
+    }
+
     #[test]
     fn what_was_there_before_is_not_counted_again() {
         let earlier = read(&sampled()).unwrap();
@@ -356,6 +398,9 @@ mod tests {
         let mut image = sampled();
         image.forget("samples", "times");
         assert!(read(&image).unwrap().live.iter().all(|sample| sample.times == 1));
+        image.set("process", 0, "sampling_since_ms", 5);
+        image.forget("process", "sampling_since_ms");
+        assert!(!read(&image).unwrap().is_partial());
         image.forget("sites", "lifetime_ms");
         assert_eq!(read(&image).unwrap().sites[0].ended, None);
         for (table, field) in [("process", "weight_bytes"), ("sites", "frames")] {

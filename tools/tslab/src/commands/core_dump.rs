@@ -113,9 +113,11 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let dump = Dump::open(&arguments.file).with_context(cannot)?;
     let heap = Heap::read(&dump).with_context(cannot)?;
     let sites = Sites::find(setting, arguments.stats.as_deref(), &dump, heap.base)?;
-    let (mut sites, note) =
-        sites.map_or_else(|note| (None, Some(note)), |sites| (Some(sites), None));
-    let report = Report::of(&heap, name.clone(), sites.as_mut(), arguments.address);
+    let note = match &sites {
+        Ok(sites) => sites.note.clone(),
+        Err(note) => Some(note.clone()),
+    };
+    let report = Report::of(&heap, name.clone(), sites.ok().as_mut(), arguments.address);
     let output = setting.output(&report.with_context(cannot)?, Report::text)?;
     Ok(Answer { output, notes: note.into_iter().collect(), ..Answer::default() })
 }

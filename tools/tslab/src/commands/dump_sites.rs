@@ -45,6 +45,8 @@ pub(super) struct Sites {
     by_address: HashMap<u64, LiveSample>,
     live: Vec<LiveSample>,
     names: Names,
+    /// What is missing in them.
+    pub note: Option<String>,
 }
 
 impl Sites {
@@ -71,13 +73,14 @@ impl Sites {
     }
 
     fn of(subject: Subject, dump: &Dump) -> Option<Self> {
+        let note = subject.partial_note();
         let sampling = subject.snapshot.sampling.filter(|sampling| !sampling.live.is_empty())?;
         let stacks = sampling.live.iter().flat_map(|live| sampling.sites[live.site].calls());
         let calls: BTreeSet<_> = stacks.collect();
         let maps = Maps::of_dump(dump.files.clone(), dump.written);
         let by_address = sampling.live.iter().map(|live| (live.address, *live)).collect();
         let names = Names::of(Some(&maps), &calls);
-        Some(Self { sampling, by_address, live: Vec::new(), names })
+        Some(Self { sampling, by_address, live: Vec::new(), names, note })
     }
 
     /// Notes that a block lives. A sample of a block that does not is of another moment.

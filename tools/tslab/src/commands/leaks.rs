@@ -220,8 +220,11 @@ impl Report {
     fn hint(&self, subject: &Subject) -> Option<String> {
         let is_known = self.leaks.iter().any(|leak| !leak.stacks.is_empty());
         let weight_bytes = self.weight_bytes?;
-        if self.leaks.is_empty() || is_known {
+        if self.leaks.is_empty() {
             return None;
+        }
+        if is_known {
+            return subject.partial_note().filter(|_| !subject.samples_watched());
         }
         let start = "start it with TSLAB_SAMPLE_BYTES=512K in its environment";
         Some(match (subject.life, weight_bytes) {
@@ -231,12 +234,15 @@ impl Report {
                 subject.pid
             ),
             (_, 0) => format!("who allocated them is not known: {start}"),
-            (Life::Alive, _) if subject.samples_partly() => format!(
+            (Life::Alive, _) if subject.samples_watched() => format!(
                 "none of them was sampled so far, so who allocated them is not known: samples of \
                  what outlives its epoch are taken; `tslab profile {} --keep` takes more",
                 subject.pid
             ),
-            _ => "none of them was sampled, so who allocated them is not known".to_owned(),
+            _ => {
+                let none = "none of them was sampled, so who allocated them is not known";
+                subject.partial_note().map_or(none.to_owned(), |note| format!("{none}: {note}"))
+            }
         })
     }
 

@@ -12,9 +12,10 @@ use crate::absence::Facts;
 use crate::host::{self, Entry, Life};
 use crate::python;
 use crate::recorded::Recorded;
-use crate::sampling::Sampling;
+use crate::sampling::{Reach, Sampling};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
+use crate::text;
 
 mod account;
 pub mod advise;
@@ -228,13 +229,43 @@ impl Subject {
     }
 
     /// Whether only what outlives its epoch is sampled.
-    pub fn samples_partly(&self) -> bool {
-        self.snapshot.sampling.as_ref().is_some_and(Sampling::is_partial)
+    pub fn samples_watched(&self) -> bool {
+        self.reach() == Some(Reach::Watched)
     }
 
-    /// Whether there are samples, and more than of what outlives its epoch.
+    fn reach(&self) -> Option<Reach> {
+        self.snapshot.sampling.as_ref().map(Sampling::reach)
+    }
+
+    /// Whether there are samples, and they are of all that is allocated now, or that lives.
     pub fn samples_all(&self) -> bool {
-        self.snapshot.has_samples() && !self.samples_partly()
+        let is_all = |sampling: &Sampling| sampling.reach() == Reach::All || !sampling.is_partial();
+        self.snapshot.has_samples() && self.snapshot.sampling.as_ref().is_some_and(is_all)
+    }
+
+    /// Whether it runs, and could be asked for samples of all.
+    pub fn may_sample_more(&self) -> bool {
+        self.life == Life::Alive && self.reach().is_some_and(|reach| reach != Reach::All)
+    }
+
+    /// Of what samples are missing; None: they are of all that lives, or there are none.
+    pub fn partial_note(&self) -> Option<String> {
+        let pid = self.pid;
+        let sampling = self.snapshot.sampling.as_ref().filter(|sampling| sampling.is_partial())?;
+        let ago = text::age(Some(self.as_of_ms.saturating_sub(sampling.since_ms)));
+        Some(match sampling.reach() {
+            Reach::Watched => format!(
+                "process {pid} samples only epochs of labels whose objects outlive them, unless \
+                 it is asked for more"
+            ),
+            Reach::Nothing => {
+                format!("process {pid} has sampled nothing for {ago}, and perhaps a part before")
+            }
+            Reach::All => format!(
+                "of what process {pid} allocated more than {ago} ago there are samples of a part \
+                 at most"
+            ),
+        })
     }
 
     /// What limits the worth of the figures.

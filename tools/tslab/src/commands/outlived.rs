@@ -31,14 +31,17 @@ pub(super) struct Outlived {
     by_epoch: HashMap<u64, Sampled>,
     /// Objects allocated later may be those of requests in flight.
     pub until_ms: u64,
+    // Not all that was allocated before was sampled.
+    misses_old: bool,
 }
 
 impl Outlived {
     /// Objects that are older than `after_ms` and the life of an epoch that shares.
     pub fn read(subject: &Subject, after_ms: u64) -> Self {
         let until_ms = subject.as_of_ms.saturating_sub(Self::least_ms(after_ms));
-        let mut outlived = Self { by_epoch: HashMap::new(), until_ms };
+        let mut outlived = Self { by_epoch: HashMap::new(), until_ms, misses_old: false };
         let Some(sampling) = &subject.snapshot.sampling else { return outlived };
+        outlived.misses_old = sampling.since_ms > until_ms;
         for live in &sampling.live {
             outlived.add(live, sampling.objects(live), subject.as_of_ms);
         }
@@ -70,7 +73,8 @@ impl Outlived {
     /// How many objects of a shared epoch outlived theirs; None: nobody knows.
     pub fn objects(&self, epoch: &Epoch) -> Option<u64> {
         let sampled = self.sampled(epoch)?;
-        if sampled.objects == 0.0 && sampled.samples < ENOUGH_SAMPLES {
+        let may_miss = sampled.samples < ENOUGH_SAMPLES || self.misses_old;
+        if sampled.objects == 0.0 && may_miss {
             return None;
         }
         let estimate = whole(sampled.objects);
@@ -118,8 +122,11 @@ mod tests {
         let id = upload(&Subject::of_bytes(image.bytes()).snapshot).id;
         let one = *live.iter().find(|live| live.epoch == id).unwrap();
         live.extend(std::iter::repeat_n(one, 20));
-        let epoch = upload(&subject.snapshot);
-        assert_eq!(Outlived::read(&subject, u64::MAX).objects(epoch), Some(0));
+        let epoch = upload(&subject.snapshot).clone();
+        assert_eq!(Outlived::read(&subject, u64::MAX).objects(&epoch), Some(0));
+        // Those that are so old may have been allocated while not all was sampled.
+        subject.snapshot.sampling.as_mut().unwrap().since_ms = 1;
+        assert_eq!(Outlived::read(&subject, u64::MAX).objects(&epoch), None);
     }
 
     #[test]

@@ -167,7 +167,7 @@ pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
 /// The same for `pprof`.
 pub fn pprof_so_far(setting: &Setting, target: &str) -> Result<Vec<u8>> {
     let subject = find_sampled(setting, target)?;
-    let look = Look { subject, asked_for: None, before_bytes: 0, goes_on: true };
+    let look = Look { subject, asked_for: None, before_bytes: 0, has_earlier: true, goes_on: true };
     Ok(pprof::bytes(&of_subject(&look.subject), look.frame(View::Live))?)
 }
 
@@ -176,9 +176,10 @@ fn find_sampled(setting: &Setting, target: &str) -> Result<Subject> {
     if subject.samples_all() {
         return Ok(subject);
     }
-    let why = "has not sampled any allocation";
-    let advice = format!("`tslab profile {} --keep` lets it", subject.pid);
-    Err(NotFound(format!("process {} {why}: {advice}", subject.pid)).into())
+    let pid = subject.pid;
+    let none = || format!("process {pid} has not sampled any allocation");
+    let why = subject.partial_note().unwrap_or_else(none);
+    Err(NotFound(format!("{why}: `tslab profile {pid} --keep` lets it sample all")).into())
 }
 
 /// Writes a profile, after sampling for a while if need be.
@@ -212,6 +213,8 @@ struct Look {
     asked_for: Option<Duration>,
     // How often it sampled before that; 0: not at all.
     before_bytes: u64,
+    // Samples from before that are among them.
+    has_earlier: bool,
     goes_on: bool,
 }
 
@@ -236,7 +239,7 @@ impl Look {
                 if is_alive { "leave --seconds out" } else { WITHOUT_SAMPLES }
             );
         }
-        Ok(Self { subject, asked_for: None, before_bytes: 0, goes_on: false })
+        Ok(Self { subject, asked_for: None, before_bytes: 0, has_earlier: true, goes_on: false })
     }
 
     fn ask(subject: &Subject, before: &Sampling, arguments: &Arguments) -> Result<Self> {
@@ -264,6 +267,7 @@ impl Look {
             subject: after,
             asked_for: Some(waited),
             before_bytes: before.sample_bytes,
+            has_earlier: !before.live.is_empty(),
             goes_on: arguments.keep,
         })
     }
@@ -290,6 +294,10 @@ impl Look {
         notes.extend(self.subject.hidden_note());
         if self.asked_for.is_some() {
             notes.push(match self.before_bytes {
+                0 if self.has_earlier => format!(
+                    "of what process {pid} allocated before it was asked the profile has a part \
+                     at most"
+                ),
                 0 => format!(
                     "what process {pid} allocated before it was asked to sample is not in the \
                      profile"
@@ -301,12 +309,7 @@ impl Look {
                 ),
             });
         }
-        if self.asked_for.is_none() && self.subject.samples_partly() {
-            notes.push(format!(
-                "process {pid} samples only epochs of labels whose objects outlive them, unless \
-                 it is asked for more: leave --seconds out"
-            ));
-        }
+        notes.extend(self.partial_note());
         if self.goes_on {
             notes.push(format!(
                 "process {pid} goes on sampling; `tslab profile {pid} --stop` ends that"
@@ -319,6 +322,16 @@ impl Look {
             ));
         }
         notes
+    }
+
+    // Of a process that was asked for all just now something else is said.
+    fn partial_note(&self) -> Option<String> {
+        let note = self.subject.partial_note()?;
+        match self.asked_for {
+            Some(_) => (self.before_bytes != 0).then_some(note),
+            None if self.subject.may_sample_more() => Some(note + ": leave --seconds out"),
+            None => Some(note),
+        }
     }
 
     fn write(&self, profile: &Profile, setting: &Setting, arguments: &Arguments) -> Result<Answer> {
@@ -499,7 +512,7 @@ pub(super) fn every_format(subject: &Subject) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::sampled;
+    use crate::fixture::{TOLD_MS, sampled};
 
     fn subject() -> Subject {
         Subject::of_bytes(sampled().bytes())
@@ -522,6 +535,7 @@ mod tests {
             subject: subject(),
             asked_for: Some(Duration::from_secs(1)),
             before_bytes: 0,
+            has_earlier: false,
             goes_on: true,
         };
         let arguments = Arguments {
@@ -549,7 +563,34 @@ mod tests {
         assert!(summary.starts_with(expected), "{summary}");
         assert_eq!(look.notes(&profile).len(), 4);
         assert!(look.notes(&profile)[1].ends_with("is not in the profile"));
+        look.has_earlier = true;
+        assert!(look.notes(&profile)[1].ends_with("has a part at most"));
         look.before_bytes = 1 << 21;
         assert!(look.notes(&profile)[1].ends_with("by samples of a byte in 2.0 MiB"));
+    }
+
+    // What a process says of itself, and what is said of its samples when nobody asks for others.
+    #[test]
+    fn what_is_missing_in_samples_of_a_part_is_said() {
+        let note = |told: &[(&str, u64)]| {
+            let mut image = sampled();
+            image.set_all("process", 0, told);
+            let mut subject = Subject::of_bytes(image.bytes());
+            subject.life = Life::Alive;
+            let (asked_for, before_bytes) = (None, 0);
+            let look = Look { subject, asked_for, before_bytes, has_earlier: true, goes_on: false };
+            look.partial_note()
+        };
+        let since = ("sampling_since_ms", TOLD_MS - 5_000);
+        assert_eq!(note(&[("sample_bytes", 4096)]), None);
+        let watched = note(&[("watch_bytes", 4096), since]).unwrap();
+        assert!(watched.starts_with("process 42 samples only epochs of labels whose"), "{watched}");
+        assert!(watched.ends_with("asked for more: leave --seconds out"), "{watched}");
+        let ended = note(&[since]).unwrap();
+        assert!(ended.starts_with("process 42 has sampled nothing for 5.0 s"), "{ended}");
+        let begun = note(&[("sample_bytes", 4096), since]).unwrap();
+        let expected = "of what process 42 allocated more than 5.0 s ago there are samples of a \
+                        part at most";
+        assert_eq!(begun, expected);
     }
 }

@@ -73,6 +73,10 @@ export const PROCESS = {
     unit: "bytes",
     meaning: "the same in epochs that objects outlive",
   },
+  sampling_since_ms: {
+    unit: "ms",
+    meaning: "since when all, what is watched, or nothing is sampled; 0: since there is a file",
+  },
   weight_bytes: {
     unit: "bytes",
     meaning: "mean by which `times` counts; 0: no samples",

@@ -86,9 +86,25 @@ struct Difference {
     regression: bool,
 }
 
+/// Whether call stacks of both sides are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Stacks {
+    Compared,
+    /// They are, but samples are of a part of what lives.
+    Partial,
+    /// They are not: one side has none.
+    NotSampled,
+    /// Functions of one side have no names.
+    NotNamed,
+    /// Samples of one side are of all, those of the other of a part, or of another part.
+    SampledOtherwise,
+}
+
 #[derive(Debug, Serialize)]
 struct Report {
     tolerance_percent: f64,
+    call_stacks: Stacks,
     /// What is known of both sides and not the same, the largest first.
     differences: Vec<Difference>,
     /// How many quantities are known of both sides.
@@ -113,35 +129,57 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     }
     Ok(Answer {
         output: setting.output(&report, Report::text)?,
-        notes: notes(&before, &after),
+        notes: report.notes(before.unsettled || after.unsettled),
         found: arguments.fail_on == Some(FailOn::Regression) && report.regressions > 0,
         failed: false,
     })
 }
 
-fn notes(before: &Side, after: &Side) -> Vec<String> {
-    let are_sampled = before.sites.is_some() && after.sites.is_some();
-    let unnamed = are_sampled && sites_of(before, after).is_none();
-    let notes = [
-        (
-            before.unsettled || after.unsettled,
-            "figures were changing while they were read: what came out negative counts as 0",
-        ),
-        (
-            unnamed,
-            "call stacks are not compared, since functions of one side have no names: compare \
-             processes that run, folders of `record`, or JSON of `profile`",
-        ),
-    ];
-    notes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note.to_owned()).collect()
+impl Stacks {
+    fn of(before: &Side, after: &Side) -> Self {
+        let Some((old, new)) = before.sites.as_ref().zip(after.sites.as_ref()) else {
+            return Self::NotSampled;
+        };
+        let is_process = before.pid == after.pid;
+        let is_named =
+            old.are_named && new.are_named || !old.are_named && !new.are_named && is_process;
+        match (old.are_partial, new.are_partial) {
+            _ if !is_named => Self::NotNamed,
+            _ if !is_sampled_alike(old, new, is_process) => Self::SampledOtherwise,
+            (false, false) => Self::Compared,
+            _ => Self::Partial,
+        }
+    }
+
+    // Those that are compared.
+    fn sites<'a>(self, before: &'a Side, after: &'a Side) -> Option<(&'a Sites, &'a Sites)> {
+        let are_compared = matches!(self, Self::Compared | Self::Partial);
+        before.sites.as_ref().zip(after.sites.as_ref()).filter(|_| are_compared)
+    }
+
+    fn note(self) -> Option<&'static str> {
+        match self {
+            Self::Compared | Self::NotSampled => None,
+            Self::Partial => Some(
+                "samples are of a part of what lives: call stacks that allocate none of it are \
+                 missing",
+            ),
+            Self::NotNamed => Some(
+                "call stacks are not compared, since functions of one side have no names: compare \
+                 processes that run, folders of `record`, or JSON of `profile`",
+            ),
+            Self::SampledOtherwise => Some(
+                "call stacks are not compared, since not the same was sampled on both sides: \
+                 compare looks between which nobody began or ended sampling",
+            ),
+        }
+    }
 }
 
-// Those of both, if a stack is the same in both.
-fn sites_of<'a>(before: &'a Side, after: &'a Side) -> Option<(&'a Sites, &'a Sites)> {
-    let (old, new) = before.sites.as_ref().zip(after.sites.as_ref())?;
-    let is_same = old.are_named && new.are_named
-        || !old.are_named && !new.are_named && before.pid == after.pid;
-    is_same.then_some((old, new))
+// In one process nothing may have changed between the looks.
+fn is_sampled_alike(old: &Sites, new: &Sites, is_process: bool) -> bool {
+    let kind = |sites: &Sites| (sites.reach.map(|(reach, _)| reach), sites.are_partial);
+    kind(old) == kind(new) && (!is_process || old.reach == new.reach)
 }
 
 // Whether it is more than what chance makes of such samples.
@@ -183,7 +221,8 @@ impl Report {
         {
             add(Topic::Class(class), before, after);
         }
-        if let Some((old, new)) = sites_of(before, after) {
+        let call_stacks = Stacks::of(before, after);
+        if let Some((old, new)) = call_stacks.sites(before, after) {
             let none = Estimate::default();
             for (stack, old, new) in pairs(Some(&old.by_stack), Some(&new.by_stack), none) {
                 let (before, after) = (old.live_bytes, new.live_bytes);
@@ -196,7 +235,14 @@ impl Report {
         all.retain(|difference| difference.before != difference.after);
         all.sort_by_key(Difference::order);
         let regressions = all.iter().filter(|difference| difference.regression).count();
-        Self { tolerance_percent: tolerance, differences: all, compared, regressions }
+        Self { tolerance_percent: tolerance, call_stacks, differences: all, compared, regressions }
+    }
+
+    fn notes(&self, unsettled: bool) -> Vec<String> {
+        let changing =
+            "figures were changing while they were read: what came out negative counts as 0";
+        let notes = unsettled.then_some(changing).into_iter().chain(self.call_stacks.note());
+        notes.map(str::to_owned).collect()
     }
 
     fn text(&self) -> String {
@@ -361,10 +407,45 @@ mod tests {
         assert!(sites[0].regression && sites[0].after - sites[0].before == 1_900_000);
         let shown = stack_text(&["a\n".into(), "b".into(), "c".into(), "d".into()]);
         assert_eq!(shown, "a\\n <- b <- c <- ...");
-        assert!(notes(&sampled(1, 1), &sampled(2, 1)).is_empty());
-        let other = Side { pid: Some(43), ..sampled(2, 1) };
-        assert!(sites_of(&sampled(1, 1), &other).is_none());
-        assert!(notes(&sampled(1, 1), &other)[0].contains("have no names"));
+        let notes = |after| Report::of(&sampled(1, 1), &after, 5.0).notes(false);
+        assert!(notes(sampled(2, 1)).is_empty());
+        let other = || Side { pid: Some(43), ..sampled(2, 1) };
+        assert!(grown_sites(&sampled(1, 1), &other()).is_empty());
+        assert!(notes(other())[0].contains("have no names"));
+    }
+
+    // What the process says of its sampling, and whether functions have names.
+    fn told(told: &[(&str, u64)], are_named: bool) -> Side {
+        let mut image = sample(42, 7);
+        add_samples(&mut image);
+        image.set_all("process", 0, told);
+        let mut side = side(&image);
+        side.sites.as_mut().unwrap().are_named |= are_named;
+        side
+    }
+
+    #[test]
+    fn samples_of_a_part_are_compared_with_those_of_the_same_part() {
+        let watched =
+            |since_ms| told(&[("watch_bytes", 4096), ("sampling_since_ms", since_ms)], true);
+        let all = |since_ms| told(&[("sample_bytes", 4096), ("sampling_since_ms", since_ms)], true);
+        let other = |side| Side { pid: Some(43), ..side };
+        let stacks = |before: &Side, after: &Side| Stacks::of(before, after);
+        assert_eq!(stacks(&all(0), &all(0)), Stacks::Compared);
+        assert_eq!(stacks(&watched(5), &watched(5)), Stacks::Partial);
+        assert_eq!(stacks(&all(5), &all(5)), Stacks::Partial);
+        assert_eq!(stacks(&watched(5), &other(watched(7))), Stacks::Partial);
+        let different = [(watched(5), all(7)), (watched(5), watched(7)), (all(0), other(all(5)))];
+        for (before, after) in &different {
+            assert_eq!(stacks(before, after), Stacks::SampledOtherwise);
+            assert!(grown_sites(before, after).is_empty());
+        }
+        let report = Report::of(&watched(5), &watched(5), 5.0);
+        assert!(report.notes(false)[0].starts_with("samples are of a part of what lives"));
+        assert!(text::json(&report).unwrap().contains(r#""call_stacks": "partial""#));
+        let report = Report::of(&watched(5), &all(7), 5.0);
+        assert!(report.notes(true)[1].contains("not the same was sampled"));
+        assert!(text::json(&report).unwrap().contains(r#""call_stacks": "sampled_otherwise""#));
     }
 
     #[test]

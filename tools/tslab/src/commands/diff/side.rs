@@ -12,7 +12,7 @@ use crate::commands::{Setting, Subject, profile};
 use crate::held::{self, Holder};
 use crate::host;
 use crate::recorded::Recorded;
-use crate::sampling::{float, whole};
+use crate::sampling::{Reach, Sampling, float, whole};
 use crate::segment::Source;
 use crate::snapshot::Class;
 use crate::text;
@@ -72,6 +72,10 @@ pub struct Sites {
     pub by_stack: BTreeMap<Vec<String>, Estimate>,
     /// Functions have names; otherwise their addresses stand for them.
     pub are_named: bool,
+    /// What is sampled, and since when: `Sampling::since_ms`.
+    pub reach: Option<(Reach, u64)>,
+    /// They are of a part of what lives.
+    pub are_partial: bool,
 }
 
 /// Bytes that live, as far as samples tell.
@@ -84,8 +88,12 @@ pub struct Estimate {
 }
 
 impl Sites {
-    fn of(samples: impl Iterator<Item = (Vec<String>, Estimate)>) -> Self {
-        let mut sites = Self::default();
+    fn of(sampling: &Sampling, samples: impl Iterator<Item = (Vec<String>, Estimate)>) -> Self {
+        let mut sites = Self {
+            reach: Some((sampling.reach(), sampling.since_ms)),
+            are_partial: sampling.is_partial(),
+            ..Self::default()
+        };
         for (stack, estimate) in samples.filter(|(_, estimate)| estimate.live_bytes > 0) {
             sites.are_named |= stack.iter().any(|function| !function.starts_with("0x"));
             let sum = sites.by_stack.entry(stack).or_default();
@@ -100,12 +108,21 @@ impl Sites {
 #[derive(Deserialize)]
 struct Written {
     pid: Option<u32>,
-    weight_bytes: Option<u64>,
+    #[serde(flatten)]
+    sampling: WrittenSampling,
     samples: Option<Vec<WrittenSample>>,
     rss_bytes: Option<u64>,
     totals: Option<WrittenTotals>,
     classes: Option<Vec<WrittenClass>>,
     epochs: Option<Vec<WrittenEpoch>>,
+}
+
+#[derive(Deserialize)]
+struct WrittenSampling {
+    sample_bytes: Option<u64>,
+    watch_bytes: Option<u64>,
+    sampling_since_ms: Option<u64>,
+    weight_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -148,6 +165,18 @@ struct WrittenLive {
     unsettled: bool,
 }
 
+impl WrittenSampling {
+    fn understood(&self) -> Sampling {
+        Sampling {
+            sample_bytes: self.sample_bytes.unwrap_or_default(),
+            watch_bytes: self.watch_bytes.unwrap_or_default(),
+            since_ms: self.sampling_since_ms.unwrap_or_default(),
+            weight_bytes: self.weight_bytes.unwrap_or_default(),
+            ..Sampling::default()
+        }
+    }
+}
+
 impl Side {
     /// Reads what a process tells, a copy of it, or JSON of this command.
     pub fn read(setting: &Setting, target: &str) -> Result<Self> {
@@ -188,8 +217,8 @@ impl Side {
             Written { totals: Some(totals), classes: Some(classes), rss_bytes, .. } => {
                 Self::of_stats(&totals, &classes, rss_bytes)
             }
-            Written { samples: Some(samples), weight_bytes, .. } => {
-                Self::of_samples(samples, weight_bytes.unwrap_or_default())
+            Written { samples: Some(samples), sampling, .. } => {
+                Self::of_samples(samples, &sampling.understood())
             }
             _ => bail!(
                 "it is JSON without epochs, totals or samples: write it with `tslab stats --json \
@@ -199,7 +228,7 @@ impl Side {
         Ok(Self { pid, ..side })
     }
 
-    fn of_samples(samples: Vec<WrittenSample>, weight_bytes: u64) -> Self {
+    fn of_samples(samples: Vec<WrittenSample>, sampling: &Sampling) -> Self {
         let samples = samples.into_iter().map(|sample| {
             let variance = float(sample.deviation_bytes).powi(2);
             (sample.stack, Estimate { live_bytes: sample.bytes, variance })
@@ -209,7 +238,7 @@ impl Side {
             process: Sum::default(),
             labels: None,
             classes: None,
-            sites: (weight_bytes > 0).then(|| Sites::of(samples)),
+            sites: (sampling.weight_bytes > 0).then(|| Sites::of(sampling, samples)),
             pid: None,
             unsettled: false,
         }
@@ -288,12 +317,13 @@ impl Side {
 }
 
 fn sites(subject: &Subject) -> Option<Sites> {
+    let sampling = subject.snapshot.sampling.as_ref()?;
     let profile = subject.snapshot.has_samples().then(|| profile::of_subject(subject))?;
     let samples = profile.samples.iter().map(|sample| {
         let (live_bytes, variance) = (whole(sample.estimate.bytes), sample.variance);
         (profile.functions(&sample.key.calls), Estimate { live_bytes, variance })
     });
-    Some(Sites::of(samples))
+    Some(Sites::of(sampling, samples))
 }
 
 fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<Arc<str>>, Sum> {
@@ -338,6 +368,7 @@ mod tests {
     fn call_stacks_of_a_file_and_of_a_profile_are_the_same() {
         let mut image = sample(42, 7);
         add_samples(&mut image);
+        image.set_all("process", 0, &[("watch_bytes", 4096), ("sampling_since_ms", 5)]);
         let subject = Subject::of_bytes(image.bytes());
         let of_file = Side::of_subject(&subject).sites.unwrap();
         let report = profile::report(&subject, &profile::of_subject(&subject));
@@ -352,6 +383,8 @@ mod tests {
         };
         assert_eq!(rounded(&of_file), rounded(&of_json));
         assert_eq!((written.pid, of_json.are_named), (Some(42), false));
+        assert_eq!(of_file.reach, Some((Reach::Watched, 5)));
+        assert_eq!((of_json.reach, of_json.are_partial), (of_file.reach, true));
         let upload = of_file.by_stack[&vec!["0x1000".to_owned(), "0x2000".to_owned()]];
         assert!(upload.live_bytes >= 12_481, "{upload:?}");
     }

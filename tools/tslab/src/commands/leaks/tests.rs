@@ -131,6 +131,29 @@ fn samples_tell_which_objects_of_a_shared_epoch_outlived_theirs() {
 }
 
 #[test]
+fn samples_of_a_part_are_told_as_such() {
+    let hint = |image: &Image| {
+        let mut subject = Subject::of_bytes(image.bytes());
+        subject.life = Life::Alive;
+        Report::of(&subject, MINUTE).unwrap().hint(&subject)
+    };
+    let mut image = sample(42, 7);
+    add_samples(&mut image);
+    assert_eq!(hint(&image), None);
+    image.set("process", 0, "watch_bytes", 4096);
+    assert_eq!(hint(&image), None, "those that leak are watched");
+    image.set("process", 0, "sampling_since_ms", TOLD_MS - 5_000);
+    image.set("process", 0, "watch_bytes", 0);
+    let ended = "process 42 has sampled nothing for 5.0 s, and perhaps a part before";
+    assert_eq!(hint(&image).as_deref(), Some(ended));
+    for row in 1..=6 {
+        image.set("samples", row, "site", 0);
+    }
+    let none = hint(&image).unwrap();
+    assert!(none.starts_with("none of them was sampled") && none.ends_with(ended), "{none}");
+}
+
+#[test]
 fn a_shared_epoch_is_a_row_beside_the_closed_ones_of_its_label() {
     let mut image = shared();
     let closed = [("state", 1), ("opened_ms", 1), ("closed_ms", TOLD_MS - 181_000)];

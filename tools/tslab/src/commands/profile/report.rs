@@ -19,6 +19,10 @@ pub struct Report {
     sample_bytes: Option<u64>,
     /// The same, while `sample_bytes` is 0, in epochs of labels whose objects outlive them.
     watch_bytes: Option<u64>,
+    /// Since when all, only these epochs, or nothing is sampled; 0: since there is a file.
+    sampling_since_ms: Option<u64>,
+    /// Some of what lives was allocated while not all was sampled.
+    partial: Option<bool>,
     /// The same, of these samples; 0: there are none.
     weight_bytes: Option<u64>,
     samples_taken: Option<u64>,
@@ -70,6 +74,8 @@ pub fn report(subject: &Subject, profile: &Profile) -> Report {
         identity: subject.identity(),
         sample_bytes: sampling.map(|sampling| sampling.sample_bytes),
         watch_bytes: sampling.map(|sampling| sampling.watch_bytes),
+        sampling_since_ms: sampling.map(|sampling| sampling.since_ms),
+        partial: sampling.map(Sampling::is_partial),
         weight_bytes: sampling.map(Sampling::mean_bytes),
         samples_taken: sampling.map(|sampling| sampling.taken),
         samples_lost: sampling.map(|sampling| sampling.lost),
@@ -154,6 +160,7 @@ mod tests {
     fn a_report_tells_what_lives_by_epoch_and_what_was_allocated_by_label() {
         let json = json(&subject());
         assert_eq!((&json["pid"], &json["weight_bytes"]), (&42.into(), &4096.into()));
+        assert_eq!((&json["partial"], &json["sampling_since_ms"]), (&false.into(), &0.into()));
         assert_eq!((&json["samples_taken"], &json["samples_lost"]), (&40.into(), &1.into()));
         let rows = json["samples"].as_array().unwrap();
         let upload = &rows[1];

@@ -161,12 +161,8 @@ fn announce(watched: &Watched, folder: &Folder) {
         text::printable(&folder.path.to_string_lossy()),
         text::bytes(Some(folder.most_bytes))
     ));
-    if !watched.samples {
-        say(&format!(
-            "process {} does not sample, and dumps cannot say who allocated: `tslab profile {0} \
-             --keep` begins that, for objects to come",
-            watched.pid
-        ));
+    if let Some(gap) = &watched.gap {
+        say(gap);
     }
 }
 

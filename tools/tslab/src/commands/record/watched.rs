@@ -55,8 +55,8 @@ pub struct Watched {
     pub pid: u32,
     /// As the system names it.
     pub name: Option<String>,
-    /// Whether its dumps can tell who allocated.
-    pub samples: bool,
+    /// What its dumps cannot tell of who allocated; None: nothing.
+    pub gap: Option<String>,
     start_ticks: u64,
     path: PathBuf,
     file: File,
@@ -111,14 +111,10 @@ impl Watched {
     }
 
     fn of(subject: &Subject, file: File) -> Result<Self> {
-        let sampling = subject.snapshot.sampling.as_ref();
-        let is_set = |sampling: &crate::sampling::Sampling| {
-            (sampling.sample_bytes != 0 || sampling.weight_bytes != 0) && !sampling.is_partial()
-        };
         Ok(Self {
             pid: subject.pid,
             name: subject.name.clone(),
-            samples: sampling.is_some_and(is_set),
+            gap: gap(subject),
             start_ticks: subject.snapshot.header.start_ticks,
             path: subject.path.clone(),
             segment: Segment::open(file.try_clone()?)?,
@@ -239,6 +235,19 @@ impl Watched {
     }
 }
 
+fn gap(subject: &Subject) -> Option<String> {
+    if subject.samples_all() {
+        return subject.partial_note();
+    }
+    let pid = subject.pid;
+    let none = format!(
+        "process {pid} does not sample, and dumps cannot say who allocated: `tslab profile {pid} \
+         --keep` begins that, for objects to come"
+    );
+    let more = format!("; `tslab profile {pid} --keep` samples all, of objects to come");
+    Some(subject.partial_note().map_or(none, |note| note + &more))
+}
+
 // A file may be left of an earlier process that had the number.
 fn first_look(setting: &Setting, pid: u32, start: Option<u64>) -> Result<(Subject, File)> {
     let subject = Subject::find(setting, &pid.to_string())?;
@@ -264,7 +273,25 @@ fn is_absent(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Image;
+    use crate::fixture::{Image, sample, sampled};
+
+    #[test]
+    fn what_dumps_cannot_tell_is_said_before() {
+        let of = |image: &Image| {
+            let mut subject = Subject::of_bytes(image.bytes());
+            subject.life = Life::Alive;
+            gap(&subject)
+        };
+        let mut image = sampled();
+        image.set("process", 0, "sample_bytes", 4096);
+        assert_eq!(of(&image), None);
+        image.set("process", 0, "sampling_since_ms", 5);
+        assert!(of(&image).unwrap().ends_with("there are samples of a part at most"));
+        image.set("process", 0, "sample_bytes", 0);
+        let ended = of(&image).unwrap();
+        assert!(ended.contains("has sampled nothing for") && ended.contains("--keep"), "{ended}");
+        assert!(of(&sample(42, 7)).unwrap().contains("dumps cannot say who allocated"));
+    }
 
     #[test]
     fn a_file_that_is_being_made_is_not_there_yet() {
