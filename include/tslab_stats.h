@@ -71,7 +71,8 @@ enum tslab_stats_unit {
 };
 
 /* A field of a table's rows: `count` values of `bytes` bytes at offset `at` of the row. More than
- * one: by size class, in the order of the table "classes"; but TEXT, whose bytes they are. */
+ * one: by size class, in the order of the table "classes"; but TEXT, whose bytes they are, and
+ * fields of "sites", which are lists. */
 struct tslab_stats_field {
   char name[32]; /* with a 0 */
   uint16_t table;

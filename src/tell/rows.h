@@ -65,6 +65,8 @@ enum {
   ONE(T, uint64_t, bytes, BYTES, COUNTER, "of these samples, each `times`")                 \
   ONE(T, uint64_t, frees, OBJECTS, COUNTER, "of these samples, each `times`")               \
   ONE(T, uint64_t, short_frees, OBJECTS, COUNTER, "of `frees`: lived less than `short_ms`") \
+  LIST(T, TSL_NUMBER_decades, uint64_t, frees_by_decade, OBJECTS, COUNTER,                  \
+       "of `frees`: lived less than `short_ms`, 10 times that, and so on; last: longer")    \
   ONE(T, uint64_t, lifetime_ms, MS, COUNTER, "that those of `frees` lived, added up")       \
   ONE(T, uint32_t, label, NONE, ID, "row in labels")                                        \
   ONE(T, uint32_t, class, NONE, ID, "row in classes; beyond them: blocks of whole units")   \
@@ -194,7 +196,8 @@ enum {
   NUMBER(unit_bytes, 0x10000, "of a unit")                                           \
   NUMBER(other_label, 1, "row in labels of those that have no row of their own")     \
   NUMBER(no_samples, 0xffffffff, "`sample_bytes` of control by which none is taken") \
-  NUMBER(short_ms, 10, "of `short_frees` of sites")
+  NUMBER(short_ms, 10, "of `short_frees` and `frees_by_decade` of sites")            \
+  NUMBER(decades, 7, "values of `frees_by_decade` of sites")
 
 // The causes for which allocations and frees leave the fast path. COUNT(cause, who, table, field,
 // meaning): their number is the field's sum over all rows. LESS(cause, who, table, field, less,

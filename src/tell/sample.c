@@ -94,12 +94,21 @@ static struct tsl_samples_row *row_of(uint32_t sample) {
   return TSL_ROW(samples, sample & ((1u << ROW_BITS) - 1));
 }
 
+// Below short_ms there is one decade: the clock has a grain of several ms.
+static unsigned decade_of(uint64_t lived_ms) {
+  unsigned decade = 0;
+  uint64_t bound_ms = TSL_NUMBER_short_ms;
+  for (; decade < TSL_NUMBER_decades - 1 && lived_ms >= bound_ms; decade++) bound_ms *= 10;
+  return decade;
+}
+
 // Whoever frees the block owns its row.
 static void count_end(struct tsl_sites_row *origin, const struct tsl_samples_row *row) {
   uint64_t times = tsl_load_relaxed(&row->times);
   uint64_t lived_ms = tsl_os_now_ms() - tsl_load_relaxed(&row->sampled_ms);
   tsl_add_relaxed(&origin->frees, times);
   tsl_add_relaxed(&origin->lifetime_ms, times * lived_ms);
+  tsl_add_relaxed(&origin->frees_by_decade[decade_of(lived_ms)], times);
   if (lived_ms < TSL_NUMBER_short_ms) tsl_add_relaxed(&origin->short_frees, times);
 }
 

@@ -28,7 +28,8 @@ from typing import Any
 from command import first_line, process
 
 HEADERS, NAMES, ENTRIES = 8000, 4000, 4000
-LIVES, LIVED_MS = 4000, 50
+LIVES, LIVED_MS, TURNS = 4000, 50, 16
+BOUNDS_MS = [10, 100, 1000, 10_000, 100_000, 1_000_000, None]
 SECONDS = 60
 # With a sample in 4 KiB, an estimate of 1 MiB is 256 samples: a Poisson variable leaves 154..358
 # once in 10^9 times. Each amount below is 1 MiB or more, and looked at less than a hundred times.
@@ -170,10 +171,32 @@ class Checks:
         assert session["temporary_objects"] == 0, session
         assert scratch["mean_lifetime_ms"] < LIVED_MS / 2, scratch
         assert session["mean_lifetime_ms"] >= LIVED_MS - 10, session
+        self.check_decades(scratch, session, rows["cache_entry"])
         lines = self.of("profile", pid, "--lifetimes").splitlines()
-        assert re.search(r"^ *FREED .* TEMPORARY  MEAN LIFE ", lines[0]), lines
-        first = r" (100|[89]\d) % +\d+ ms +1024 B +\"default\" +use_scratch"
-        assert re.search(first, lines[1]), lines
+        assert re.search(r"^ +OBJECTS +BYTES +0-10ms  10-100ms .* MEDIAN +MEAN +CLASS ", lines[0])
+        of_scratch = r"MiB +(100|[89]\d) % .* < 10 ms +\d+ ms +1024 B +\"default\" +use_scratch"
+        assert re.search(r"^freed .* " + of_scratch, lines[1]), lines
+        stays = [line for line in lines if "  cache_entry" in line]
+        assert len(stays) == 1, "none of them was freed"
+        assert re.match(r"live +\d+ +\d[.\d]* MiB +\d+ % .* 512 B ", stays[0]), stays
+
+    def check_decades(self, scratch: Any, session: Any, entry: Any) -> None:
+        def decades(of: Any) -> list[int]:
+            assert [decade["below_ms"] for decade in of["by_decade"]] == BOUNDS_MS, of
+            return [decade["objects"] for decade in of["by_decade"]]
+
+        assert decades(scratch)[0] == scratch["temporary_objects"], scratch
+        assert scratch["median_below_ms"] == BOUNDS_MS[0], scratch
+        assert scratch["live"]["objects"] == 0, scratch
+        # A turn that is interrupted may last longer than 100 ms.
+        assert decades(session)[0] == 0, session
+        check_near(sum(decades(session)[1:3]), LIVES)
+        assert session["median_below_ms"] in BOUNDS_MS[1:3], session
+        assert entry["objects"] == 0, entry
+        assert entry["mean_lifetime_ms"] is None, entry
+        check_near(entry["live"]["objects"], ENTRIES)
+        assert decades(entry["live"])[:2] == [0, 0], entry
+        assert entry["live"]["mean_age_ms"] >= TURNS * LIVED_MS - 10, entry
 
     def check_files(self, pid: str, folder: str) -> None:
         said, _ = run(self.tslab, "profile", pid, cwd=folder)

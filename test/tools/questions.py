@@ -1,4 +1,4 @@
-"""The eleven questions of docs/questions.md: each command answers as shown there, within 5 s.
+"""The twelve questions of docs/questions.md: each command answers as shown there, within 5 s.
 
 questions.py TSLAB PRELOAD ASKER BURSTS GUIDE
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 PID = "4242"
 MOST_S = 5
-QUESTIONS = 11
+QUESTIONS = 12
 
 MIB = 1 << 20
 CACHE_MIB = 10000 * 4000 / MIB  # of `asker`, as the program counts it
@@ -209,6 +209,10 @@ def check_growth(reader: Reader, asker: Asker, asked: dict[str, Question]) -> No
 def check_waste(reader: Reader, asker: Asker, asked: dict[str, Question]) -> None:
     """What is free between live rows, and what is idle, when the cache is gone."""
     asker.does("thin")
+    lived = reader.asks(asked["How long do objects of a function live?"])
+    shares = {line.split()[0]: line for line in lived.splitlines() if "load_row" in line}
+    assert is_about(sizes(shares["freed"], "freed")[0], POOL_MIB * 3 / 4, CHANCE), lived
+    assert is_about(sizes(shares["live"], "live")[0], POOL_MIB / 4, CHANCE), lived
     asker.does("drop")
     free_mib = POOL_MIB * 3 / 4
 

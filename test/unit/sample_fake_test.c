@@ -107,6 +107,25 @@ static void sites_tell_how_long_their_blocks_lived(void) {
   CHECK_EQ(site->lifetime_ms, 9 + 10 + 5010);
 }
 
+// Of each decade the first ms and the last, of the last one what has no end.
+static void frees_are_counted_by_decade(void) {
+  static const uint64_t lived_ms[] = {
+      0, 9, 10, 99, 100, 999, 1000, 9999, 10000, 99999, 100000, 999999, 1000000, UINT64_C(1) << 40};
+  enum { COUNT = sizeof lived_ms / sizeof *lived_ms };
+  volatile unsigned times = COUNT;
+  open_homes(MEAN);
+  os_fake.now_ms = 1000;
+  for (unsigned i = 0; i < times; i++) blocks[i] = one_way();
+  for (unsigned i = 0; i < COUNT; i++) {
+    os_fake.now_ms = 1000 + lived_ms[i];
+    tsl_fast_free(blocks[i]);
+  }
+  const struct tsl_sites_row *site = TSL_ROW(sites, 1);
+  CHECK_EQ(site->frees, COUNT);
+  CHECK_EQ(site->short_frees, 2);
+  for (unsigned i = 0; i < TSL_NUMBER_decades; i++) CHECK_EQ(site->frees_by_decade[i], 2);
+}
+
 // Each free counts as often as the sample does.
 static void lifetimes_are_weighed_as_samples_are(void) {
   open_homes(MEAN);
@@ -117,6 +136,7 @@ static void lifetimes_are_weighed_as_samples_are(void) {
   tsl_fast_free(blocks[0]);
   const struct tsl_sites_row *site = TSL_ROW(sites, 1);
   CHECK_EQ(site->short_frees, 7);
+  CHECK_EQ(site->frees_by_decade[0], 7);
   CHECK_EQ(site->lifetime_ms, 21);
 }
 
@@ -277,6 +297,7 @@ int main(void) {
   RUN_UNLESS_SECURE(what_a_guest_allocates_has_its_label);
   RUN_UNLESS_SECURE(sites_are_told_apart);
   RUN_UNLESS_SECURE(sites_tell_how_long_their_blocks_lived);
+  RUN_UNLESS_SECURE(frees_are_counted_by_decade);
   RUN_UNLESS_SECURE(lifetimes_are_weighed_as_samples_are);
   RUN_UNLESS_SECURE(what_the_unwinder_allocates_is_not_unwound);
   RUN_UNLESS_SECURE(strangers_end_samples);

@@ -8,6 +8,7 @@ mod absence;
 mod buffer;
 mod commands;
 mod control;
+mod decades;
 mod dump;
 mod elf;
 mod events;

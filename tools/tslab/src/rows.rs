@@ -82,8 +82,10 @@ pub const UNIT_BYTES: u32 = 65_536;
 pub const OTHER_LABEL: u32 = 1;
 /// `sample_bytes` of control by which none is taken.
 pub const NO_SAMPLES: u32 = 4_294_967_295;
-/// Of `short_frees` of sites.
+/// Of `short_frees` and `frees_by_decade` of sites.
 pub const SHORT_MS: u32 = 10;
+/// Values of `frees_by_decade` of sites.
+pub const DECADES: u32 = 7;
 
 /// The kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -469,6 +471,8 @@ tables! {
         FREES "frees" One 8 Counter Objects;
         /// Of `frees`: lived less than `short_ms`.
         SHORT_FREES "short_frees" One 8 Counter Objects;
+        /// Of `frees`: lived less than `short_ms`, 10 times that, and so on; last: longer.
+        FREES_BY_DECADE "frees_by_decade" List 8 Counter Objects;
         /// That those of `frees` lived, added up.
         LIFETIME_MS "lifetime_ms" One 8 Counter Ms;
         /// Row in labels.

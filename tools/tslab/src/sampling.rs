@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use crate::decades;
 use crate::rows::{classes, labels, process, samples, sites};
 use crate::segment::{Column, Error, Rows, Segment, Source};
 
@@ -69,15 +70,21 @@ pub struct Ended {
     pub frees: u64,
     /// Of them, those that were freed within 10 ms.
     pub short_frees: u64,
+    /// The same by decade of how long they lived; None: the library does not tell.
+    pub by_decade: Option<[u64; decades::COUNT]>,
     /// How long they lived, added up.
     pub lifetime_ms: u64,
 }
 
 impl Ended {
     fn since(self, earlier: Self) -> Self {
+        let by_decade = self.by_decade.zip(earlier.by_decade);
         Self {
             frees: self.frees.saturating_sub(earlier.frees),
             short_frees: self.short_frees.saturating_sub(earlier.short_frees),
+            by_decade: by_decade.map(|(now, before)| {
+                std::array::from_fn(|decade| now[decade].saturating_sub(before[decade]))
+            }),
             lifetime_ms: self.lifetime_ms.saturating_sub(earlier.lifetime_ms),
         }
     }
@@ -220,11 +227,12 @@ impl Known<'_> {
         let (allocations, bytes) = (column(sites::ALLOCATIONS)?, column(sites::BYTES)?);
         let (depth, frames) = (column(sites::DEPTH)?, column(sites::FRAMES)?);
         let (frees, short_frees) = (column(sites::FREES), column(sites::SHORT_FREES));
-        let lifetime_ms = column(sites::LIFETIME_MS);
+        let (decades, lifetime_ms) = (column(sites::FREES_BY_DECADE), column(sites::LIFETIME_MS));
         let ended = |row| {
             Some(Ended {
                 frees: frees?.get(row)?,
                 short_frees: short_frees?.get(row)?,
+                by_decade: decades.and_then(|decades| by_decade(decades, row)),
                 lifetime_ms: lifetime_ms?.get(row)?,
             })
         };
@@ -256,6 +264,18 @@ impl Known<'_> {
 fn calls(depth: Column, frames: Column, row: usize) -> Vec<u64> {
     let depth = depth.get(row).unwrap_or_default();
     frames.each(row).take(usize::try_from(depth).unwrap_or(usize::MAX)).collect()
+}
+
+// Further decades of a newer library are behind our last one. Where there are fewer the last one is
+// another.
+fn by_decade(frees: Column, row: usize) -> Option<[u64; decades::COUNT]> {
+    (frees.count() >= decades::COUNT).then_some(())?;
+    let mut sums = [0_u64; decades::COUNT];
+    for (decade, frees) in frees.each(row).enumerate() {
+        let sum = &mut sums[decade.min(decades::COUNT - 1)];
+        *sum = sum.saturating_add(frees);
+    }
+    Some(sums)
 }
 
 // With the rows of their sites. A row that is another block's by now is left out: its fields may be
@@ -323,7 +343,8 @@ mod tests {
         assert_eq!((site.class_bytes, site.frames.as_slice()), (Some(128), &[0x1001, 0x2001][..]));
         assert_eq!((site.allocations, site.bytes), (20, 2560));
         assert_eq!(sampling.sites[3].class_bytes, None);
-        let ended = Ended { frees: 17, short_frees: 12, lifetime_ms: 680 };
+        let by_decade = Some([12, 3, 2, 0, 0, 0, 0]);
+        let ended = Ended { frees: 17, short_frees: 12, by_decade, lifetime_ms: 680 };
         assert_eq!(site.ended, Some(ended));
         let first = sampling.live[0];
         assert_eq!((first.site, first.address, first.bytes), (0, 0x7000, 128));
@@ -367,10 +388,13 @@ mod tests {
         let mut image = sampled();
         image.set_all("sites", 1, &[("allocations", 25), ("bytes", 3200)]);
         image.set_all("sites", 1, &[("frees", 19), ("short_frees", 13), ("lifetime_ms", 700)]);
+        image.set_class("sites", 1, "frees_by_decade", 0, 13);
+        image.set_class("sites", 1, "frees_by_decade", 2, 3);
         image.set_all("process", 0, &[("samples_taken", 45)]);
         let since = read(&image).unwrap().since(&earlier);
         assert_eq!((since.sites[0].allocations, since.sites[0].bytes), (5, 640));
-        let ended = Ended { frees: 2, short_frees: 1, lifetime_ms: 20 };
+        let by_decade = Some([1, 0, 1, 0, 0, 0, 0]);
+        let ended = Ended { frees: 2, short_frees: 1, by_decade, lifetime_ms: 20 };
         assert_eq!(since.sites[0].ended, Some(ended));
         assert_eq!((since.sites[1].allocations, since.taken, since.live.len()), (0, 5, 6));
     }
@@ -389,6 +413,16 @@ mod tests {
     }
 
     #[test]
+    fn further_decades_of_newer_libraries_are_the_last_one() {
+        let mut image = sampled();
+        for decade in [6, 7, 31] {
+            image.set_class("sites", 1, "frees_by_decade", decade, 5);
+        }
+        let ended = read(&image).unwrap().sites[0].ended.unwrap();
+        assert_eq!(ended.by_decade, Some([12, 3, 2, 0, 0, 0, 15]));
+    }
+
+    #[test]
     fn files_of_older_libraries_do_not_tell() {
         for table in ["sites", "samples", "process"] {
             let mut image = sampled();
@@ -401,6 +435,12 @@ mod tests {
         image.set("process", 0, "sampling_since_ms", 5);
         image.forget("process", "sampling_since_ms");
         assert!(!read(&image).unwrap().is_partial());
+        let by_decade = |image: &Image| read(image).unwrap().sites[0].ended.unwrap().by_decade;
+        let decades = image.table("sites").fields.iter_mut();
+        decades.filter(|field| field.name == "frees_by_decade").for_each(|field| field.count = 6);
+        assert_eq!(by_decade(&image), None, "there the last has no end");
+        image.forget("sites", "frees_by_decade");
+        assert_eq!(by_decade(&image), None);
         image.forget("sites", "lifetime_ms");
         assert_eq!(read(&image).unwrap().sites[0].ended, None);
         for (table, field) in [("process", "weight_bytes"), ("sites", "frames")] {

@@ -104,7 +104,8 @@ pub struct Arguments {
     #[arg(long)]
     cumulative: bool,
 
-    /// Show on standard output how long freed blocks lived, those that died within 10 ms first
+    /// Show on standard output how long freed blocks lived and how old those are that live, the
+    /// stacks with most that died within 10 ms first
     #[arg(long, conflicts_with_all = ["output", "format", "cumulative"])]
     lifetimes: bool,
 
@@ -369,7 +370,8 @@ impl Look {
 
     fn lifetimes(&self, profile: &Profile) -> String {
         let sampling = self.subject.snapshot.sampling.as_ref();
-        sampling.map(|sampling| lifetimes::text(sampling, profile)).unwrap_or_default()
+        let text = |sampling| lifetimes::text(sampling, profile, self.subject.as_of_ms);
+        sampling.map(text).unwrap_or_default()
     }
 
     fn frame(&self, view: View) -> pprof::Frame {
@@ -504,7 +506,7 @@ pub(super) fn every_format(subject: &Subject) -> String {
             .snapshot
             .sampling
             .as_ref()
-            .map_or_else(String::new, |sampling| lifetimes::text(sampling, &profile)),
+            .map_or_else(String::new, |one| lifetimes::text(one, &profile, subject.as_of_ms)),
     ];
     texts.concat()
 }

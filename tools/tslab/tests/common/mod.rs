@@ -387,6 +387,9 @@ pub fn add_samples(image: &mut Image) {
     let ended = [("frees", 17), ("short_frees", 12), ("lifetime_ms", 680)];
     image.set_all("sites", 1, &ended);
     image.set_all("sites", 4, &[("frees", 1), ("lifetime_ms", 1_000_000)]);
+    for (site, decade, frees) in [(1, 0, 12), (1, 1, 3), (1, 2, 2), (4, 6, 1)] {
+        image.set_class("sites", site, "frees_by_decade", decade, frees);
+    }
     let upload = 1 << 24 | 7;
     for row in 1..=3 {
         add_sample(image, row, 1, 128, upload, 61_500);

@@ -265,8 +265,9 @@ export interface Lifetime {
   readonly bytes: number;
   /** Of the objects, those that were freed within 10 ms. */
   readonly temporary_objects: number;
-  readonly temporary_percent: number;
-  readonly mean_lifetime_ms: number;
+  /** Null, as is the next: none was freed. */
+  readonly temporary_percent: Figure;
+  readonly mean_lifetime_ms: Figure;
 }
 
 export interface Profile {

@@ -21,7 +21,8 @@ export interface Lives {
 /** Of a label; undefined: of all. Those with most temporaries come first. */
 export function livesOf(lifetimes: readonly Lifetime[], label: string | null | undefined): Lives[] {
   const all = new Map<string, Lives>();
-  for (const one of lifetimes.filter(({ epoch }) => label === undefined || epoch === label)) {
+  const freed = lifetimes.filter(({ objects }) => objects > 0);
+  for (const one of freed.filter(({ epoch }) => label === undefined || epoch === label)) {
     const key = keyOf(one);
     const lives = all.get(key) ?? none(one);
     all.set(key, lives);
@@ -29,7 +30,7 @@ export function livesOf(lifetimes: readonly Lifetime[], label: string | null | u
     lives.objects += one.objects;
     lives.bytes += one.bytes;
     lives.temporary_objects += one.temporary_objects;
-    lives.lived_ms += one.mean_lifetime_ms * one.objects;
+    lives.lived_ms += (one.mean_lifetime_ms ?? 0) * one.objects;
   }
   return [...all.values()].sort(
     (a, b) => b.temporary_objects - a.temporary_objects || b.objects - a.objects,

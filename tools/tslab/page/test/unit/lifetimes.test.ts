@@ -24,6 +24,10 @@ test("of a label or of all, those with most temporaries first", () => {
   assert.deepEqual(objects(null), [5]);
 });
 
+test("where nothing was freed there is nothing to say", () => {
+  assert.deepEqual(livesOf([lifetime("x", 0, 0)], "x"), []);
+});
+
 test("classes of a stack are added up", () => {
   const large = { ...lifetime("x", 30, 0), class_bytes: null, mean_lifetime_ms: 500 };
   const [lives, ...others] = livesOf([lifetime("x", 10, 9), large], "x");

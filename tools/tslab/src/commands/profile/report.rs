@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::commands::{Identity, Subject};
-use crate::profile::lifetimes::{self, Freed, Lifetime};
+use crate::decades::{self, Decades};
+use crate::profile::lifetimes::{self, Blocks, Lives};
 use crate::profile::{Age, Amount, Profile, Sample};
 use crate::sampling::{Sampling, whole};
 
@@ -51,7 +52,7 @@ struct Row {
     alloc_bytes: u64,
 }
 
-// Estimates of what was freed.
+// Estimates of what was freed, and of what lives.
 #[derive(Debug, Serialize)]
 struct LifetimeRow {
     /// Innermost first.
@@ -63,13 +64,42 @@ struct LifetimeRow {
     bytes: u64,
     /// Of `objects`: freed within 10 ms.
     temporary_objects: u64,
-    temporary_percent: u64,
-    mean_lifetime_ms: u64,
+    temporary_percent: Option<u64>,
+    mean_lifetime_ms: Option<u64>,
+    #[serde(flatten)]
+    lifetimes: Spread,
+    live: Live,
+}
+
+#[derive(Debug, Serialize)]
+struct Live {
+    objects: u64,
+    bytes: u64,
+    mean_age_ms: Option<u64>,
+    #[serde(flatten)]
+    ages: Spread,
+}
+
+// How long blocks lived, or have lived so far.
+#[derive(Debug, Serialize)]
+struct Spread {
+    /// Half of them for less; None: not for less than any bound, or not known.
+    median_below_ms: Option<u64>,
+    /// None: there are none, or the library does not tell.
+    by_decade: Option<Vec<Decade>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Decade {
+    /// And not below that of the decade before; None: all others.
+    below_ms: Option<u64>,
+    objects: u64,
 }
 
 /// Of what a process sampled.
 pub fn report(subject: &Subject, profile: &Profile) -> Report {
     let sampling = subject.snapshot.sampling.as_ref();
+    let lifetimes = |sampling| lifetime_rows(sampling, profile, subject.as_of_ms);
     Report {
         identity: subject.identity(),
         sample_bytes: sampling.map(|sampling| sampling.sample_bytes),
@@ -80,24 +110,26 @@ pub fn report(subject: &Subject, profile: &Profile) -> Report {
         samples_taken: sampling.map(|sampling| sampling.taken),
         samples_lost: sampling.map(|sampling| sampling.lost),
         samples: rows(profile),
-        lifetimes: sampling.map(|sampling| lifetime_rows(sampling, profile)).unwrap_or_default(),
+        lifetimes: sampling.map(lifetimes).unwrap_or_default(),
     }
 }
 
 // Calls at several places of a function look the same here.
-fn lifetime_rows(sampling: &Sampling, profile: &Profile) -> Vec<LifetimeRow> {
-    let mut sums = BTreeMap::<_, Freed>::new();
-    for Lifetime { key, freed } in lifetimes::of(sampling, &profile.names) {
+fn lifetime_rows(sampling: &Sampling, profile: &Profile, now_ms: u64) -> Vec<LifetimeRow> {
+    let mut sums = BTreeMap::<_, Lives>::new();
+    for (key, lives) in lifetimes::of(sampling, &profile.names, now_ms) {
         let of = (profile.functions(&key.calls), key.label, key.class_bytes);
-        sums.entry(of).or_default().add(freed);
+        sums.entry(of).or_default().add(lives);
     }
-    let mut rows: Vec<_> = sums.into_iter().map(|(of, freed)| lifetime_row(of, freed)).collect();
-    rows.sort_by_key(|row| Reverse((row.temporary_objects, row.objects)));
-    rows
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, lives)| lives.order());
+    sums.into_iter().map(|(of, lives)| lifetime_row(of, lives)).collect()
 }
 
-fn lifetime_row(of: (Vec<String>, Option<String>, Option<u64>), freed: Freed) -> LifetimeRow {
-    let (stack, epoch, class_bytes) = of;
+fn lifetime_row(
+    (stack, epoch, class_bytes): (Vec<String>, Option<String>, Option<u64>),
+    Lives { freed, live }: Lives,
+) -> LifetimeRow {
     LifetimeRow {
         stack,
         epoch,
@@ -107,6 +139,26 @@ fn lifetime_row(of: (Vec<String>, Option<String>, Option<u64>), freed: Freed) ->
         temporary_objects: whole(freed.short_objects),
         temporary_percent: freed.short_percent(),
         mean_lifetime_ms: freed.mean_ms(),
+        lifetimes: spread(&freed),
+        live: Live {
+            objects: whole(live.objects),
+            bytes: whole(live.bytes),
+            mean_age_ms: live.mean_ms(),
+            ages: spread(&live),
+        },
+    }
+}
+
+fn spread(blocks: &Blocks) -> Spread {
+    let median = blocks.by_decade.and_then(|decades| decades.median());
+    let decade = |(decade, &objects): (usize, &f64)| Decade {
+        below_ms: decades::end_ms(decade),
+        objects: whole(objects),
+    };
+    let all = |Decades(objects): Decades| objects.iter().enumerate().map(decade).collect();
+    Spread {
+        median_below_ms: median.and_then(decades::end_ms),
+        by_decade: blocks.by_decade.map(all),
     }
 }
 
@@ -156,6 +208,14 @@ mod tests {
         serde_json::to_value(report(subject, &of_subject(subject))).unwrap()
     }
 
+    fn decades(objects: [u64; decades::COUNT]) -> serde_json::Value {
+        let decade = |(decade, objects)| {
+            let below_ms = decades::end_ms(decade);
+            serde_json::json!({ "below_ms": below_ms, "objects": objects })
+        };
+        objects.into_iter().enumerate().map(decade).collect()
+    }
+
     #[test]
     fn a_report_tells_what_lives_by_epoch_and_what_was_allocated_by_label() {
         let json = json(&subject());
@@ -180,9 +240,18 @@ mod tests {
         let upload = serde_json::json!({
             "stack": ["0x1000", "0x2000"], "epoch": "GET /upload", "class_bytes": 128,
             "objects": 553, "bytes": 70_726, "temporary_objects": 390, "temporary_percent": 71,
-            "mean_lifetime_ms": 40,
+            "mean_lifetime_ms": 40, "median_below_ms": 10,
+            "by_decade": decades([390, 98, 65, 0, 0, 0, 0]),
+            "live": {
+                "objects": 98, "bytes": 12_481, "mean_age_ms": 61_500, "median_below_ms": 100_000,
+                "by_decade": decades([0, 0, 0, 0, 98, 0, 0]),
+            },
         });
-        assert_eq!((&lifetimes[0], lifetimes.len()), (&upload, 2));
+        assert_eq!((&lifetimes[0], lifetimes.len()), (&upload, 4));
+        let live = &lifetimes[2];
+        assert_eq!((&live["objects"], &live["live"]["objects"]), (&0.into(), &33.into()));
+        assert!(live["mean_lifetime_ms"].is_null() && live["by_decade"].is_null());
+        assert!(live["live"]["median_below_ms"].is_null(), "an hour is longer than any bound");
     }
 
     #[test]
