@@ -308,7 +308,16 @@ fn errors_of_the_api_say_what_to_do() {
 fn a_profile_is_of_one_process() {
     let files = Directory::new();
     let _silent = Crowd::named(&files, "silent", |_| ());
-    let [one, other] = ["one", "other"].map(|name| Crowd::named(&files, name, add_samples));
+    let sampled = |told: &'static [(&str, u64)]| {
+        move |image: &mut Image| {
+            add_samples(image);
+            image.set_all("process", 0, told);
+        }
+    };
+    let one = Crowd::named(&files, "one", sampled(&[]));
+    let begun = &[("sample_bytes", 4096), ("sampling_since_ms", 5)];
+    let other = Crowd::named(&files, "other", sampled(begun));
+    let ended = Crowd::named(&files, "ended", sampled(&[("sampling_since_ms", 5)]));
     let server = Server::start(&files, &[]);
     let path = "/debug/pprof/heap";
     let response = server.get(path);
@@ -326,6 +335,9 @@ fn a_profile_is_of_one_process() {
     }
     let refused = server.get(&format!("{path}?process=silent"));
     assert!(refused.body.contains("no such process has sampled"), "{}", refused.body);
+    let refused = server.get(&format!("{path}?pid={}", ended.first()));
+    assert_eq!(refused.status, 404);
+    assert!(refused.body.contains("has sampled nothing for"), "{}", refused.body);
 }
 
 #[test]
