@@ -208,8 +208,8 @@ enum tslab_place {
                         that were many, small and short, and in which little survived, or whose
                         survivors pin memory and are freed one by one; not once the program
                         released or reset one of them. With a parent it is a guest then (above),
-                        if its thread has opened eight epochs below that host of late, and fewer
-                        than four other hosts came in between */
+                        if the thread that opens it does so below that host for the eighth time
+                        or more, with fewer than four other hosts between two times */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread

@@ -15,7 +15,6 @@
 #else
 #define tsl_load_operand(p) (*(p))
 #endif
-#define tsl_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define tsl_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define tsl_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define tsl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
@@ -42,8 +41,6 @@
   __atomic_compare_exchange_n((p), (expected), (v), true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 #define tsl_cas_acq_rel(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-#define tsl_cas_seq_cst(p, expected, v) \
-  __atomic_compare_exchange_n((p), (expected), (v), true, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)
 
 // A counter that one thread writes and others may read: no locked instruction.
 #define tsl_count(p, n) tsl_store_relaxed((p), tsl_load_relaxed(p) + (n))
@@ -56,6 +53,16 @@ static inline void tsl_fence_seq_cst(void) {
   __atomic_fetch_add(&place, 1, __ATOMIC_SEQ_CST);
 #else
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+// The same, where the thread's last access by an atomic operation was one that reads and writes: on
+// x86-64 that is a fence already.
+static inline void tsl_fence_after_exchange(void) {
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+  tsl_compiler_fence();
+#else
+  tsl_fence_seq_cst();
 #endif
 }
 

@@ -96,9 +96,11 @@ bool tsl_deferred_cancel(tslab_epoch id, uint64_t number) {
   return record != NULL;
 }
 
-// D3. Who registers a call holds the epoch before it looks whether that is open.
+// D3. Who registers a call holds the epoch before it looks whether that is open; the caller has
+// changed the word from open.
 static bool has_none(const struct tsl_epoch *epoch) {
-  bool is_mine_alone = tsl_load_seq_cst(&epoch->undrained) == 1;  // pairs: deferred
+  tsl_fence_after_exchange();                                     // pairs: deferred
+  bool is_mine_alone = tsl_load_acquire(&epoch->undrained) == 1;  // pairs: undrained
   return is_mine_alone && tsl_load_relaxed(&epoch->deferred) == NULL;
 }
 

@@ -7,8 +7,8 @@
 //      off, under the lock
 //  D2  the thread that ends the epoch passes the lock before it frees a record: no thread walks the
 //      list then
-//  D3  it takes nothing and leaves no mark where nobody else holds the epoch and the list is empty:
-//      who registers a call holds the epoch first, and sees then that it has ended
+//  D3  that thread takes no records and leaves no mark where nobody else holds the epoch and the
+//      list is empty: who registers a call holds the epoch first, and sees then that it has ended
 #pragma once
 
 #include <stdbool.h>

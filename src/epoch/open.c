@@ -191,7 +191,7 @@ int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
   if (epoch == NULL) return ESTALE;
   uint64_t open = tsl_epoch_open_word(id), word = open;
   if (id == TSLAB_DEFAULT || tsl_epoch_is_shared(epoch)) return tsl_epoch_refuse(id);
-  while (!tsl_cas_seq_cst(&epoch->word, &word, open | state)) {  // pairs: epoch-word, deferred
+  while (!tsl_cas_acq_rel(&epoch->word, &word, open | state)) {  // pairs: epoch-word
     if (word == open) continue;
     int error = tsl_epoch_check(id);
     return error == 0 ? EBUSY : error;

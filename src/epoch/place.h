@@ -1,9 +1,9 @@
 // place: where the blocks of an epoch lie. Most epochs have memory of their own. Those of a label
 // whose history says so share: their blocks lie in one long epoch of their label, the shared one,
 // which never ends. An epoch that shares is a name for a stay there: it holds no memory. Below a
-// parent, epochs of a label that has lost its bet are guests: names for a stay in the memory of
+// parent that the thread comes to often, such epochs are guests: names for a stay in the memory of
 // their host, the parent or an ancestor of it, and end with that
-// (docs/decisions/030-guests-of-their-parents.md).
+// (docs/decisions/030-guests-of-their-parents.md, 033-guests-of-regular-hosts.md).
 //
 //  PL1  the place of an epoch never changes; it is the epoch itself, the shared one of its label,
 //       or its host

@@ -3,7 +3,9 @@
 #include "state/heap.h"
 
 bool tsl_regulars_come(uint32_t host) {
-  struct tsl_regular *regulars = tsl_heap_current->home->own->regulars, came = {host, 0};
+  const struct tsl_home *home = tsl_heap_current->home;
+  if (home == &tsl_home_empty) return false;
+  struct tsl_regular *regulars = home->own->regulars, came = {host, 0};
   unsigned at = 0;
   while (at < TSL_HOME_REGULARS - 1 && regulars[at].host != host) at++;
   if (regulars[at].host == host) came = regulars[at];

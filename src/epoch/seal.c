@@ -21,8 +21,10 @@
 #include "upkeep/remains.h"
 
 enum {
-  MANY_SLABS = 16,   // of a part, 1 MiB or more: where they are mostly dead, pages go at once
-  SPARSE_PARTS = 8,  // so is a slab in which at most one block in so many survives
+  SPARSE_PARTS = 8,  // a slab is sparse in which at most one block in so many survives
+  MANY_SLABS =
+      16,  // a part with so many, 1 MiB or more, gives pages of sparse ones as it is sealed
+  MOST_GIVING = 256,  // of so many at most: each takes a few system calls
 };
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
@@ -117,8 +119,8 @@ struct part_end {
   uint32_t given;     // and of these, given back
   size_t held_pages;  // the same in pages
   size_t given_pages;
-  size_t purged_bytes;  // of slabs with survivors
-  uint64_t began_ns;    // 0: it is not timed
+  size_t dead_bytes;  // in sparse slabs, not given back yet
+  uint64_t began_ns;  // 0: it is not timed
 };
 
 static struct part_end part_end_begin(const struct tsl_heap *heap) {
@@ -132,11 +134,6 @@ static void part_end_slab(struct part_end *end, size_t slab_pages, bool is_given
   end->held_pages += slab_pages;
   end->given += is_given;
   if (is_given) end->given_pages += slab_pages;
-}
-
-// Resident in cells and slabs with survivors, if all of them were touched.
-static size_t part_end_left_bytes(const struct part_end *end) {
-  return ((end->held_pages - end->given_pages) << TSL_CELL_PAGE_LOG2) - end->purged_bytes;
 }
 
 // In the child of a fork that has no home yet nobody counts.
@@ -154,27 +151,35 @@ static void part_end_tell(const struct part_end *end) {
   tally->timed_ns += tsl_os_now_ns() - end->began_ns;
 }
 
-// Such dead pages are many enough to raise the process's peak before the delay is over, and most of
-// them stay dead: a slab goes back whole only with the last of its few survivors.
-static bool gives_dead_pages(const struct tsl_heap *heap) {
-  const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
-  return heap->slab_count >= MANY_SLABS && epoch->purge != TSLAB_PURGE_KEEP;
+static bool slab_is_sparse(const struct tsl_slab *slab) {
+  return slab->out * SPARSE_PARTS <= tsl_sizeclasses[slab->class].capacity;
 }
 
-// The slab is held.
-static void slab_give_dead_pages(struct tsl_slab *slab, uint32_t out, struct part_end *end) {
-  if (out == 0 || out * SPARSE_PARTS > tsl_sizeclasses[slab->class].capacity) return;
-  size_t bytes = tsl_slab_purge(slab, out).bytes;
+// Most dead pages of a slab with few survivors stay dead until the last of these is gone. Where
+// such slabs are many, their pages would raise the process's peak before the delay is over.
+static unsigned slabs_that_give(const struct tsl_heap *heap) {
+  bool keeps = tsl_epoch_at(heap->epoch)->purge == TSLAB_PURGE_KEEP;
+  return keeps || heap->slab_count < MANY_SLABS ? 0 : MOST_GIVING;
+}
+
+// The owner's, before the seal: nobody else gives pages of the slab. Returns the bytes.
+static size_t slab_give_dead_pages(struct tsl_slab *slab) {
+  size_t bytes = tsl_slab_purge(slab, slab->out).bytes;
   tsl_report_purged(slab->class, bytes);
-  end->purged_bytes += bytes;
+  return bytes;
 }
 
-static bool slab_seal(struct tsl_slab *slab, const struct tsl_heap *heap, struct part_end *end,
-                      struct tsl_survivors *survivors, uint32_t *counts) {
+// In pages of a slab that few survivors hold, if all of them were touched.
+static size_t slab_dead_bytes(const struct tsl_slab *slab) {
+  const struct tsl_sizeclass *sizeclass = &tsl_sizeclasses[slab->class];
+  return slab_is_sparse(slab) ? sizeclass->slab_bytes - (size_t)slab->out * sizeclass->bytes : 0;
+}
+
+static bool slab_seal(struct tsl_slab *slab, uint32_t epoch, struct tsl_survivors *survivors,
+                      uint32_t *counts) {
   unsigned class = slab->class;
-  uint32_t out = slab_seal_held(slab, heap->epoch);
+  uint32_t out = slab_seal_held(slab, epoch);
   counts[class] += out;
-  if (gives_dead_pages(heap)) slab_give_dead_pages(slab, out, end);
   if (tsl_slab_count_down(slab) == TSL_REMOTE_EMPTY) return tsl_drained_give(slab);
   survivors->objects += out;
   survivors->pages += pages(tsl_sizeclasses[class].slab_bytes);
@@ -198,11 +203,18 @@ static void cells_seal(const struct tsl_heap *heap, struct part_end *end,
 
 static void slabs_seal(const struct tsl_heap *heap, struct part_end *end,
                        struct tsl_survivors *survivors, uint32_t *counts) {
+  unsigned giving = slabs_that_give(heap);
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
+    struct tsl_slab *slab = tsl_slab_at(unit);
     next = tsl_span_at(unit)->next;
-    size_t in_slab = slab_pages(unit);
-    bool is_given = slab_seal(tsl_slab_at(unit), heap, end, survivors, counts);
+    size_t in_slab = slab_pages(unit), dead_bytes = slab->out == 0 ? 0 : slab_dead_bytes(slab);
+    if (dead_bytes != 0 && giving != 0) {
+      dead_bytes -= slab_give_dead_pages(slab);
+      giving--;
+    }
+    bool is_given = slab_seal(slab, heap->epoch, survivors, counts);
     part_end_slab(end, in_slab, is_given);
+    if (!is_given) end->dead_bytes += dead_bytes;
   }
 }
 
@@ -234,9 +246,8 @@ void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   cells_seal(heap, &end, survivors, &counts);
   slabs_seal(heap, &end, survivors, counts.found);
   if (end.given != pieces) {
-    size_t live_bytes = bytes_of(counts.found) + bytes_of(counts.kept);
-    survivors->bytes += live_bytes;
-    tsl_remains_expect(epoch, part_end_left_bytes(&end) - live_bytes);
+    survivors->bytes += bytes_of(counts.found) + bytes_of(counts.kept);
+    tsl_remains_expect(epoch, end.dead_bytes);
   }
   part_end_tell(&end);
   tsl_report_survivors(epoch, counts.found);

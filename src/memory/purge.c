@@ -29,7 +29,7 @@ enum {
   REFUSED_REST_MS = 100
 };
 
-static ptrdiff_t loose_total;  // [remote] bytes in slabs of all homes, that no helper has looked at
+static ptrdiff_t loose_total;  // [remote] bytes in slabs that no helper has looked at
 static uint64_t purge_due_ms;  // [remote] the thread that moves it on does the step
 // [due] Of the thread that does the step: these three.
 static uint64_t window_began_ms;

@@ -31,11 +31,12 @@ TSL_HIDDEN bool tsl_purge_waits(void);
 // Free memory beyond what tsl_purge_keep wants to keep.
 TSL_HIDDEN size_t tsl_purge_idle_bytes(void);
 
-// What a helper would find: that, and the free blocks in slabs that none has looked at.
+// What a helper would find: that, the free blocks in slabs that none has looked at, and the dead
+// pages of ended epochs.
 TSL_HIDDEN size_t tsl_purge_returnable_bytes(void);
 
-// The free blocks in a thread's slabs that no helper has looked at were `before` bytes, and are
-// `after` now. Any thread.
+// The free blocks in a thread's slabs that no helper has looked at, or the dead pages of ended
+// epochs, were `before` bytes, and are `after` now. Any thread.
 TSL_HIDDEN void tsl_purge_loosen(size_t before, size_t after);
 
 // In the child of a fork, once no home counts any: a lost thread may have been about to add some.

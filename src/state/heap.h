@@ -153,10 +153,10 @@ struct tsl_warm {
   uint64_t since_ms;  // [owner, read by helper]
 };
 
-// A host and its guests (regulars.h).
+// A host, and how often the thread came to it (regulars.h).
 struct tsl_regular {
   uint32_t host;   // [owner] slot; 0: none
-  uint32_t times;  // [owner] that it was asked for, while it was among the last ones
+  uint32_t times;  // [owner] while it was among the last ones
 };
 
 // The store of a home, which has one from its first day, and what a thread keeps once for all of

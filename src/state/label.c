@@ -62,7 +62,7 @@ static bool is_label(uint32_t number, const char *text, size_t length) {
   return number >= TSL_LABEL_FIRST && known[length] == '\0' && memcmp(known, text, length) == 0;
 }
 
-// Most programs name their epochs by few texts, which lie where they lay.
+// Most programs name their epochs by few texts, each at the same address every time.
 uint32_t tsl_label_intern(const char *text, size_t length) {
   struct tsl_home *home = tsl_heap_current->home;
   if (home == &tsl_home_empty) return label_look_up(text, length);

@@ -28,7 +28,12 @@ static tsl_unit unit_to_look_at;       // [due] written by who does the step
 static uint64_t met_due_ms = NEVER;    // [remote] the earliest due time of what this round, or a
                                        // seal during it, found too young
 static uint64_t first_due_ms = NEVER;  // [remote] the same of the last round and of seals since
-static size_t dead_bytes;              // [remote] about, in what was sealed and not looked at since
+static size_t dead_bytes;  // [remote] about, in what was sealed and not looked at since it was due
+static struct {
+  size_t bytes;     // [remote] of these, counted when it was marked,
+  uint64_t due_ms;  // [due] and due from then on;
+  bool is_met;      // [due] a round began since then
+} marked;
 
 void tsl_remains_lock(void) TSL_ACQUIRES(holds_lock) { tsl_lock_acquire(&holds_lock); }
 void tsl_remains_unlock(void) TSL_RELEASES(holds_lock) {
@@ -51,26 +56,40 @@ static void expect(uint64_t due_ms) {
 }
 
 static void dead_add(size_t bytes) {
-  tsl_add_acq_rel(&dead_bytes, bytes);  // pairs: remains
+  tsl_add_relaxed(&dead_bytes, bytes);
   tsl_purge_loosen(0, bytes);
 }
 
-static void dead_subtract(size_t bytes) {
-  size_t before = tsl_load_relaxed(&dead_bytes), less;
+static size_t lower_by(size_t *sum,  // NOLINT(readability-non-const-parameter)
+                       size_t bytes) {
+  size_t before = tsl_load_relaxed(sum), less;
   do {
     less = bytes < before ? bytes : before;
-  } while (!tsl_cas_relaxed(&dead_bytes, &before, before - less));
-  tsl_purge_loosen(less, 0);
+  } while (!tsl_cas_relaxed(sum, &before, before - less));
+  return less;
 }
 
-// A seal expects first, and adds to `dead_bytes` then: what is seen of them here, while nothing is
-// expected any more, a round has met.
+static void dead_subtract(size_t bytes) {
+  tsl_purge_loosen(lower_by(&dead_bytes, bytes), 0);
+  lower_by(&marked.bytes, bytes);
+}
+
+// What is marked was counted before `due_ms`. A round that begins later meets all of it; what is
+// left of it then cannot go back.
+static void dead_look(uint64_t now_ms) {
+  if (now_ms < tsl_load_relaxed(&marked.due_ms)) return;
+  bool is_met = tsl_load_relaxed(&marked.is_met);
+  tsl_store_relaxed(&marked.is_met, !is_met);
+  if (!is_met) return;
+  dead_subtract(tsl_load_relaxed(&marked.bytes));
+  tsl_store_relaxed(&marked.bytes, tsl_load_relaxed(&dead_bytes));
+  tsl_store_relaxed(&marked.due_ms, now_ms + tsl_limit_delay_ms());
+}
+
 static void remains_begin(void) {
-  size_t seen = tsl_load_acquire(&dead_bytes);  // pairs: remains
   tsl_store_relaxed(&first_due_ms, NEVER);
-  uint64_t due_ms = tsl_exchange_acq_rel(&met_due_ms, NEVER);  // pairs: remains
-  lower(&first_due_ms, due_ms);
-  if (due_ms == NEVER) dead_subtract(seen);
+  lower(&first_due_ms, tsl_exchange_acq_rel(&met_due_ms, NEVER));  // pairs: remains
+  dead_look(tsl_os_now_ms());
 }
 
 // `closed_ms` is stored after the epoch's state: while it is still 0, the epoch has ended just now.
@@ -132,6 +151,7 @@ static void slab_let_go(struct tsl_slab **held) {
 // What is due stays so; the child forgets how much it is, with all that counts as idle.
 void tsl_remains_after_fork(void) TSL_NOT_ANALYSED {
   tsl_store_relaxed(&dead_bytes, 0);
+  tsl_store_relaxed(&marked.bytes, 0);
   if (!tsl_lock_take_over(&holds_lock)) return;
   lost_cell = held_cell;  // pairs: held
   lost_slab = held_slab;

@@ -23,9 +23,9 @@ TSL_HIDDEN void tsl_remains_step(unsigned pace);
 // back can be taken instead. Any thread.
 TSL_HIDDEN void tsl_remains_take(uint32_t units);
 
-// A seal left cells or slabs of the epoch with live blocks: they will be due. About
-// `more_bytes` of them are dead, and count as memory that can be given back (memory/purge.h) until
-// that was tried.
+// A seal left cells or slabs of the epoch with live blocks: they will be due. About `more_bytes` in
+// them are dead, and count as memory that can be given back (memory/purge.h) until a round has met
+// them.
 TSL_HIDDEN void tsl_remains_expect(uint32_t epoch, size_t more_bytes);
 
 // Whether cells or slabs may be due that were too young when a round or a seal met them.

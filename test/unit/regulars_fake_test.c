@@ -41,10 +41,17 @@ static void who_stays_away_is_forgotten(void) {
   CHECK(come(1, 1));
 }
 
+static void a_thread_without_a_home_has_none(void) {
+  open_region();
+  tsl_heap_current = &tsl_home_empty.heap;
+  CHECK(!come(1, 2 * OFTEN));
+}
+
 int main(void) {
   RUN(who_comes_often_is_one);
   RUN(a_few_take_turns);
   RUN(more_than_a_few_are_none);
   RUN(who_stays_away_is_forgotten);
+  RUN(a_thread_without_a_home_has_none);
   return test_status();
 }

@@ -154,16 +154,27 @@ static void dead_pages_count_as_idle_until_they_went_back(void) {
   CHECK_GE(tsl_purge_returnable_bytes(), before);
 }
 
-// What no round can give back counts no longer, once one has looked.
+// What no round could give back counts no longer, once one has tried.
 static void what_stays_is_not_idle(void) {
   open_all(TSLAB_NO_CELLS);
-  alloc_many(512, 128);
-  free_but(2);
+  alloc_many(512, 4 * 128);
+  free_but(128);
   size_t before = tsl_purge_returnable_bytes();
   close_epoch();
   CHECK(tsl_purge_returnable_bytes() > before);
-  steps(4 * DELAY_MS);
-  CHECK_EQ(os_fake.purged_bytes, 0);
+  os_fake_fail_all(OS_FAKE_PURGE);
+  steps(8 * DELAY_MS);
+  os_fake_recover();
+  CHECK_EQ(tsl_purge_returnable_bytes(), before);
+  end_rest();
+}
+
+static void dense_survivors_are_not_idle(void) {
+  open_all(TSLAB_NO_CELLS);
+  alloc_many(512, 4 * 128);
+  free_but(7);
+  size_t before = tsl_purge_returnable_bytes();
+  close_epoch();
   CHECK_EQ(tsl_purge_returnable_bytes(), before);
   end_rest();
 }
@@ -435,6 +446,7 @@ int main(void) {
   RUN_UNLESS_SECURE(slabs_that_are_kept_wait);
   RUN_UNLESS_SECURE(dead_pages_count_as_idle_until_they_went_back);
   RUN_UNLESS_SECURE(what_stays_is_not_idle);
+  RUN_UNLESS_SECURE(dense_survivors_are_not_idle);
   RUN_UNLESS_SECURE(a_fork_forgets_what_is_dead);
   RUN_UNLESS_SECURE(a_slab_that_is_half_dead_gives_pages_back);
   RUN_UNLESS_SECURE(blocks_across_pages_keep_both);
