@@ -34,6 +34,8 @@ CHANCE = 0.25
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 SIZE = r"\d[\d.]* (?:B|KiB|MiB|GiB)"
 NUMBER = r"\d[\d.]*"
+# What lived for four seconds in the guide may have lived for ten here: then two decades have some.
+SHARES = rf"{NUMBER} %(?:\s+{NUMBER} %)*"
 
 
 class Asker:
@@ -89,11 +91,13 @@ def questions(guide: Path) -> Iterator[Question]:
 def pattern(line: str) -> str:
     """What an answer must have for a line of the guide. Excerpts of JSON have no blanks."""
     # "-" and "+" stay: which of them it is belongs to the answer.
-    words = re.split(rf"({SIZE}|{NUMBER})", line.strip())
+    words = re.split(rf"({SIZE}|{NUMBER} %|{NUMBER})", line.strip())
     parts = []
     for word in words:
         if re.fullmatch(SIZE, word):
             parts.append(SIZE)
+        elif word.endswith(" %"):
+            parts.append(SHARES)
         elif re.fullmatch(NUMBER, word):
             parts.append(NUMBER)
         else:
