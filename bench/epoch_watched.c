@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
   bool is_own = args_take_flag(&a, "--own");
   server s = {.options = {.size = sizeof s.options}, .state = 42};
   s.options.place = is_own ? TSLAB_PLACE_OWN : TSLAB_PLACE_AUTO;
-  uint64_t count = args_number(&a, 0, 3000000);
+  uint64_t count = args_number(&a, 0, 12000000);
   s.loses = args_number32(&a, 1, 0);
   args_end(&a, 2);
   epochs_demand();

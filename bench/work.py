@@ -420,7 +420,7 @@ WATCHED = tuple(
     for work in beside_plain(
         name,
         "epoch_watched",
-        ((*own, "3000000", *loses), (*own, "20000", *loses)),
+        ((*own, "12000000", *loses), (*own, "20000", *loses)),
         (shown("request_ns", "ns"),),
         {("--watched",): (times_plain("request_ns", "ns", 1.005),)},
     )
