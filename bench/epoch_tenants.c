@@ -1,8 +1,9 @@
 // Requests of many tenants. Each request has 100 objects of 16 to 1,039 bytes, and comes from a
-// random one of TENANTS tenants. --wrapped gives each request an epoch, --below one below that of
-// its tenant, which stays open. With --late the objects are freed 64 requests later; with --batches
-// a request has 20,000 objects, of which one in a hundred goes to a store of 20,000, in place of
-// another one. What does a request cost, and what is resident at the end?
+// random one of TENANTS tenants; with --turns they take turns, of 100 requests each. --wrapped
+// gives each request an epoch, --below one below that of its tenant, which stays open. With --late
+// the objects are freed 64 requests later; with --batches a request has 20,000 objects, of which
+// one in a hundred goes to a store of 20,000, in place of another one. What does a request cost,
+// and what is resident at the end?
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"
@@ -17,11 +18,13 @@
 #define SURVIVES_1_IN 100u
 #define STORED 20000u
 #define LATE 64u
+#define TURN 100u
 
 typedef struct server {
   bool is_wrapped;
   bool is_late;
   bool is_batch;
+  bool takes_turns;
   tslab_epoch *tenants;  // TSLAB_DEFAULT: requests have no parent
   uint32_t tenant_count;
   uint32_t state;
@@ -67,7 +70,8 @@ static void request_work(server *s) {
 }
 
 static void request_serve(server *s, uint64_t number) {
-  uint32_t tenant = random_below(&s->state, s->tenant_count);
+  uint32_t tenant = s->takes_turns ? (uint32_t)(number / TURN % s->tenant_count)
+                                   : random_below(&s->state, s->tenant_count);
   if (s->is_late) {
     s->of_request = s->late[number % LATE];
     objects_free(s, s->of_request);
@@ -100,12 +104,14 @@ static void server_open(server *s, bool is_below) {
 
 int main(int argc, char **argv) {
   args a = args_open(
-      argc, argv, "epoch_tenants [--wrapped | --below] [--late | --batches] [TENANTS [REQUESTS]]");
+      argc, argv,
+      "epoch_tenants [--wrapped | --below] [--late | --batches] [--turns] [TENANTS [REQUESTS]]");
   server s = {.state = 42};
   s.is_wrapped = args_take_flag(&a, "--wrapped");
   bool is_below = args_take_flag(&a, "--below");
   s.is_late = args_take_flag(&a, "--late");
   s.is_batch = args_take_flag(&a, "--batches");
+  s.takes_turns = args_take_flag(&a, "--turns");
   s.tenant_count = args_number32(&a, 0, 1000);
   uint64_t count = args_number(&a, 1, s.is_batch ? 400 : 200000);
   args_end(&a, 2);

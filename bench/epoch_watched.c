@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define OBJECTS 21u
-#define WARM_1_IN 10u  // of the requests come before the first that is timed
+#define WARM_1_IN 10u  // a tenth as many requests come first, and are not timed
 
 typedef struct server {
   tslab_epoch_options options;

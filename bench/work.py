@@ -387,13 +387,14 @@ OUTLIVED = (
     ),
 )
 
-# Requests of a thousand tenants, in epochs below theirs: freed within, freed later, or large with
-# objects that survive.
+# Requests of a thousand tenants, in epochs below theirs: freed within, freed later, the same with
+# tenants that take turns, or large with objects that survive.
 TENANTS = tuple(
     work
     for name, flags, quick in (
         ("tenants", (), "20000"),
         ("tenants_late", ("--late",), "20000"),
+        ("tenants_turns", ("--late", "--turns"), "20000"),
         ("tenants_batches", ("--batches",), "20"),
     )
     for work in beside_plain(

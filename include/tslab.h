@@ -209,7 +209,8 @@ enum tslab_place {
                         survivors pin memory and are freed one by one; not once the program
                         released or reset one of them. With a parent it is a guest then (above),
                         if the thread that opens it does so below that host for the eighth time
-                        or more, with fewer than four other hosts between two times */
+                        or more, with fewer than four other hosts between two times; no thread
+                        has more than four such hosts that are open */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread

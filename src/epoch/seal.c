@@ -20,11 +20,11 @@
 #include "tell/process.h"
 #include "upkeep/remains.h"
 
+// A part with so many slabs, 1 MiB or more, gives pages of sparse ones back as it is sealed.
 enum {
-  SPARSE_PARTS = 8,  // a slab is sparse in which at most one block in so many survives
-  MANY_SLABS =
-      16,  // a part with so many, 1 MiB or more, gives pages of sparse ones as it is sealed
-  MOST_GIVING = 256,  // of so many at most: each takes a few system calls
+  MANY_SLABS = 16,
+  SPARSE_PARTS = 8,   // a slab is sparse in which at most one block in so many survives
+  MOST_GIVING = 256,  // slabs of a part: each takes a few system calls
 };
 
 static size_t pages(size_t bytes) { return bytes >> TSL_CELL_PAGE_LOG2; }
@@ -162,11 +162,9 @@ static unsigned slabs_that_give(const struct tsl_heap *heap) {
   return keeps || heap->slab_count < MANY_SLABS ? 0 : MOST_GIVING;
 }
 
-// The owner's, before the seal: nobody else gives pages of the slab. Returns the bytes.
-static size_t slab_give_dead_pages(struct tsl_slab *slab) {
-  size_t bytes = tsl_slab_purge(slab, slab->out).bytes;
-  tsl_report_purged(slab->class, bytes);
-  return bytes;
+// The owner's, before the seal: nobody else gives pages of the slab.
+static void slab_give_dead_pages(struct tsl_slab *slab) {
+  tsl_report_purged(slab->class, tsl_slab_purge(slab, slab->out).bytes);
 }
 
 // In pages of a slab that few survivors hold, if all of them were touched.
@@ -209,7 +207,8 @@ static void slabs_seal(const struct tsl_heap *heap, struct part_end *end,
     next = tsl_span_at(unit)->next;
     size_t in_slab = slab_pages(unit), dead_bytes = slab->out == 0 ? 0 : slab_dead_bytes(slab);
     if (dead_bytes != 0 && giving != 0) {
-      dead_bytes -= slab_give_dead_pages(slab);
+      slab_give_dead_pages(slab);
+      dead_bytes = 0;
       giving--;
     }
     bool is_given = slab_seal(slab, heap->epoch, survivors, counts);

@@ -187,7 +187,7 @@ static bool cell_page_is_dead(const void *context, size_t offset, size_t page_by
   return (*live >> first & tsl_low_bits((unsigned)(page_bytes >> TSL_CELL_PAGE_LOG2))) == 0;
 }
 
-struct tsl_purged tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
+unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
   uint32_t live = live_pages(number);
-  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, cell_page_is_dead, &live);
+  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, cell_page_is_dead, &live).calls;
 }

@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
-#include "memory/purge.h"
 #include "memory/record.h"
 #include "slab/sizeclass.h"
 
@@ -154,8 +153,9 @@ TSL_HIDDEN bool tsl_cell_hold(tsl_cell_number number);
 // Blocks that are out of a sealed cell, holds among them; 0 for any other. A moment's value.
 TSL_HIDDEN uint32_t tsl_cell_sealed_out(tsl_cell_number number);
 
-// Gives back the pages of a cell in which no live block lies. The thread that holds the cell.
-TSL_HIDDEN struct tsl_purged tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
+// Gives back the pages of a cell in which no live block lies. Returns the number of system calls.
+// The thread that holds the cell.
+TSL_HIDDEN unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
 
 // CE1: counts a free by somebody who is not the owner. True when it was the last one of a sealed
 // cell: the caller gives it back.

@@ -155,6 +155,7 @@ struct tsl_warm {
 
 // A host, and how often the thread came to it (regulars.h).
 struct tsl_regular {
+  uint64_t word;   // [owner] of the host's record while it is open
   uint32_t host;   // [owner] slot; 0: none
   uint32_t times;  // [owner] while it was among the last ones
 };

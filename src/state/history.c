@@ -108,10 +108,6 @@ bool tsl_history_shares(uint32_t label) {
   return tsl_load_relaxed(&history->shares) != OWN && tsl_load_relaxed(&history->released) == 0;
 }
 
-bool tsl_history_has_lost(uint32_t label) {
-  return tsl_history_shares(label) && tsl_load_relaxed(&histories[label].shares) == LOST;
-}
-
 struct tsl_history tsl_history_of(uint32_t label) {
   const struct history *history = &histories[label];
   return (struct tsl_history){

@@ -51,9 +51,6 @@ TSL_HIDDEN bool tsl_history_released(uint32_t label);
 // Whether the next epoch of the label shares. Any thread.
 TSL_HIDDEN bool tsl_history_shares(uint32_t label);
 
-// Whether it shares because the bet was lost. Any thread.
-TSL_HIDDEN bool tsl_history_has_lost(uint32_t label);
-
 // What is known of a label's epochs that had memory of their own.
 struct tsl_history {
   uint32_t ended;  // of late: the sums are halved again and again

@@ -28,10 +28,11 @@ static tsl_unit unit_to_look_at;       // [due] written by who does the step
 static uint64_t met_due_ms = NEVER;    // [remote] the earliest due time of what this round, or a
                                        // seal during it, found too young
 static uint64_t first_due_ms = NEVER;  // [remote] the same of the last round and of seals since
-static size_t dead_bytes;  // [remote] about, in what was sealed and not looked at since it was due
+static size_t
+    dead_bytes;  // [remote] about, in what was sealed and no round has met since it was due
 static struct {
-  size_t bytes;     // [remote] of these, counted when it was marked,
-  uint64_t due_ms;  // [due] and due from then on;
+  size_t bytes;     // [remote] of these,
+  uint64_t due_ms;  // [due] all of them due from then on;
   bool is_met;      // [due] a round began since then
 } marked;
 
@@ -60,29 +61,17 @@ static void dead_add(size_t bytes) {
   tsl_purge_loosen(0, bytes);
 }
 
-static size_t lower_by(size_t *sum,  // NOLINT(readability-non-const-parameter)
-                       size_t bytes) {
-  size_t before = tsl_load_relaxed(sum), less;
-  do {
-    less = bytes < before ? bytes : before;
-  } while (!tsl_cas_relaxed(sum, &before, before - less));
-  return less;
-}
-
-static void dead_subtract(size_t bytes) {
-  tsl_purge_loosen(lower_by(&dead_bytes, bytes), 0);
-  lower_by(&marked.bytes, bytes);
-}
-
-// What is marked was counted before `due_ms`. A round that begins later meets all of it; what is
-// left of it then cannot go back.
+// What is marked was sealed so long before `due_ms` that a round that begins later meets all of it:
+// it went back, or cannot. Two threads may be here at once; one takes the mark.
 static void dead_look(uint64_t now_ms) {
   if (now_ms < tsl_load_relaxed(&marked.due_ms)) return;
   bool is_met = tsl_load_relaxed(&marked.is_met);
   tsl_store_relaxed(&marked.is_met, !is_met);
   if (!is_met) return;
-  dead_subtract(tsl_load_relaxed(&marked.bytes));
-  tsl_store_relaxed(&marked.bytes, tsl_load_relaxed(&dead_bytes));
+  size_t bytes = tsl_exchange_relaxed(&marked.bytes, 0);
+  size_t rest = tsl_sub_relaxed(&dead_bytes, bytes) - bytes;
+  tsl_purge_loosen(bytes, 0);
+  tsl_store_relaxed(&marked.bytes, rest);
   tsl_store_relaxed(&marked.due_ms, now_ms + tsl_limit_delay_ms());
 }
 
@@ -126,9 +115,7 @@ static unsigned cell_give_pages(tsl_cell_number number) {
   unsigned class = tsl_cells_class(number);
   if (class == TSL_CELL_4K) return 0;
   tsl_store_relaxed(&tsl_cell_at(number)->blocks, tsl_cell_sealed_out(number) - 1);
-  struct tsl_purged purged = tsl_cell_purge(number, tsl_sizeclasses[class].bytes);
-  dead_subtract(purged.bytes);
-  return purged.calls;
+  return tsl_cell_purge(number, tsl_sizeclasses[class].bytes);
 }
 
 // Clears `*held` first. When a fork takes the thread between the two steps, the hold is never ended
@@ -179,7 +166,6 @@ static unsigned slab_give_pages(struct tsl_slab *slab) {
   uint32_t left = (uint32_t)tsl_load_relaxed(&slab->left) - 1;
   if (!tsl_slab_has_thinned(slab, left, tsl_sizeclasses[slab->class].capacity)) return 0;
   struct tsl_purged purged = tsl_slab_purge(slab, left);
-  dead_subtract(purged.bytes);
   tsl_report_purged(slab->class, purged.bytes);
   return purged.calls;
 }

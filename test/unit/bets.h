@@ -22,7 +22,7 @@ static inline void bets_close_enough(const char *label) {
 // The same of a label of which no epoch was released.
 static inline void bets_lose(const char *label) {
   bets_close_enough(label);
-  CHECK(tsl_history_has_lost(tsl_label_intern(label, strlen(label))));
+  CHECK(tsl_history_shares(tsl_label_intern(label, strlen(label))));
 }
 
 // The thread has opened so many epochs below the parent that it takes guests.
