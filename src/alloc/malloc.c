@@ -208,10 +208,10 @@ void tsl_free_outside(void *block) {
   tsl_misuse_foreign("free", block);
 }
 
-// Gives a thread that has only freed so far a home, where frees can be gathered (remote.h). False
-// where they cannot.
+// Gives a thread that has only freed so far a home, where frees are gathered (remote.h) and counted
+// (loose.h). False where they cannot be.
 TSL_NOINLINE static bool free_join(uint32_t owner, unsigned class) {
-  return class < TSL_GATHERS && tsl_owner_is_home(owner) && tsl_thread_join();
+  return class < TSL_GATHERS && owner != TSL_HEAP_SEALED && tsl_thread_join();
 }
 
 static void free_foreign(uint32_t entry, void *block) {

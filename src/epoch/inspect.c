@@ -204,6 +204,7 @@ static void part_lay_down(struct tsl_part *part, void *unused) {
   struct tsl_heap *heap = &part->heap;
   (void)unused;
   if (!tsl_heap_has_store(heap)) return;
+  tsl_change_shut(part);
   tsl_owner_act_for(heap->home);
   tsl_store_relaxed(&heap->torn, TSL_HEAP_TORN);
   tsl_compiler_fence();  // pairs: heap-torn
@@ -211,6 +212,7 @@ static void part_lay_down(struct tsl_part *part, void *unused) {
   tsl_compiler_fence();  // pairs: heap-torn
   tsl_store_relaxed(&heap->torn, TSL_HEAP_WHOLE);
   tsl_owner_act_for(NULL);
+  tsl_change_reopen(part);
 }
 
 int tsl_inspect_blocks(uint32_t slot, int (*visit)(void *, size_t, void *), void *context) {

@@ -233,6 +233,7 @@ void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   struct survivor_counts counts = {{0}, {0}};
   tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_change_shut(part);
   tsl_drained_try_guarded();
   part_prepare(part);
   struct part_end end = part_end_begin(heap);
@@ -252,6 +253,7 @@ void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   tsl_report_survivors(epoch, counts.found);
   tsl_report_sealed(part);
   heap_forget(heap);
+  tsl_change_reopen(part);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
   tsl_part_let_go(part);
   tsl_change_end(change);
@@ -282,6 +284,7 @@ static uint32_t slabs_release(const struct tsl_heap *heap, struct part_end *end)
 static void part_leave(struct tsl_part *part, bool stays) {
   if (stays) tsl_warm_keep(part);
   if (!stays) heap_forget(&part->heap);
+  tsl_change_reopen(part);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
   if (!stays) tsl_part_let_go(part);
 }
@@ -348,6 +351,7 @@ void tsl_part_reset(struct tsl_part *part) {
   bool keep = keeps_memory(heap);
   tsl_cell_number newest = keep && heap->cell_end != 0 ? heap->cells : 0;
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_change_shut(part);
   tsl_owner_act_for(heap->home);
   tsl_drained_try_guarded();
   part_prepare(part);
@@ -362,6 +366,7 @@ void tsl_part_reset(struct tsl_part *part) {
   if (newest != 0) newest_restart(heap);
   tsl_invariant(tsl_heap_valid(heap));
   tsl_owner_act_for(NULL);
+  tsl_change_reopen(part);
   tsl_change_end(change);
   tsl_epoch_drain(heap->epoch, ended);
 }

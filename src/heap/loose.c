@@ -44,6 +44,17 @@ static size_t warm_bytes(struct tsl_home *home) {
   return pages << TSL_CELL_PAGE_LOG2;
 }
 
+// Adds what became free in the part since it was asked last. Of an earlier life nothing is left.
+static void part_look(struct tsl_part *part) {
+  struct tsl_loose *loose = &part->heap.home->own->loose;
+  bool is_new = part->loose_life != part->heap.life;
+  size_t bytes = heap_free_bytes(&part->heap), seen = is_new ? 0 : part->loose_seen;
+  part->loose_life = part->heap.life;
+  part->loose_seen = bytes;
+  if (bytes >= seen) loose->parts_bytes += bytes - seen;
+  if (bytes < seen) loose->parts_bytes -= tsl_at_most(seen - bytes, loose->parts_bytes);
+}
+
 // The bytes that became free in the home's slabs since the helper's last round, and those of its
 // warm parts, in which nothing lives. After a round, or where there is less free than at the last
 // look, counting begins at what is free now.
@@ -52,8 +63,9 @@ static size_t loose_bytes(struct tsl_home *home) {
   uint32_t rounds = tsl_load_relaxed(&home->rounds);
   size_t bytes = home_sum(home, heap_free_bytes);
   if (rounds != loose->rounds_seen || bytes < loose->free_seen) loose->free_seen = bytes;
+  if (rounds != loose->rounds_seen) loose->parts_bytes = 0;
   loose->rounds_seen = rounds;
-  return bytes - loose->free_seen + loose->warm_bytes;
+  return bytes - loose->free_seen + loose->parts_bytes + loose->warm_bytes;
 }
 
 // Whether there can be a helper that takes the bytes off again.
@@ -65,23 +77,50 @@ static void publish(struct tsl_home *home, size_t bytes) {
   tsl_purge_loosen(tsl_exchange_relaxed(&home->loose_bytes, bytes), bytes);
 }
 
-static bool is_tended(const struct tsl_heap *heap) {
-  return tsl_heap_is_home(heap) || tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
+// Whether the heap is that of an epoch of its own.
+static bool is_own_part(const struct tsl_heap *heap) {
+  return !tsl_heap_is_home(heap) && !tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
+}
+
+// Or another thread acts for the owner of the part.
+static bool is_ending(struct tsl_heap *heap) {
+  if (!is_own_part(heap)) return false;
+  return heap->home != tsl_heap_current->home ||
+         tsl_load_relaxed(&tsl_part_of(heap)->sealing) != TSL_PART_UNSEALED;
 }
 
 void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   struct tsl_loose *loose = &home->own->loose;
-  if (!is_tended(heap)) return;
+  if (is_ending(heap)) return;
   tsl_store_relaxed(&home->loosened, 1);
   if (!is_for_helper()) return;
   loose->freed_bytes += (size_t)blocks * tsl_sizeclasses[class].bytes;
   if (loose->freed_bytes < LOOK_BYTES) return;
   loose->freed_bytes = 0;
+  if (is_own_part(heap)) part_look(tsl_part_of(heap));
   publish(home, loose_bytes(home));
   tsl_purge_call_helper(0);
 }
+
+// The helper is called by the next slow path that may: here lists may be half changed.
+static void send(unsigned class, ptrdiff_t blocks) {
+  struct tsl_home *home = tsl_heap_current->home;
+  if (home == &tsl_home_empty) return;
+  ptrdiff_t *sent = &home->own->loose.sent_bytes;
+  *sent += blocks * (ptrdiff_t)tsl_sizeclasses[class].bytes;
+  if (*sent > -LOOK_BYTES && *sent < LOOK_BYTES) return;
+  ptrdiff_t bytes = *sent;
+  *sent = 0;
+  if (!is_for_helper()) return;
+  tsl_purge_send(bytes);
+  if (bytes > 0) tsl_purge_call_helper(0);
+}
+
+void tsl_loose_send(unsigned class, unsigned blocks) { send(class, (ptrdiff_t)blocks); }
+
+void tsl_loose_collect(unsigned class, unsigned blocks) { send(class, -(ptrdiff_t)blocks); }
 
 void tsl_loose_add_warm(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));

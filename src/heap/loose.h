@@ -1,13 +1,18 @@
-// loose: the bytes that became free in the slabs of a home, and of its parts of shared epochs,
-// since the helper last looked at them, and those of its warm parts. The sum over all homes decides
-// whether a helper is worth its thread.
+// loose: the bytes that became free in the slabs of a home and of its parts since the helper last
+// looked at them, and those of its warm parts. The sum over all homes decides whether a helper is
+// worth its thread. So do bytes that threads freed in slabs of others, and no owner has collected.
 #pragma once
 
 #include "state/heap.h"
 
-// So many blocks of a class came back to slabs of the heap. No effect for other parts: their slabs
-// go back when their epochs end. Owner only.
+// So many blocks of a class came back to slabs of the heap. No effect where the thread acts for the
+// owner of a part. Owner only.
 TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks);
+
+// The thread freed so many blocks of a class in slabs of another one, or collected so many that
+// others freed. Any thread, for itself.
+TSL_HIDDEN void tsl_loose_send(unsigned class, unsigned blocks);
+TSL_HIDDEN void tsl_loose_collect(unsigned class, unsigned blocks);
 
 // The thread keeps parts warm (warm.h): the helper takes them once it sleeps. Owner only, at ticks.
 TSL_HIDDEN void tsl_loose_add_warm(struct tsl_home *home);

@@ -1,6 +1,7 @@
 #include "heap/remote.h"
 
 #include "heap/drained.h"
+#include "heap/loose.h"
 #include "heap/visit.h"
 #include "memory/kept.h"
 #include "slab/canary.h"
@@ -39,11 +40,15 @@ static void put_blocks(uint32_t owner, unsigned class, struct tsl_position posit
   struct tsl_slab *slab = position.slab;
   unsigned index = (unsigned)position.index;
   blocks <<= index % 64;
+  unsigned count = tsl_bit_count(blocks);
   enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
-  if (tsl_likely(result == TSL_REMOTE_DONE)) return;
+  if (tsl_likely(result == TSL_REMOTE_DONE)) return tsl_loose_send(class, count);
   if (result == TSL_REMOTE_TWICE) return tsl_misuse_twice(tsl_slab_first(slab, index / 64, blocks));
   if (result == TSL_REMOTE_LATE) result = put_late(slab, tsl_slab_first(slab, index / 64, blocks));
-  if (result == TSL_REMOTE_PUSH) tsl_visit_begin(owner, class, slab);
+  if (result == TSL_REMOTE_PUSH) {
+    tsl_loose_send(class, count);
+    tsl_visit_begin(owner, class, slab);
+  }
   if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
   if (result == TSL_REMOTE_EMPTY) tsl_heap_drained(slab);
 }

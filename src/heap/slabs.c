@@ -182,6 +182,7 @@ static void heap_collect_slab(struct tsl_heap *heap, struct tsl_slab *slab) {
   if (tsl_unlikely(tsl_slabs_have_kept(slab))) tsl_slab_drop_kept(slab);  // KE1
   tally->taken += before - slab->out;
   tally->out -= before - slab->out;
+  tsl_loose_collect(slab->class, before - slab->out);
   tsl_loose_add(heap, slab->class, before - slab->out);
 }
 

@@ -30,6 +30,8 @@ enum {
 };
 
 static ptrdiff_t loose_total;  // [remote] bytes in slabs that no helper has looked at
+static ptrdiff_t sent_total;  // [remote] bytes freed in slabs of others that no owner has collected
+static ptrdiff_t sent_seen;   // [remote] of these, when a round began
 static uint64_t purge_due_ms;  // [remote] the thread that moves it on does the step
 // [due] Of the thread that does the step: these three.
 static uint64_t window_began_ms;
@@ -99,12 +101,26 @@ void tsl_purge_loosen(size_t before, size_t after) {
   if (before != after) tsl_add_relaxed(&loose_total, (ptrdiff_t)(after - before));
 }
 
-void tsl_purge_forget_loose(void) { tsl_store_relaxed(&loose_total, 0); }
+// What was collected is taken off both: what is sent next is more again.
+void tsl_purge_send(ptrdiff_t bytes) {
+  ptrdiff_t total = tsl_add_relaxed(&sent_total, bytes) + bytes;
+  if (total < tsl_load_relaxed(&sent_seen)) tsl_store_relaxed(&sent_seen, total);
+}
+
+void tsl_purge_see_sent(void) { tsl_store_relaxed(&sent_seen, tsl_load_relaxed(&sent_total)); }
+
+void tsl_purge_forget_loose(void) {
+  tsl_store_relaxed(&loose_total, 0);
+  tsl_purge_see_sent();
+}
+
+static size_t at_least_none(ptrdiff_t bytes) { return bytes < 0 ? 0 : (size_t)bytes; }
 
 // Below zero while a thread is about to add what the helper has taken already.
 size_t tsl_purge_returnable_bytes(void) {
-  ptrdiff_t loose = tsl_load_relaxed(&loose_total);
-  return tsl_purge_idle_bytes() + (loose < 0 ? 0 : (size_t)loose);
+  ptrdiff_t sent = tsl_load_relaxed(&sent_total) - tsl_load_relaxed(&sent_seen);
+  return tsl_purge_idle_bytes() + at_least_none(tsl_load_relaxed(&loose_total)) +
+         at_least_none(sent);
 }
 
 bool tsl_purge_waits(void) { return tsl_purge_idle_bytes() != 0; }

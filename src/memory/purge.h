@@ -39,6 +39,12 @@ TSL_HIDDEN size_t tsl_purge_returnable_bytes(void);
 // epochs, were `before` bytes, and are `after` now. Any thread.
 TSL_HIDDEN void tsl_purge_loosen(size_t before, size_t after);
 
+// So many more bytes, or less, are free in slabs of others than their owners know. Any thread.
+TSL_HIDDEN void tsl_purge_send(ptrdiff_t bytes);
+
+// The helper looks at all of these now, and they count no longer.
+TSL_HIDDEN void tsl_purge_see_sent(void);
+
 // In the child of a fork, once no home counts any: a lost thread may have been about to add some.
 TSL_HIDDEN void tsl_purge_forget_loose(void);
 

@@ -13,6 +13,25 @@ void tsl_change_wait(const struct tsl_home *home) {
   }
 }
 
+static bool is_mine(const struct tsl_part *part) {
+  return part->heap.home == tsl_heap_current->home;
+}
+
+void tsl_change_shut(struct tsl_part *part) {
+  if (is_mine(part)) return;
+  tsl_store_release(&part->shut, 1);  // pairs: shut
+  tsl_compiler_fence();               // pairs: shut, tend
+  tsl_change_wait(part->heap.home);
+}
+
+void tsl_change_reopen(struct tsl_part *part) {
+  if (!is_mine(part)) tsl_store_release(&part->shut, 0);  // pairs: shut
+}
+
+bool tsl_change_is_shut(const struct tsl_part *part) {
+  return tsl_load_acquire(&part->shut) != 0;  // pairs: shut
+}
+
 bool tsl_tend_begin(struct tsl_home *home) {
   if (!tsl_tend_is_possible) return false;
   tsl_store_relaxed(&home->tended, 1);

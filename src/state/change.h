@@ -5,11 +5,13 @@
 //      leaves all heaps of that home as they are, for ever
 //  C2  outside of a change each list is whole at every moment, and each count follows from a list
 //  C3  a change may lie within another one; the program's own code runs in none
-//  C4  outside of a change no slab of a home's own heap, or of its parts of shared epochs, is
-//      opened, closed, collected or taken from, no such part gets a store, and no empty unit at
-//      hand and no warm part comes or goes. So the helper may tend the home: it sets `tended`,
-//      makes all threads pass a barrier, and then finds `changing` 0. A change that begins
+//  C4  outside of a change no slab of a home's own heap, or of its parts, is opened, closed,
+//      collected or taken from, no part gets a store or is sealed, and no empty unit at hand and no
+//      warm part comes or goes. So the helper may tend the home: it sets `tended`, makes all
+//      threads pass a barrier, and then finds `changing` 0. A change that begins
 //      meanwhile waits until the helper has done
+//  C5  who acts for the owner of a part, because the part's epoch ends or nobody is in it, shuts
+//      the part first: the helper, which looks after it has set `tended`, passes it over
 #pragma once
 
 #include "state/heap.h"
@@ -56,6 +58,14 @@ static inline bool tsl_change_is_on(const struct tsl_home *home) {
 
 // Whether homes can be tended: the system has a barrier. Set once, as the library is initialised.
 TSL_HIDDEN extern bool tsl_tend_is_possible;
+
+// C5. Around all that a thread does to a part; no effect for those of its own home, whose changes
+// keep the helper away. Returns when the helper does not tend the part.
+TSL_HIDDEN void tsl_change_shut(struct tsl_part *part);
+TSL_HIDDEN void tsl_change_reopen(struct tsl_part *part);
+
+// Whether somebody acts for the owner. The helper, while it tends the home.
+TSL_HIDDEN bool tsl_change_is_shut(const struct tsl_part *part);
 
 // C4, by the helper alone. False when the home is in the middle of a change. Little is done
 // between the two calls: the owner may wait for the second.

@@ -108,6 +108,9 @@ struct tsl_loose {
   size_t free_seen;      // [owner] bytes that were free in them
   uint32_t rounds_seen;  // [owner] when so many rounds over them had ended
   size_t warm_bytes;     // [owner] of the parts that were warm at its last tick
+  size_t parts_bytes;    // [owner] that became free in its parts of epochs of their own
+  ptrdiff_t sent_bytes;  // [owner] that it freed in slabs of others, less what it collected, until
+                         // they are added to the sum of all threads
 };
 
 // What only heaps with slabs need.
@@ -171,6 +174,7 @@ struct tsl_home_store {
   uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
   uint32_t shared;                   // [owner, read by helper] its parts of shared epochs (part.h),
   uint32_t shared_turn;              // [owner] and the one looked at last; 0: none
+  uint32_t stored;                   // [owner, read by helper] its parts that ever had a store
   struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
   uint32_t warm_count;                     // [owner, taken by the helper] so many
   struct tsl_gather gathers[TSL_GATHERS];  // by class
@@ -294,6 +298,9 @@ struct tsl_part {
   uint32_t family_next;             // [owner] next part of its home
   uint32_t shared_next;             // [owner until pushed, then const] next part of its home that
                                     // is of a shared epoch
+  uint32_t stored_next;             // [owner until pushed, then const] next part of its home that
+  uint32_t is_stored;               // [owner] ever had a store; whether this one is on that list
+  uint32_t shut;                    // [who acts for the owner, read by helper] C5 (change.h)
   uint32_t leave_pace;              // [owner] scopes from one that is told to the next (scope.c)
   uint64_t scopes;                  // [owner] left since it began, up to the last that was told,
   uint64_t left_ms;                 // [owner] and when that was left
@@ -303,6 +310,8 @@ struct tsl_part {
   uint32_t looks;                   // [owner] looks at what lives in a part of a shared epoch,
   uint64_t look_ms;                 // [owner] when the last one was,
   uint64_t living;                  // [owner] and classes that lived at all (tell/watch.h)
+  size_t loose_seen;                // [owner] bytes that were free in its slabs when asked last
+  uint32_t loose_life;              // [owner] in this life
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

@@ -7,12 +7,14 @@
 #include "memory/purge.h"
 #include "os/os.h"
 #include "state/change.h"
+#include "state/epoch.h"
 #include "upkeep/pool.h"
 #include "upkeep/sparse.h"
 
 enum {
   CANDIDATES = 256,  // homes that are considered for the next round
   TURNS = 8,         // of one step; in each a heap is tended
+  PASSES = 64,       // of a turn: parts that have nothing to tend
   REFUSED_MS = 5     // from a round that could not begin, or go on, to the next attempt
 };
 
@@ -34,15 +36,24 @@ static struct tsl_home *home_if_whole(uint32_t number) {
   return tsl_load_relaxed(&heap->torn) == TSL_HEAP_WHOLE ? heap->home : NULL;
 }
 
-// The home's part of a shared epoch that is next on its list behind a heap of the same home; 0
-// behind the last. Parts without slabs are passed over, and those that a fork left torn. While the
-// helper tends the home.
+// Whether the helper may tend the part: it has slabs, no fork left it torn, and nobody acts for its
+// owner (C5). While the helper tends the home.
+static bool is_for_me(const struct tsl_part *part) {
+  const struct tsl_heap *heap = &part->heap;
+  if (!tsl_heap_has_store(heap) || tsl_change_is_shut(part)) return false;
+  if (tsl_load_relaxed(&heap->torn) != TSL_HEAP_WHOLE) return false;
+  return tsl_epoch_at(heap->epoch)->purge != TSLAB_PURGE_KEEP;
+}
+
+// The part that is next on the home's list behind a heap of the same home; 0 behind the last. Some
+// that are not for the helper are passed over, no more, because the owner waits meanwhile.
 static uint32_t part_behind(const struct tsl_heap *heap) {
   bool is_home = tsl_heap_is_home(heap);
-  uint32_t number = is_home ? heap->home->own->shared : tsl_part_at(heap->number)->shared_next;
-  for (; number != 0; number = tsl_part_at(number)->shared_next) {
-    heap = tsl_heap_at(number);
-    if (tsl_heap_has_store(heap) && tsl_load_relaxed(&heap->torn) == TSL_HEAP_WHOLE) break;
+  uint32_t number = is_home ? tsl_load_acquire(&heap->home->own->stored)  // pairs: stored-parts
+                            : tsl_part_at(heap->number)->stored_next;
+  for (unsigned passes = PASSES; passes != 0 && number != 0; passes--) {
+    if (is_for_me(tsl_part_at(number))) break;
+    number = tsl_part_at(number)->stored_next;
   }
   return number;
 }
@@ -51,8 +62,8 @@ static uint32_t part_behind(const struct tsl_heap *heap) {
 // it changes when others free.
 static uint32_t ready_heads(const struct tsl_home *home) {
   uint32_t sum = (uint32_t)tsl_load_relaxed(&home->heap.ready);
-  uint32_t number = tsl_load_acquire(&home->own->shared);  // pairs: shared-parts
-  for (; number != 0; number = tsl_part_at(number)->shared_next)
+  uint32_t number = tsl_load_acquire(&home->own->stored);  // pairs: stored-parts
+  for (; number != 0; number = tsl_part_at(number)->stored_next)
     sum += (uint32_t)tsl_load_relaxed(&tsl_heap_at(number)->ready);
   return sum;
 }
@@ -88,6 +99,7 @@ static void round_begin(struct tsl_home *home, uint32_t number, uint64_t now_ms)
   home->rest_ms = now_ms + tsl_limit_delay_ms() + 1;
   tsl_store_relaxed(&home->loosened, 0);
   tsl_loose_take(home);
+  tsl_purge_see_sent();
   home->look_ms = 0;
   home->ready_seen = ready_heads(home);
 }
@@ -126,10 +138,12 @@ static void tend_units(struct tsl_home *home) {
 // True when there is none: the round has ended.
 static bool tend(struct tsl_home *home, uint64_t now_ms) {
   struct tsl_heap *heap = tsl_heap_at(turn);
-  enum tsl_sparse_round round = tsl_sparse_tend(heap);
+  bool is_home = tsl_heap_is_home(heap);
+  bool is_tended = is_home || is_for_me(tsl_part_of(heap));  // it may have been sealed since
+  enum tsl_sparse_round round = is_tended ? tsl_sparse_tend(heap) : TSL_ROUND_RESTS;
   if (round == TSL_ROUND_GOES_ON) return false;
   if (round < found) found = round;
-  if (turn == current) {
+  if (is_home) {
     tend_units(home);
     tsl_warm_tend(home, now_ms);
   }

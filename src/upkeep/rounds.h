@@ -1,8 +1,8 @@
 // rounds: the helper tends the homes of all threads, whether these run or sleep, one after the
-// other, each with its parts of shared epochs, and gives dead pages of their sparse slabs back
+// other, each with its parts, and gives dead pages of their sparse slabs back
 // (sparse.h). By the helper alone.
 //
-//  RO1  a home is tended when its slabs, or those of its parts of shared epochs, have other free
+//  RO1  a home is tended when its slabs, or those of its parts, have other free
 //       blocks than at its last round, and again while one of them waits for its delay; but no
 //       round begins sooner than `purge_delay_ms` after the last one, unless the owner, in a
 //       change, refused that: a round slows the owner down (decision 022). Also when all of its

@@ -215,6 +215,44 @@ static void finish_written_inside(void) {
   close_epoch();
 }
 
+// The helper tends A's part while B closes its epoch: the slab goes back, and B takes its memory
+// for blocks of its own.
+static struct tsl_part *part_of_a;
+static void fill_and_note(void) {
+  EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0);
+  tsl_heap_current->mixed = false;
+  part_of_a = tsl_part_of(tsl_heap_current);
+  fill_rest();
+  EXPECT(tslab_scope_leave(&scopes[A]) == 0);
+}
+static void free_all(void) {
+  free_all_but_0_1();
+  free_block(0);
+  free_block(1);
+}
+static void dead_part(void) {
+  warm_all();
+  epoch = tslab_epoch_open("own", NULL);
+  model_as(A, fill_and_note);
+  model_as(C, free_all);
+}
+static void tend_part(void) {
+  const struct tsl_heap *heap = &part_of_a->heap;
+  if (!tsl_tend_begin(heap->home)) return;
+  if (tsl_heap_has_store(heap) && !tsl_change_is_shut(part_of_a))
+    for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
+      tsl_slab_purge_tended(tsl_slab_at(unit), 0);
+  tsl_tend_end(heap->home);
+}
+static void close_and_write(void) {
+  close_epoch();
+  refill_and_write();
+}
+static void check_written(void) {
+  for (size_t i = 0; i < BLOCK_BYTES; i++) EXPECT(((const char *)blocks[67])[i] == 7);
+  for (unsigned i = 64; i < 68; i++) free_block(i);
+}
+
 static void enter_epoch(void) { EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0); }
 static void full_slab(void) {
   warm_all();
@@ -350,6 +388,11 @@ const struct model_scenario heap_scenarios[] = {
      .prepare = nearly_empty_inside,
      .threads = {free_outside_and_refill, free_1},
      .finish = finish_written_inside},
+    {.name = "tend-seal",
+     .prepare = dead_part,
+     .threads = {tend_part, close_and_write},
+     .finish = check_written,
+     .purges = true},
     {.name = "tend-warm",
      .prepare = with_warm_part,
      .threads = {take_warm, tend_warm},

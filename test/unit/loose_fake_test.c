@@ -63,27 +63,73 @@ static void two_threads_add_up(void) {
   CHECK_GE(loose_bytes(), 2 * one - LOOK_BYTES);
 }
 
-// What other threads freed counts once the owner has collected it.
-static void frees_of_others_are_loose(void) {
-  open_heaps();
-  alloc_many(CLASS_BYTES, BLOCKS);
+static void free_half_as_other(void) {
   tsl_heap_current = other;
   free_half();
   tsl_remote_send_all(other->home);
   tsl_heap_current = heap;
-  CHECK_EQ(loose_bytes(), 0);
+}
+
+// Whether the owner has collected it or not.
+static void frees_of_others_are_loose(void) {
+  open_heaps();
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_half_as_other();
+  CHECK_LE(loose_bytes(), FREED_BYTES / 2);
+  CHECK_GE(loose_bytes(), FREED_BYTES / 2 - LOOK_BYTES);
   tsl_heap_look_at_ready(heap, UINT32_MAX);
+  CHECK_LE(loose_bytes(), FREED_BYTES / 2);
   CHECK_GE(loose_bytes(), FREED_BYTES / 2 - 2 * LOOK_BYTES);
 }
 
-// Slabs of an epoch of its own go back when that ends.
-static void own_epochs_do_not_count(void) {
-  tslab_epoch id;
+// What a round has seen is not loose again, and what is sent after that is, although what was seen
+// has been collected meanwhile.
+static void a_round_sees_frees_of_others(void) {
   open_heaps();
-  blocks_open_part(heap, TSLAB_NO_CELLS, &id);
   alloc_many(CLASS_BYTES, BLOCKS);
-  free_half();
+  free_half_as_other();
+  tsl_purge_see_sent();
   CHECK_EQ(loose_bytes(), 0);
+  tsl_heap_look_at_ready(heap, UINT32_MAX);
+  tsl_loose_take(heap->home);
+  heap->home->rounds++;
+  block_count = 0;
+  alloc_many(CLASS_BYTES, BLOCKS);
+  free_half_as_other();
+  CHECK_GE(loose_bytes(), FREED_BYTES / 2 - 2 * LOOK_BYTES);
+}
+
+static void open_part(tslab_epoch *id) {
+  open_heaps();
+  blocks_open_part(heap, TSLAB_NO_CELLS, id);
+  alloc_many(CLASS_BYTES, BLOCKS);
+}
+
+static void free_blocks_of_own_epochs_are_loose(void) {
+  tslab_epoch id;
+  open_part(&id);
+  free_half();
+  CHECK_EQ(heap->home->loosened, 1);
+  CHECK_GE(loose_bytes(), FREED_BYTES / 2 - 2 * LOOK_BYTES);
+  CHECK_LE(loose_bytes(), FREED_BYTES / 2);
+  tsl_loose_take(heap->home);
+  heap->home->rounds++;
+  for (unsigned i = 1; i < block_count; i += 4) tsl_fast_free(blocks[i]);
+  CHECK_GE(loose_bytes(), FREED_BYTES / 4 - 2 * LOOK_BYTES);
+  CHECK_LE(loose_bytes(), FREED_BYTES / 4);
+}
+
+// What was free in the part's epoch before is not what is free in this one.
+static void each_life_of_a_part_counts_anew(void) {
+  tslab_epoch id;
+  open_part(&id);
+  free_half();
+  struct tsl_part *part = tsl_part_of(tsl_heap_current);
+  part->heap.life++;
+  size_t before = loose_bytes();
+  for (unsigned i = 1; i < block_count; i += 4) tsl_fast_free(blocks[i]);
+  CHECK_GE(loose_bytes(), before + FREED_BYTES / 2 - 2 * LOOK_BYTES);
+  part->heap.life--;
 }
 
 static void what_an_ending_thread_keeps_hot_counts(void) {
@@ -160,7 +206,9 @@ int main(void) {
   RUN_UNLESS_SECURE(a_round_begins_the_count_anew);
   RUN_UNLESS_SECURE(two_threads_add_up);
   RUN_UNLESS_SECURE(frees_of_others_are_loose);
-  RUN_UNLESS_SECURE(own_epochs_do_not_count);
+  RUN_UNLESS_SECURE(a_round_sees_frees_of_others);
+  RUN_UNLESS_SECURE(free_blocks_of_own_epochs_are_loose);
+  RUN_UNLESS_SECURE(each_life_of_a_part_counts_anew);
   RUN_UNLESS_SECURE(what_an_ending_thread_keeps_hot_counts);
   RUN_UNLESS_SECURE(warm_parts_count);
   RUN_UNLESS_SECURE(blocks_that_share_pages_count_once);

@@ -127,6 +127,78 @@ static void pages_of_remote_frees_go_back(void) {
   check_kept();
 }
 
+// A thread that sleeps while an epoch of its own is open, in which most objects ended.
+static struct tsl_heap *fall_asleep_in_own(const tslab_epoch_options *options, tslab_epoch *epoch) {
+  tslab_scope scope;
+  wake_up();
+  *epoch = tslab_epoch_open("tenant", options);
+  CHECK_EQ(tslab_scope_enter(&scope, *epoch), 0);
+  struct tsl_heap *part = tsl_heap_current;
+  part->mixed = false;
+  allocate();
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  sleeper = tsl_heap_current->home;
+  other = tsl_home_take();
+  return part;
+}
+
+static void pages_of_own_epochs_go_back(void) {
+  tslab_epoch epoch;
+  free_inside(fall_asleep_in_own(NULL, &epoch));
+  check_pages_go_back();
+}
+
+static void pages_of_remote_frees_in_own_epochs_go_back(void) {
+  tslab_epoch epoch;
+  fall_asleep_in_own(NULL, &epoch);
+  tsl_heap_current = &other->heap;
+  free_all_but_firsts();
+  help(4 * DELAY_MS);
+  CHECK_GE(os_fake.purged_bytes, (SLABS - 1) * DEAD_BYTES);
+  check_kept();
+}
+
+static void an_epoch_that_keeps_its_pages_is_passed_over(void) {
+  const tslab_epoch_options keep = {.size = sizeof keep, .purge = TSLAB_PURGE_KEEP};
+  tslab_epoch epoch;
+  free_inside(fall_asleep_in_own(&keep, &epoch));
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+}
+
+// C5
+static void a_part_that_is_shut_is_passed_over(void) {
+  tslab_epoch epoch;
+  struct tsl_heap *part = fall_asleep_in_own(NULL, &epoch);
+  free_inside(part);
+  tsl_heap_current = &other->heap;
+  tsl_change_shut(tsl_part_of(part));
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  tsl_heap_current = &other->heap;
+  tsl_change_reopen(tsl_part_of(part));
+  tsl_store_relaxed(&sleeper->loosened, 1);
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+  check_kept();
+}
+
+// In the middle of a round, too: what is left of its slabs is remains (remains.h).
+static void a_part_may_be_sealed_between_two_turns(void) {
+  tslab_epoch epoch;
+  struct tsl_heap *part = fall_asleep_in_own(NULL, &epoch);
+  free_inside(part);
+  help(1);
+  CHECK(part->store->tender.next != 0);
+  tsl_heap_current = &other->heap;
+  CHECK_EQ(tslab_epoch_close(epoch).objects, SLABS);
+  CHECK(!tsl_heap_has_store(part) && tsl_part_of(part)->shut == 0);
+  size_t before = os_fake.purged_bytes;
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, before);
+  check_kept();
+}
+
 static void pages_of_shared_epochs_go_back(void) {
   struct tsl_heap *part = fall_asleep_sharing();
   CHECK_EQ(part->slab_count, SLABS);
@@ -474,6 +546,11 @@ static void the_child_of_a_fork_begins_anew(void) {
 int main(void) {
   RUN_UNLESS_SECURE(pages_of_a_sleeper_go_back);
   RUN_UNLESS_SECURE(pages_of_remote_frees_go_back);
+  RUN_UNLESS_SECURE(pages_of_own_epochs_go_back);
+  RUN_UNLESS_SECURE(pages_of_remote_frees_in_own_epochs_go_back);
+  RUN_UNLESS_SECURE(an_epoch_that_keeps_its_pages_is_passed_over);
+  RUN_UNLESS_SECURE(a_part_that_is_shut_is_passed_over);
+  RUN_UNLESS_SECURE(a_part_may_be_sealed_between_two_turns);
   RUN_UNLESS_SECURE(pages_of_shared_epochs_go_back);
   RUN_UNLESS_SECURE(pages_of_remote_frees_in_shared_epochs_go_back);
   RUN_UNLESS_SECURE(a_torn_part_is_left_alone);
