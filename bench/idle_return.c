@@ -1,13 +1,16 @@
 // What an idle process gives back: a burst of blocks of 16 to 1,039 bytes, all of them freed, or
-// with --pinned all but 1 in 50. Then the program sleeps, and reads 1, 10 and 60 seconds after the
-// last free how many bytes less are resident than at the top of the burst. Pages that the allocator
-// only offered to the system count as resident; they are told beside.
+// with --pinned all but 1 in 50; with --handed by another thread, which then ends. With --inside
+// they lie in an epoch that stays open. Then the program sleeps, and reads 1, 10 and 60 seconds
+// after the last free how many bytes less are resident than at the top of the burst. Pages that the
+// allocator only offered to the system count as resident; they are told beside.
 #include "common/args.h"
 #include "common/clock.h"
+#include "common/epochs.h"
 #include "common/memory.h"
 #include "common/random.h"
 #include "common/report.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,6 +25,8 @@ typedef struct moment {
 
 typedef struct idle {
   bool is_pinned;
+  bool is_handed;
+  bool is_inside;
   uint32_t count;
   char **blocks;
   uint64_t top_bytes;   // resident when all blocks lived, those before the first one not included
@@ -42,6 +47,13 @@ static void burst_fill(idle *i) {
   }
 }
 
+static void burst_fill_inside(idle *i) {
+  tslab_scope scope;
+  epochs_check(tslab_scope_enter(&scope, epochs_open("burst", NULL)));
+  burst_fill(i);
+  epochs_check(tslab_scope_leave(&scope));
+}
+
 static void burst_end(idle *i) {
   uint32_t sizes = 42;
   uint32_t state = 43;
@@ -55,6 +67,19 @@ static void burst_end(idle *i) {
   }
 }
 
+static void *freer_run(void *i) {
+  burst_end(i);
+  return NULL;
+}
+
+static void burst_end_elsewhere(idle *i) {
+  pthread_t freer;
+  if (pthread_create(&freer, NULL, freer_run, i) != 0 || pthread_join(freer, NULL) != 0) {
+    fputs("a thread cannot be created\n", stderr);
+    exit(1);
+  }
+}
+
 static uint64_t own_bytes(const idle *i) {
   uint64_t resident = memory_resident_bytes();
   return resident < i->before ? 0 : resident - i->before;
@@ -62,9 +87,9 @@ static uint64_t own_bytes(const idle *i) {
 
 static void idle_run(idle *i) {
   i->before = memory_resident_bytes();
-  burst_fill(i);
+  i->is_inside ? burst_fill_inside(i) : burst_fill(i);
   i->top_bytes = own_bytes(i);
-  burst_end(i);
+  i->is_handed ? burst_end_elsewhere(i) : burst_end(i);
   uint64_t start = clock_ns();
   for (unsigned n = 0; n <= WAITS; n++) {
     clock_wait_until(start + i->moments[n].ms * 1000000u);
@@ -111,8 +136,14 @@ static void idle_report(const idle *i) {
 
 int main(int argc, char **argv) {
   static const uint64_t waits_ms[WAITS] = {1000, 10000, 60000};
-  args a = args_open(argc, argv, "idle_return [--pinned] [BLOCKS [MS [MS [MS]]]]");
-  idle i = {.is_pinned = args_take_flag(&a, "--pinned")};
+  args a =
+      args_open(argc, argv, "idle_return [--pinned] [--handed] [--inside] [BLOCKS [MS [MS [MS]]]]");
+  idle i = {.is_pinned = args_take_flag(&a, "--pinned"),
+            .is_handed = args_take_flag(&a, "--handed"),
+            .is_inside = args_take_flag(&a, "--inside")};
+  if (i.is_inside) {
+    epochs_demand();
+  }
   i.count = args_number32(&a, 0, 400000);
   for (unsigned n = 1; n <= WAITS; n++) {
     i.moments[n].ms = args_number(&a, (int)n, waits_ms[n - 1]);

@@ -44,6 +44,8 @@ tslab_bench_smoke(founding_smoke smoke_tests "damaged=0" 20000)
 tslab_bench_smoke(ws_sweep ws_sweep "rate_4096=${positive}" 10000 4096)
 tslab_bench_smoke(idle_return idle_return "returned_40ms_pct=" 20000 10 20 40)
 tslab_bench_smoke(idle_return_pinned idle_return "live_bytes=${positive}" --pinned 20000 10 20 40)
+tslab_bench_smoke(idle_return_handed idle_return "live_bytes=${positive}"
+  --pinned --handed 20000 10 20 40)
 tslab_bench_smoke(bursts burst_cost "cpu_ms=${positive}.* faults=${positive}" 2 20000 5)
 tslab_bench_smoke(bursts_large burst_cost "cpu_ms=${positive}.* faults=${positive}" --large 2 4 5)
 tslab_bench_smoke(realloc_growth realloc_growth "step_peak_bytes=${positive}" 4 300000 1)
@@ -98,6 +100,8 @@ if(TARGET tslab_preload)
     "rate=${positive} unit=Mops/s slow_path_pct=${positive}" 100000 8192 7)
   tslab_bench_smoke_epochs(bursts_kept burst_cost "gives=nothing .*cpu_ms=${positive}"
     --never 2 20000 5)
+  tslab_bench_smoke_epochs(idle_return_inside idle_return "live_bytes=${positive}"
+    --pinned --inside 20000 10 20 40)
   tslab_bench_smoke_epochs(epoch_costs epoch_costs "open_use_close_ns=${positive}" 1000 2)
   if(TARGET epoch_requests)
     tslab_bench_smoke_epochs(epoch_requests epoch_requests

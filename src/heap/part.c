@@ -139,7 +139,7 @@ void tsl_part_share(struct tsl_part *part) {
   tsl_assert(tsl_owner_is_me(&part->heap));
   struct tsl_home *home = part->heap.home;
   part->shared_next = home->own->shared;
-  tsl_store_release(&home->own->shared, part->heap.number);  // pairs: shared-parts
+  home->own->shared = part->heap.number;
 }
 
 void tsl_part_visit_inside(struct tsl_heap *heap, void (*visit)(struct tsl_heap *)) {

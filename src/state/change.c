@@ -20,7 +20,7 @@ static bool is_mine(const struct tsl_part *part) {
 void tsl_change_shut(struct tsl_part *part) {
   if (is_mine(part)) return;
   tsl_store_release(&part->shut, 1);  // pairs: shut
-  tsl_compiler_fence();               // pairs: shut, tend
+  tsl_compiler_fence();               // pairs: shut
   tsl_change_wait(part->heap.home);
 }
 

@@ -172,7 +172,7 @@ struct tsl_home_store {
   uint32_t slots[TSL_HOME_SLOTS];    // [owner] slots of retired epochs
   uint32_t labels[TSL_HOME_LABELS];  // [owner] of its last epochs, by where the texts lay (label.h)
   uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
-  uint32_t shared;                   // [owner, read by helper] its parts of shared epochs (part.h),
+  uint32_t shared;                   // [owner] its parts of shared epochs (part.h),
   uint32_t shared_turn;              // [owner] and the one looked at last; 0: none
   uint32_t stored;                   // [owner, read by helper] its parts that ever had a store
   struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
@@ -296,8 +296,7 @@ struct tsl_part {
   TSL_ON_LINE uint32_t epoch_next;  // [owner until pushed, then const] next part of the epoch
   uint32_t spare_next;              // [owner] next part of its home without an epoch
   uint32_t family_next;             // [owner] next part of its home
-  uint32_t shared_next;             // [owner until pushed, then const] next part of its home that
-                                    // is of a shared epoch
+  uint32_t shared_next;             // [owner] next part of its home that is of a shared epoch
   uint32_t stored_next;             // [owner until pushed, then const] next part of its home that
   uint32_t is_stored;               // [owner] ever had a store; whether this one is on that list
   uint32_t shut;                    // [who acts for the owner, read by helper] C5 (change.h)
