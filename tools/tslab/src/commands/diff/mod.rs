@@ -161,8 +161,8 @@ impl Stacks {
         match self {
             Self::Compared | Self::NotSampled => None,
             Self::Partial => Some(
-                "samples are of a part of what lives: call stacks that allocate none of it are \
-                 missing",
+                "only a part of what lives was sampled: a stack may be missing, or seem to grow as \
+                 sampled blocks replace older ones",
             ),
             Self::NotNamed => Some(
                 "call stacks are not compared, since functions of one side have no names: compare \
@@ -170,7 +170,8 @@ impl Stacks {
             ),
             Self::SampledOtherwise => Some(
                 "call stacks are not compared, since not the same was sampled on both sides: \
-                 compare looks between which nobody began or ended sampling",
+                 compare looks between which nobody began or ended sampling, as \
+                 `tslab profile --seconds 0` takes them",
             ),
         }
     }
@@ -441,10 +442,11 @@ mod tests {
             assert!(grown_sites(before, after).is_empty());
         }
         let report = Report::of(&watched(5), &watched(5), 5.0);
-        assert!(report.notes(false)[0].starts_with("samples are of a part of what lives"));
+        assert!(report.notes(false)[0].starts_with("only a part of what lives was sampled"));
         assert!(text::json(&report).unwrap().contains(r#""call_stacks": "partial""#));
         let report = Report::of(&watched(5), &all(7), 5.0);
-        assert!(report.notes(true)[1].contains("not the same was sampled"));
+        let note = &report.notes(true)[1];
+        assert!(note.contains("not the same was sampled") && note.contains("--seconds 0"));
         assert!(text::json(&report).unwrap().contains(r#""call_stacks": "sampled_otherwise""#));
     }
 

@@ -2,8 +2,8 @@
 //!
 //!  S1  a scrape takes the names that there are, and waits for none: what has no name yet is in the
 //!      row `other`, so that the rows of a process add up to what its samples stand for
-//!  S2  a process has at most `EVER` times as many series of its own as are told at a time, however
-//!      long it runs
+//!  S2  a process has at most `EVER` times as many sites and labels of its own as are told at a
+//!      time, however long it runs, each with up to three values of `sampled`
 //!  S3  what is kept is bounded, of each process and of all
 
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ use super::labels::{OTHER, known_label};
 use super::samples::{OfProcess, Samples};
 use crate::commands::Subject;
 use crate::commands::callers::{Caller, Callers, MOST_STACKS, held};
-use crate::sampling::{Sampling, whole};
+use crate::sampling::{Reach, Sampling, whole};
 
 /// A process that runs for weeks comes to have other sites that hold most.
 const EVER: usize = 6;
@@ -125,10 +125,10 @@ impl Sites {
 
 // Which allocations samples are of now; those of before may be of others.
 fn scope(sampling: &Sampling) -> &'static str {
-    match sampling.sample_bytes {
-        0 if sampling.is_partial() => "watched",
-        0 => "ended",
-        _ => "all",
+    match sampling.reach() {
+        Reach::All => "all",
+        Reach::Watched => "watched",
+        Reach::Nothing => "ended",
     }
 }
 
@@ -316,13 +316,18 @@ mod tests {
     #[test]
     fn which_allocations_are_sampled_is_said() {
         let (sites, mut image) = (Sites::new(10), image());
-        let mut after = |sample_bytes, watch_bytes| {
-            let asked = [("sample_bytes", sample_bytes), ("watch_bytes", watch_bytes)];
+        let mut after = |sample_bytes, watch_bytes, since_ms| {
+            let asked = [
+                ("sample_bytes", sample_bytes),
+                ("watch_bytes", watch_bytes),
+                ("sampling_since_ms", since_ms),
+            ];
             image.set_all("process", 0, &asked);
             told(&sites, &image)[0].2.clone()
         };
-        let said = [(4096, 0), (4096, 1024), (0, 1024), (0, 0)].map(|(all, of)| after(all, of));
-        assert_eq!(said, ["all", "all", "watched", "ended"]);
+        let asked = [(4096, 0, 0), (4096, 1024, 5), (0, 1024, 5), (0, 1024, 0), (0, 0, 5)];
+        let said = asked.map(|(all, of, since_ms)| after(all, of, since_ms));
+        assert_eq!(said, ["all", "all", "watched", "watched", "ended"]);
         let unsampled = crate::fixture::sample(42, 7);
         assert!(told(&sites, &unsampled).is_empty() && !sites.wants(&subject(&unsampled)));
     }
