@@ -49,6 +49,8 @@ struct Process {
     /// Of its file: another program, run by exec, makes another.
     made_ms: u64,
     is_asked: bool,
+    /// There was no room for an answer.
+    is_refused: bool,
     /// By the row in `sites`; None: nobody knows.
     names: HashMap<usize, Option<Arc<str>>>,
     /// Those that had a series.
@@ -71,7 +73,8 @@ impl Sites {
         let is_nameless =
             |(place, _): &&(usize, f64)| !process.names.contains_key(&sampling.sites[*place].row);
         let nameless = sum(held.iter().take(MOST_STACKS).filter(is_nameless));
-        let wants = !process.is_asked && nameless > NAMELESS_PART * sum(held.iter());
+        let may_ask = !process.is_asked && !process.is_refused;
+        let wants = may_ask && nameless > NAMELESS_PART * sum(held.iter());
         process.is_asked |= wants;
         wants
     }
@@ -79,18 +82,24 @@ impl Sites {
     /// Keeps what was found. None: nothing was.
     pub fn keep(&self, key: Key, callers: Option<Callers>) {
         let mut processes = self.processes();
+        let Some(process) = processes.get_mut(&key) else { return };
+        process.is_asked = false;
+        let made_ms = process.made_ms;
+        let Some(callers) = callers.filter(|callers| callers.made_ms == made_ms) else { return };
+        process.make_way(&callers);
         let bytes: usize = processes.values().map(Process::bytes).sum();
         let Some(process) = processes.get_mut(&key) else { return };
-        let callers = callers.filter(|callers| callers.made_ms == process.made_ms);
-        let room = MOST_BYTES.saturating_sub(bytes);
-        let had_room = callers.is_none_or(|callers| process.keep(callers, room));
-        // Without room nobody asks again.
-        process.is_asked = !had_room;
+        process.is_refused = !process.keep(callers, MOST_BYTES.saturating_sub(bytes));
     }
 
-    /// Forgets all other processes.
+    /// Forgets all other processes. Their room is for those that were refused.
     pub fn retain(&self, is_there: impl Fn(&Key) -> bool) {
-        self.processes().retain(|key, _| is_there(key));
+        let mut processes = self.processes();
+        let before = processes.len();
+        processes.retain(|key, _| is_there(key));
+        if processes.len() < before {
+            processes.values_mut().for_each(|process| process.is_refused = false);
+        }
     }
 
     /// Adds what the sites of a process hold to what a scrape gets.
@@ -146,25 +155,34 @@ impl Process {
         if std::mem::replace(&mut self.made_ms, made_ms) != made_ms {
             self.names.clear();
             self.is_asked = false;
+            self.is_refused = false;
+        }
+    }
+
+    // A name that is still wanted stays, even if there is no room for others.
+    fn make_way(&mut self, callers: &Callers) {
+        if self.names.len() > MOST_NAMED - MOST_STACKS {
+            let wanted = callers.callers.iter().flat_map(|caller| &caller.rows);
+            let wanted: BTreeSet<_> = wanted.copied().collect();
+            self.names.retain(|row, _| wanted.contains(row));
         }
     }
 
     // A row is one call stack for good: its first name is that of the program as it was then.
     // False: there was no room for all.
     fn keep(&mut self, callers: Callers, room: usize) -> bool {
-        if self.names.len() > MOST_NAMED - MOST_STACKS {
-            self.names.clear();
-        }
         let mut bytes = 0;
-        for Caller { name, rows } in callers.callers {
+        for Caller { name, mut rows } in callers.callers {
+            rows.retain(|row| !self.names.contains_key(row));
+            if rows.is_empty() {
+                continue;
+            }
             bytes += name.as_ref().map_or(0, String::len) + rows.len() * ROW_BYTES;
             if bytes > room {
                 return false;
             }
             let name: Option<Arc<str>> = name.map(Into::into);
-            for row in rows {
-                self.names.entry(row).or_insert_with(|| name.clone());
-            }
+            self.names.extend(rows.into_iter().map(|row| (row, name.clone())));
         }
         true
     }
@@ -374,6 +392,28 @@ mod tests {
         assert!(!sites.wants(&subject), "there is no room");
         let kept = || sites.processes().values().map(Process::bytes).sum::<usize>();
         assert!((MOST_BYTES - 2000..=MOST_BYTES).contains(&kept()), "{}", kept());
+        sites.retain(|_| true);
+        assert!(!sites.wants(&subject), "there is no more room than before");
+        let last = (subject.pid, 7);
+        sites.retain(|key| *key == last);
+        assert!(sites.wants(&subject), "others ended");
+        sites.keep(last, Some(callers(&image, &large)));
+        assert_eq!(sites.processes()[&last].names.len(), MOST_STACKS);
+    }
+
+    #[test]
+    fn known_names_take_no_room_and_survive_a_refusal() {
+        let (mut process, image) = (Process::default(), image());
+        let rows: Vec<_> = (0..MOST_NAMED).collect();
+        assert!(process.keep(callers(&image, &[(Some("x"), &rows)]), MOST_BYTES));
+        assert!(process.keep(callers(&image, &[(Some("another"), &rows)]), 0));
+        let (old, new): (&[_], &[_]) = (&[1, 2], &[MOST_NAMED]);
+        let wanted = || callers(&image, &[(Some("x"), old), (Some("new"), new)]);
+        process.make_way(&wanted());
+        assert!(!process.keep(wanted(), ROW_BYTES));
+        assert_eq!((process.names.len(), process.names[&1].as_deref()), (2, Some("x")));
+        assert!(process.keep(wanted(), ROW_BYTES + 3));
+        assert_eq!(process.names[&MOST_NAMED].as_deref(), Some("new"));
     }
 
     #[test]
@@ -381,7 +421,9 @@ mod tests {
         let (mut process, image) = (Process::default(), image());
         for start in (0..10_000).step_by(MOST_STACKS) {
             let rows: Vec<_> = (start..start + MOST_STACKS).collect();
-            process.keep(callers(&image, &[(Some("x"), &rows)]), MOST_BYTES);
+            let found = callers(&image, &[(Some("x"), &rows)]);
+            process.make_way(&found);
+            process.keep(found, MOST_BYTES);
             assert!(process.names.len() <= MOST_NAMED);
             assert_eq!(process.names[&start].as_deref(), Some("x"));
         }
