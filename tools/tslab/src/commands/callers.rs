@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use rustix::process::{Resource, Rlimit, Signal, nice, set_parent_process_death_signal, setrlimit};
+use rustix::process::{
+    Resource, Rlimit, Signal, getrlimit, nice, set_parent_process_death_signal, setrlimit,
+};
 use serde::{Deserialize, Serialize};
 
 use super::survivors::Call;
@@ -28,6 +30,8 @@ const MOST_FRAMES: usize = 24;
 
 // Of address space.
 const MOST_BYTES: u64 = 1 << 30;
+// Of one core.
+const MOST_SECONDS: u64 = 30;
 const NICE: i32 = 10;
 
 /// The names of a process's call stacks.
@@ -71,10 +75,17 @@ pub fn run(setting: &Setting, pid: u32) -> Result<Answer> {
 // Whoever asked may have ended.
 fn keep_small() -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    let limit = |most| Rlimit { current: Some(most), maximum: Some(most) };
-    setrlimit(Resource::Core, limit(0))?;
-    setrlimit(Resource::As, limit(MOST_BYTES))?;
+    limit(Resource::Core, 0)?;
+    limit(Resource::As, MOST_BYTES)?;
+    limit(Resource::Cpu, MOST_SECONDS)?;
     nice(NICE)?;
+    Ok(())
+}
+
+// Nobody but root may go beyond a limit that there is.
+fn limit(resource: Resource, most: u64) -> Result<()> {
+    let most = getrlimit(resource).maximum.map_or(most, |allowed| allowed.min(most));
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     Ok(())
 }
 

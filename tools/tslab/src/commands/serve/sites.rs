@@ -27,6 +27,9 @@ const LEAST_PART: f64 = 0.01;
 /// Names are asked for once stacks without one hold more than this part.
 const NAMELESS_PART: f64 = 0.02;
 
+/// What made so many tries fail will make the next fail, too.
+const MOST_FAILURES: u32 = 3;
+
 const MOST_NAMED: usize = 4 * MOST_STACKS;
 const MOST_BYTES: usize = 4 << 20;
 
@@ -51,6 +54,8 @@ struct Process {
     is_asked: bool,
     /// There was no room for an answer.
     is_refused: bool,
+    /// In a row: answers that did not come.
+    failures: u32,
     /// By the row in `sites`; None: nobody knows.
     names: HashMap<usize, Option<Arc<str>>>,
     /// Those that had a series.
@@ -63,8 +68,9 @@ impl Sites {
         Self { most, ..Self::default() }
     }
 
-    /// Whether names are wanted of a process. The answer is to be kept before it is true again.
-    pub fn wants(&self, subject: &Subject) -> bool {
+    /// Whether names are wanted of a process; then it is true again only after `keep`, `withdraw`
+    /// or `fail`.
+    pub fn take_wish(&self, subject: &Subject) -> bool {
         let Some(sampling) = self.sampling(subject) else { return false };
         let held = held(sampling);
         let mut processes = self.processes();
@@ -73,23 +79,40 @@ impl Sites {
         let is_nameless =
             |(place, _): &&(usize, f64)| !process.names.contains_key(&sampling.sites[*place].row);
         let nameless = sum(held.iter().take(MOST_STACKS).filter(is_nameless));
-        let may_ask = !process.is_asked && !process.is_refused;
-        let wants = may_ask && nameless > NAMELESS_PART * sum(held.iter());
+        let wants = process.may_ask() && nameless > NAMELESS_PART * sum(held.iter());
         process.is_asked |= wants;
         wants
     }
 
-    /// Keeps what was found. None: nothing was.
-    pub fn keep(&self, key: Key, callers: Option<Callers>) {
+    /// Keeps what was found.
+    pub fn keep(&self, key: Key, callers: Callers) {
         let mut processes = self.processes();
         let Some(process) = processes.get_mut(&key) else { return };
         process.is_asked = false;
-        let made_ms = process.made_ms;
-        let Some(callers) = callers.filter(|callers| callers.made_ms == made_ms) else { return };
+        if callers.made_ms != process.made_ms {
+            return;
+        }
+        process.failures = 0;
         process.make_way(&callers);
         let bytes: usize = processes.values().map(Process::bytes).sum();
         let Some(process) = processes.get_mut(&key) else { return };
         process.is_refused = !process.keep(callers, MOST_BYTES.saturating_sub(bytes));
+    }
+
+    /// Nobody was asked: names are wanted as before.
+    pub fn withdraw(&self, key: Key) {
+        if let Some(process) = self.processes().get_mut(&key) {
+            process.is_asked = false;
+        }
+    }
+
+    /// No answer came. True: it was the last try.
+    pub fn fail(&self, key: Key) -> bool {
+        let mut processes = self.processes();
+        let Some(process) = processes.get_mut(&key) else { return false };
+        process.is_asked = false;
+        process.failures += 1;
+        process.failures == MOST_FAILURES
     }
 
     /// Forgets all other processes. Their room is for those that were refused.
@@ -156,7 +179,12 @@ impl Process {
             self.names.clear();
             self.is_asked = false;
             self.is_refused = false;
+            self.failures = 0;
         }
+    }
+
+    fn may_ask(&self) -> bool {
+        !self.is_asked && !self.is_refused && self.failures < MOST_FAILURES
     }
 
     // A name that is still wanted stays, even if there is no room for others.
@@ -276,58 +304,69 @@ mod tests {
     fn what_has_no_name_yet_is_in_other() {
         let (sites, image) = (Sites::new(10), image());
         assert_eq!(told(&sites, &image), [row("other", "other", 120_867)]);
-        assert!(sites.wants(&subject(&image)));
-        assert!(!sites.wants(&subject(&image)), "it was asked already");
+        assert!(sites.take_wish(&subject(&image)));
+        assert!(!sites.take_wish(&subject(&image)), "it was asked already");
         let (large, small): (&[_], &[_]) = (&[4], &[1, 3]);
-        sites.keep(KEY, Some(callers(&image, &[(Some("load"), large), (Some("keep"), small)])));
+        sites.keep(KEY, callers(&image, &[(Some("load"), large), (Some("keep"), small)]));
         let named = [
             row("keep", "GET /upload", 16_706),
             row("load", "default", 100_000),
             row("other", "other", 4_160),
         ];
         assert_eq!(told(&sites, &image), named);
-        assert!(sites.wants(&subject(&image)), "more than a fiftieth has no name");
-        sites.keep(KEY, Some(callers(&image, &[(None, &[2]), (Some("another"), large)])));
+        assert!(sites.take_wish(&subject(&image)), "more than a fiftieth has no name");
+        sites.keep(KEY, callers(&image, &[(None, &[2]), (Some("another"), large)]));
         assert_eq!(told(&sites, &image), named, "a row keeps its name");
-        assert!(!sites.wants(&subject(&image)));
+        assert!(!sites.take_wish(&subject(&image)));
     }
 
     #[test]
     fn names_are_asked_for_again_when_none_came() {
-        let (sites, image) = (Sites::new(10), image());
-        for _ in 0..3 {
-            assert!(sites.wants(&subject(&image)));
-            sites.keep(KEY, None);
-        }
+        let (sites, mut image) = (Sites::new(10), image());
+        let fails = |image: &Image| {
+            assert!(sites.take_wish(&subject(image)));
+            sites.fail(KEY)
+        };
+        assert_eq!([fails(&image), fails(&image)], [false, false]);
+        assert!(sites.take_wish(&subject(&image)));
+        sites.withdraw(KEY);
+        assert!(fails(&image) && !sites.take_wish(&subject(&image)), "three tries failed");
+        image.made_ms += 1;
+        assert!(!fails(&image) && !fails(&image), "another program may do better");
+        assert!(sites.take_wish(&subject(&image)));
+        sites.keep(KEY, callers(&image, &[]));
+        assert!(!fails(&image), "an answer came in between");
         sites.retain(|_| false);
-        sites.keep(KEY, Some(callers(&image, &[(Some("load"), &[4])])));
+        sites.keep(KEY, callers(&image, &[(Some("load"), &[4])]));
         assert_eq!(told(&sites, &image).len(), 1, "it is gone");
     }
 
     #[test]
     fn those_that_hold_most_are_told_apart() {
         let (sites, image) = (Sites::new(1), image());
-        assert!(sites.wants(&subject(&image)));
+        assert!(sites.take_wish(&subject(&image)));
         let named: [(_, &[_]); 3] = [(Some("load"), &[4]), (Some("keep"), &[1]), (Some("x"), &[3])];
-        sites.keep(KEY, Some(callers(&image, &named)));
+        sites.keep(KEY, callers(&image, &named));
         let rows = [row("load", "default", 100_000), row("other", "other", 20_867)];
         assert_eq!(told(&sites, &image), rows);
-        assert!(told(&Sites::new(0), &image).is_empty() && !Sites::new(0).wants(&subject(&image)));
+        assert!(
+            told(&Sites::new(0), &image).is_empty() && !Sites::new(0).take_wish(&subject(&image))
+        );
     }
 
     #[test]
     fn another_program_of_the_same_process_has_other_sites() {
         let (sites, mut image) = (Sites::new(10), image());
-        assert!(sites.wants(&subject(&image)));
+        assert!(sites.take_wish(&subject(&image)));
         let old = callers(&image, &[(Some("load"), &[4])]);
-        sites.keep(KEY, Some(old));
+        sites.keep(KEY, old);
         assert_eq!(told(&sites, &image).len(), 2);
         let late = callers(&image, &[(Some("keep"), &[1])]);
         image.made_ms += 1;
         assert_eq!(told(&sites, &image), [row("other", "other", 120_867)]);
-        assert!(sites.wants(&subject(&image)));
-        assert!(!sites.wants(&subject(&image)));
-        sites.keep(KEY, Some(late));
+        assert!(sites.take_wish(&subject(&image)));
+        assert!(!sites.take_wish(&subject(&image)));
+        sites.keep(KEY, late);
         assert_eq!(told(&sites, &image).len(), 1);
     }
 
@@ -347,7 +386,7 @@ mod tests {
         let said = asked.map(|(all, of, since_ms)| after(all, of, since_ms));
         assert_eq!(said, ["all", "all", "watched", "watched", "ended"]);
         let unsampled = crate::fixture::sample(42, 7);
-        assert!(told(&sites, &unsampled).is_empty() && !sites.wants(&subject(&unsampled)));
+        assert!(told(&sites, &unsampled).is_empty() && !sites.take_wish(&subject(&unsampled)));
     }
 
     #[test]
@@ -386,18 +425,18 @@ mod tests {
             names.iter().zip(&rows).map(|(name, rows)| (Some(name.as_str()), &rows[..])).collect();
         for pid in 0..40 {
             subject.pid = pid;
-            assert!(sites.wants(&subject));
-            sites.keep((pid, 7), Some(callers(&image, &large)));
+            assert!(sites.take_wish(&subject));
+            sites.keep((pid, 7), callers(&image, &large));
         }
-        assert!(!sites.wants(&subject), "there is no room");
+        assert!(!sites.take_wish(&subject), "there is no room");
         let kept = || sites.processes().values().map(Process::bytes).sum::<usize>();
         assert!((MOST_BYTES - 2000..=MOST_BYTES).contains(&kept()), "{}", kept());
         sites.retain(|_| true);
-        assert!(!sites.wants(&subject), "there is no more room than before");
+        assert!(!sites.take_wish(&subject), "there is no more room than before");
         let last = (subject.pid, 7);
         sites.retain(|key| *key == last);
-        assert!(sites.wants(&subject), "others ended");
-        sites.keep(last, Some(callers(&image, &large)));
+        assert!(sites.take_wish(&subject), "others ended");
+        sites.keep(last, callers(&image, &large));
         assert_eq!(sites.processes()[&last].names.len(), MOST_STACKS);
     }
 
