@@ -119,19 +119,13 @@ fn name(names: &Names, stack: &Site) -> Option<String> {
     let calls: Vec<_> = lines.map(|line| Call::of(&line)).collect();
     // An address means nothing to anybody.
     let is_known = calls.iter().any(|call| !call.name().starts_with("0x"));
-    is_known.then(|| shortened(&calls.iter().map(shown).collect::<Vec<_>>().join(" <- ")))
+    let shown = || calls.iter().map(shown).collect::<Vec<_>>().join(" <- ");
+    is_known.then(|| text::shortened(&shown(), MOST_CHARS))
 }
 
 fn shown(call: &Call) -> String {
     let (name, place) = (call.name(), call.place());
     if place.is_empty() { name } else { format!("{name} ({place})") }
-}
-
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(MOST_CHARS) {
-        Some((end, _)) => format!("{}...", &name[..end]),
-        None => name.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -161,7 +155,6 @@ mod tests {
         assert_eq!(known, "keep (user.c:40) <- keep (user.c:40) <- keep (user.c:40)");
         assert_eq!(name(&[0x1001, 0x2001, 0x4001]).unwrap(), "keep (user.c:40) <- 0x4000");
         assert_eq!(name(&[0x4001, 0x5001]), None);
-        assert_eq!(shortened(&"ü".repeat(400)).chars().count(), MOST_CHARS + 3);
     }
 
     #[test]
