@@ -23,7 +23,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   part: ["live", "dirty"],
   pid: ["7"],
   process: ["server"],
-  sampled: ["all", "watched"],
+  sampled: ["all", "watched", "ended"],
   site: ["keep (a.c:1)", "other"],
   source: ["thread", "fresh"],
   state: ["open", "closed"],

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::host;
-use crate::symbols::{Line, shortened};
+use crate::symbols::{Line, short_name};
 
 // What lies further behind is not read.
 const MOST_BYTES: u64 = 256 << 20;
@@ -69,7 +69,7 @@ fn line(name: &str) -> Line {
     let of_interpreter = || of_python(name).or_else(|| of_v8(name));
     let (function, file, number) = of_interpreter().unwrap_or((name, None, None));
     let function = if function.is_empty() { "(anonymous)" } else { function };
-    Line { function: shortened(function), file: file.map(shortened), number }
+    Line { function: short_name(function), file: file.map(short_name), number }
 }
 
 type Parts<'a> = (&'a str, Option<&'a str>, Option<u32>);

@@ -14,12 +14,14 @@ use object::{
     Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, SymbolIndex, SymbolKind,
 };
 
+use crate::text;
+
 // A section that is larger, or becomes so when it is unpacked, is left out.
 const MOST_SECTION_BYTES: u64 = 2 << 30;
 // A symbol without a size, as in assembly, may be the last one before much that has no name.
 const MOST_UNSIZED_BYTES: u64 = 4096;
 // Names of templates may be longer than this, and are of no use then.
-const MOST_NAME_BYTES: usize = 1000;
+const MOST_NAME_CHARS: usize = 1000;
 
 /// A function, and a line in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -128,7 +130,7 @@ fn lines_at(context: &Context<Reader>, address: u64) -> Vec<Line> {
         let name = frame.function.as_ref().and_then(|function| function.demangle().ok());
         let location = frame.location.as_ref();
         lines.push(Line {
-            function: name.map(|name| shortened(&name)).unwrap_or_default(),
+            function: name.map(|name| short_name(&name)).unwrap_or_default(),
             file: location.and_then(|location| location.file).map(ToOwned::to_owned),
             number: location.and_then(|location| location.line).filter(|&line| line > 0),
         });
@@ -137,11 +139,8 @@ fn lines_at(context: &Context<Reader>, address: u64) -> Vec<Line> {
 }
 
 /// A name of bounded length.
-pub fn shortened(name: &str) -> String {
-    match name.char_indices().nth(MOST_NAME_BYTES) {
-        Some((end, _)) => format!("{}...", &name[..end]),
-        None => name.to_owned(),
-    }
+pub fn short_name(name: &str) -> String {
+    text::shortened(name, MOST_NAME_CHARS)
 }
 
 // ---- Symbol tables
@@ -211,7 +210,7 @@ fn name_of<'a, R: ReadRef<'a>>(object: &object::File<'a, R>, symbol: Symbol) -> 
         if symbol.is_dynamic { object.dynamic_symbol_table() } else { object.symbol_table() };
     let found = table?.symbol_by_index(symbol.index).ok()?;
     let name = String::from_utf8_lossy(found.name_bytes().ok()?).into_owned();
-    (!name.is_empty()).then(|| shortened(&demangle_auto(Cow::Owned(name), None)))
+    (!name.is_empty()).then(|| short_name(&demangle_auto(Cow::Owned(name), None)))
 }
 
 #[cfg(test)]
@@ -293,8 +292,8 @@ mod tests {
 
     #[test]
     fn names_are_of_bounded_length() {
-        assert_eq!(shortened("main"), "main");
-        assert_eq!(shortened(&"ü".repeat(5000)).chars().count(), MOST_NAME_BYTES + 3);
+        assert_eq!(short_name("main"), "main");
+        assert_eq!(short_name(&"ü".repeat(5000)).chars().count(), MOST_NAME_CHARS + 3);
         assert_eq!(hexadecimal(&[0, 0xab]), "00ab");
     }
 }

@@ -72,6 +72,14 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// So many of its characters, and dots where there are more.
+pub fn shortened(text: &str, most_chars: usize) -> String {
+    match text.char_indices().nth(most_chars) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// A label in quotes; what would end them or control the terminal is escaped.
 pub fn label(label: Option<&str>) -> String {
     label.map_or_else(|| NOT_KNOWN.to_owned(), |label| format!("{label:?}"))
@@ -275,6 +283,11 @@ mod tests {
         let shown = json(&text).unwrap();
         assert_eq!(shown, "\"a\\\"\\n\\u001b\\u007f\\u009b\\u202e\\udb40\\udc01ü\"\n");
         assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), text);
+    }
+
+    #[test]
+    fn what_is_too_long_ends_in_dots() {
+        assert_eq!(["", "üä", "üäö"].map(|text| shortened(text, 2)), ["", "üä", "üä..."]);
     }
 
     #[test]

@@ -173,6 +173,7 @@ fn named_sites(server: &Server) -> BTreeSet<String> {
 fn call_sites_are_named_and_the_server_stays_small() {
     let mut image = own_image();
     add_sampled(&mut image, &[own_memory as fn(u32) -> u64 as usize as u64 + 1]);
+    image.set("process", 0, "sampling_since_ms", 5);
     let files = alive(&image);
     let server = Server::start(&files, &[]);
     let sites: Vec<_> = named_sites(&server).into_iter().collect();
@@ -185,6 +186,8 @@ fn call_sites_are_named_and_the_server_stays_small() {
     assert!(memory(server.pid(), "VmHWM:") < 16 << 20, "it did not read the program itself");
     let without = Server::start(&files, &["--sites", "0"]);
     assert!(labels(&without.metrics(), "tslab_site_live_bytes", "site").is_empty());
+    let refused = files.run(&["serve", "--sites", "1001"]);
+    assert!(refused.code == Some(2) && refused.errors.contains("1001"), "{}", refused.errors);
 }
 
 // Without what passes between two readings.
@@ -287,7 +290,7 @@ fn errors_of_the_api_say_what_to_do() {
         ("/api/v1/processes/%2Fetc%2Fpasswd", 404, "/api/v1/processes lists those"),
         ("/api/v1/processes/%ff/epochs", 404, "/api/v1/processes lists those"),
         ("/api/v1/processes/4200000000/leaks?after=soon", 400, "such as after=60"),
-        ("/debug/pprof/heap", 404, "no such process has sampled"),
+        ("/debug/pprof/heap", 404, "no such process samples all its allocations"),
         ("/debug/pprof/heap?process=nobody", 404, "/api/v1/processes lists"),
         ("/debug/pprof/heap?pid=4199999999", 404, "there is no process 4199999999"),
         ("/debug/pprof/heap?pid=redis", 400, "such as pid=4242"),
@@ -334,7 +337,11 @@ fn a_profile_is_of_one_process() {
         assert_eq!(server.get(&format!("{path}?{query}")).status, 200, "{query}");
     }
     let refused = server.get(&format!("{path}?process=silent"));
-    assert!(refused.body.contains("no such process has sampled"), "{}", refused.body);
+    assert!(
+        refused.body.contains("no such process samples all its allocations"),
+        "{}",
+        refused.body
+    );
     let refused = server.get(&format!("{path}?pid={}", ended.first()));
     assert_eq!(refused.status, 404);
     assert!(refused.body.contains("has sampled nothing for"), "{}", refused.body);

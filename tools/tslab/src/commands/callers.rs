@@ -7,7 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use rustix::process::{Resource, Rlimit, Signal, nice, set_parent_process_death_signal, setrlimit};
+use rustix::process::{
+    Resource, Rlimit, Signal, getrlimit, nice, set_parent_process_death_signal, setrlimit,
+};
 use serde::{Deserialize, Serialize};
 
 use super::survivors::Call;
@@ -28,6 +30,8 @@ const MOST_FRAMES: usize = 24;
 
 // Of address space.
 const MOST_BYTES: u64 = 1 << 30;
+// Of one core.
+const MOST_SECONDS: u64 = 30;
 const NICE: i32 = 10;
 
 /// The names of a process's call stacks.
@@ -71,10 +75,17 @@ pub fn run(setting: &Setting, pid: u32) -> Result<Answer> {
 // Whoever asked may have ended.
 fn keep_small() -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    let limit = |most| Rlimit { current: Some(most), maximum: Some(most) };
-    setrlimit(Resource::Core, limit(0))?;
-    setrlimit(Resource::As, limit(MOST_BYTES))?;
+    limit(Resource::Core, 0)?;
+    limit(Resource::As, MOST_BYTES)?;
+    limit(Resource::Cpu, MOST_SECONDS)?;
     nice(NICE)?;
+    Ok(())
+}
+
+// Nobody but root may go beyond a limit that there is.
+fn limit(resource: Resource, most: u64) -> Result<()> {
+    let most = getrlimit(resource).maximum.map_or(most, |allowed| allowed.min(most));
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     Ok(())
 }
 
@@ -108,19 +119,13 @@ fn name(names: &Names, stack: &Site) -> Option<String> {
     let calls: Vec<_> = lines.map(|line| Call::of(&line)).collect();
     // An address means nothing to anybody.
     let is_known = calls.iter().any(|call| !call.name().starts_with("0x"));
-    is_known.then(|| shortened(&calls.iter().map(shown).collect::<Vec<_>>().join(" <- ")))
+    let shown = || calls.iter().map(shown).collect::<Vec<_>>().join(" <- ");
+    is_known.then(|| text::shortened(&shown(), MOST_CHARS))
 }
 
 fn shown(call: &Call) -> String {
     let (name, place) = (call.name(), call.place());
     if place.is_empty() { name } else { format!("{name} ({place})") }
-}
-
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(MOST_CHARS) {
-        Some((end, _)) => format!("{}...", &name[..end]),
-        None => name.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -150,7 +155,6 @@ mod tests {
         assert_eq!(known, "keep (user.c:40) <- keep (user.c:40) <- keep (user.c:40)");
         assert_eq!(name(&[0x1001, 0x2001, 0x4001]).unwrap(), "keep (user.c:40) <- 0x4000");
         assert_eq!(name(&[0x4001, 0x5001]), None);
-        assert_eq!(shortened(&"ü".repeat(400)).chars().count(), MOST_CHARS + 3);
     }
 
     #[test]

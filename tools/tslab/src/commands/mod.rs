@@ -134,6 +134,8 @@ pub struct Subject {
 #[derive(Debug, Serialize)]
 pub struct Identity {
     pid: u32,
+    /// When it began, in clock ticks since boot: a number of a process may return.
+    start_ticks: u64,
     name: Option<String>,
     life: Life,
     version: String,
@@ -220,6 +222,7 @@ impl Subject {
         let header = &self.snapshot.header;
         Identity {
             pid: self.pid,
+            start_ticks: header.start_ticks,
             name: self.name.clone(),
             life: self.life,
             version: header.version.clone(),

@@ -31,17 +31,17 @@ pub(super) struct Outlived {
     by_epoch: HashMap<u64, Sampled>,
     /// Objects allocated later may be those of requests in flight.
     pub until_ms: u64,
-    // Not all that was allocated before was sampled.
-    misses_old: bool,
+    // Not all that was allocated before was sampled; 0: all was.
+    since_ms: u64,
 }
 
 impl Outlived {
     /// Objects that are older than `after_ms` and the life of an epoch that shares.
     pub fn read(subject: &Subject, after_ms: u64) -> Self {
         let until_ms = subject.as_of_ms.saturating_sub(Self::least_ms(after_ms));
-        let mut outlived = Self { by_epoch: HashMap::new(), until_ms, misses_old: false };
+        let mut outlived = Self { by_epoch: HashMap::new(), until_ms, since_ms: 0 };
         let Some(sampling) = &subject.snapshot.sampling else { return outlived };
-        outlived.misses_old = sampling.since_ms > until_ms;
+        outlived.since_ms = sampling.since_ms;
         for live in &sampling.live {
             outlived.add(live, sampling.objects(live), subject.as_of_ms);
         }
@@ -70,10 +70,14 @@ impl Outlived {
         self.by_epoch.get(&epoch.id).copied()
     }
 
+    fn misses_old(&self, epoch: &Epoch) -> bool {
+        self.since_ms != 0 && epoch.opened_ms.is_none_or(|opened_ms| opened_ms < self.since_ms)
+    }
+
     /// How many objects of a shared epoch outlived theirs; None: nobody knows.
     pub fn objects(&self, epoch: &Epoch) -> Option<u64> {
         let sampled = self.sampled(epoch)?;
-        let may_miss = sampled.samples < ENOUGH_SAMPLES || self.misses_old;
+        let may_miss = sampled.samples < ENOUGH_SAMPLES || self.misses_old(epoch);
         if sampled.objects == 0.0 && may_miss {
             return None;
         }
@@ -124,9 +128,31 @@ mod tests {
         live.extend(std::iter::repeat_n(one, 20));
         let epoch = upload(&subject.snapshot).clone();
         assert_eq!(Outlived::read(&subject, u64::MAX).objects(&epoch), Some(0));
-        // Those that are so old may have been allocated while not all was sampled.
-        subject.snapshot.sampling.as_mut().unwrap().since_ms = 1;
-        assert_eq!(Outlived::read(&subject, u64::MAX).objects(&epoch), None);
+    }
+
+    #[test]
+    fn old_objects_may_be_older_than_sampling() {
+        let image = sampled();
+        let mut subject = Subject::of_bytes(image.bytes());
+        let mut epoch = upload(&subject.snapshot).clone();
+        let (after_ms, now_ms) = (120_000, subject.as_of_ms);
+        let until_ms = Outlived::read(&subject, after_ms).until_ms;
+        let sampling = subject.snapshot.sampling.as_mut().unwrap();
+        let is_young = |live: &LiveSample| live.epoch == epoch.id && live.sampled_ms > until_ms;
+        let young = *sampling.live.iter().find(|live| is_young(live)).unwrap();
+        sampling.live = vec![young; 20];
+        let mut outlived = |since_ms, opened_ms| {
+            subject.snapshot.sampling.as_mut().unwrap().since_ms = since_ms;
+            epoch.opened_ms = opened_ms;
+            Outlived::read(&subject, after_ms).objects(&epoch)
+        };
+        let opened_ms = Some(until_ms - 2000);
+        for since_ms in [until_ms - 1000, until_ms, now_ms] {
+            assert_eq!(outlived(since_ms, opened_ms), None);
+        }
+        assert_eq!(outlived(until_ms - 1000, None), None);
+        assert_eq!(outlived(0, opened_ms), Some(0), "all was sampled ever since");
+        assert_eq!(outlived(until_ms - 2000, opened_ms), Some(0), "all of the epoch was sampled");
     }
 
     #[test]

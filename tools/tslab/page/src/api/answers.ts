@@ -28,6 +28,8 @@ export interface Processes {
 
 export interface Identity {
   readonly pid: number;
+  /** When it began, in clock ticks since boot. */
+  readonly start_ticks: number;
   readonly name: string | null;
   readonly life: Life;
   readonly version: string;

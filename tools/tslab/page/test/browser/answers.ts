@@ -164,6 +164,7 @@ export function stranger(pid: number, name: string): Told {
 
 const identity = ({ pid, name }: Size): Identity => ({
   pid,
+  start_ticks: 777,
   name,
   life: "alive",
   version: "0.1.0",

@@ -46,6 +46,7 @@ const NO_TOTALS = {
 function stats(more: Partial<Stats> = {}): Stats {
   const identity = {
     pid: 1,
+    start_ticks: 5,
     name: null,
     life: "alive",
     version: "1",

@@ -140,7 +140,7 @@ impl Stacks {
         let Some((old, new)) = before.sites.as_ref().zip(after.sites.as_ref()) else {
             return Self::NotSampled;
         };
-        let is_process = before.pid == after.pid;
+        let is_process = before.key.is_some() && before.key == after.key;
         let is_named =
             old.are_named && new.are_named || !old.are_named && !new.are_named && is_process;
         match (old.are_partial, new.are_partial) {
@@ -161,8 +161,8 @@ impl Stacks {
         match self {
             Self::Compared | Self::NotSampled => None,
             Self::Partial => Some(
-                "samples are of a part of what lives: call stacks that allocate none of it are \
-                 missing",
+                "only a part of what lives was sampled: a stack may be missing, or seem to grow as \
+                 sampled blocks replace older ones",
             ),
             Self::NotNamed => Some(
                 "call stacks are not compared, since functions of one side have no names: compare \
@@ -170,7 +170,8 @@ impl Stacks {
             ),
             Self::SampledOtherwise => Some(
                 "call stacks are not compared, since not the same was sampled on both sides: \
-                 compare looks between which nobody began or ended sampling",
+                 compare looks between which nobody began or ended sampling, as \
+                 `tslab profile --seconds 0` takes them",
             ),
         }
     }
@@ -409,7 +410,7 @@ mod tests {
         assert_eq!(shown, "a\\n <- b <- c <- ...");
         let notes = |after| Report::of(&sampled(1, 1), &after, 5.0).notes(false);
         assert!(notes(sampled(2, 1)).is_empty());
-        let other = || Side { pid: Some(43), ..sampled(2, 1) };
+        let other = || Side { key: Some((43, 7)), ..sampled(2, 1) };
         assert!(grown_sites(&sampled(1, 1), &other()).is_empty());
         assert!(notes(other())[0].contains("have no names"));
     }
@@ -429,22 +430,29 @@ mod tests {
         let watched =
             |since_ms| told(&[("watch_bytes", 4096), ("sampling_since_ms", since_ms)], true);
         let all = |since_ms| told(&[("sample_bytes", 4096), ("sampling_since_ms", since_ms)], true);
-        let other = |side| Side { pid: Some(43), ..side };
+        let other = |side| Side { key: Some((43, 7)), ..side };
         let stacks = |before: &Side, after: &Side| Stacks::of(before, after);
         assert_eq!(stacks(&all(0), &all(0)), Stacks::Compared);
         assert_eq!(stacks(&watched(5), &watched(5)), Stacks::Partial);
         assert_eq!(stacks(&all(5), &all(5)), Stacks::Partial);
         assert_eq!(stacks(&watched(5), &other(watched(7))), Stacks::Partial);
+        for key in [Some((42, 8)), None] {
+            let started_later = Side { key, ..watched(7) };
+            assert_eq!(stacks(&watched(5), &started_later), Stacks::Partial);
+        }
+        let of_nobody = || Side { key: None, ..watched(5) };
+        assert_eq!(stacks(&of_nobody(), &of_nobody()), Stacks::Partial);
         let different = [(watched(5), all(7)), (watched(5), watched(7)), (all(0), other(all(5)))];
         for (before, after) in &different {
             assert_eq!(stacks(before, after), Stacks::SampledOtherwise);
             assert!(grown_sites(before, after).is_empty());
         }
         let report = Report::of(&watched(5), &watched(5), 5.0);
-        assert!(report.notes(false)[0].starts_with("samples are of a part of what lives"));
+        assert!(report.notes(false)[0].starts_with("only a part of what lives was sampled"));
         assert!(text::json(&report).unwrap().contains(r#""call_stacks": "partial""#));
         let report = Report::of(&watched(5), &all(7), 5.0);
-        assert!(report.notes(true)[1].contains("not the same was sampled"));
+        let note = &report.notes(true)[1];
+        assert!(note.contains("not the same was sampled") && note.contains("--seconds 0"));
         assert!(text::json(&report).unwrap().contains(r#""call_stacks": "sampled_otherwise""#));
     }
 

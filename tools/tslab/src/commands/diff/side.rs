@@ -59,11 +59,14 @@ pub struct Side {
     pub classes: Option<BTreeMap<u64, Sum>>,
     /// Who allocated what lives; None: nothing was sampled.
     pub sites: Option<Sites>,
-    /// The process.
-    pub pid: Option<u32>,
+    /// The process; None: not known.
+    pub key: Option<Key>,
     /// Some of it was changing while it was read.
     pub unsettled: bool,
 }
+
+/// Number and start of a process: in two containers, two processes may have the same number.
+pub type Key = (u32, u64);
 
 /// What lives, by who allocated it.
 #[derive(Debug, Default)]
@@ -108,6 +111,7 @@ impl Sites {
 #[derive(Deserialize)]
 struct Written {
     pid: Option<u32>,
+    start_ticks: Option<u64>,
     #[serde(flatten)]
     sampling: WrittenSampling,
     samples: Option<Vec<WrittenSample>>,
@@ -211,7 +215,7 @@ impl Side {
                  with `tslab stats --json PID` or `tslab epochs --json PID`"
             )
         })?;
-        let pid = written.pid;
+        let key = written.pid.zip(written.start_ticks);
         let side = match written {
             Written { epochs: Some(epochs), .. } => Self::of_epochs(&epochs),
             Written { totals: Some(totals), classes: Some(classes), rss_bytes, .. } => {
@@ -225,7 +229,7 @@ impl Side {
                  PID` or `tslab epochs --json PID`"
             ),
         };
-        Ok(Self { pid, ..side })
+        Ok(Self { key, ..side })
     }
 
     fn of_samples(samples: Vec<WrittenSample>, sampling: &Sampling) -> Self {
@@ -239,7 +243,7 @@ impl Side {
             labels: None,
             classes: None,
             sites: (sampling.weight_bytes > 0).then(|| Sites::of(sampling, samples)),
-            pid: None,
+            key: None,
             unsettled: false,
         }
     }
@@ -251,7 +255,7 @@ impl Side {
             labels: Some(labels(epochs)),
             classes: None,
             sites: None,
-            pid: None,
+            key: None,
             unsettled: epochs.iter().any(|epoch| epoch.live.unsettled),
         }
     }
@@ -267,7 +271,7 @@ impl Side {
             labels: None,
             classes: Some(by_class(classes)),
             sites: None,
-            pid: None,
+            key: None,
             unsettled: totals.unsettled,
         }
     }
@@ -302,7 +306,8 @@ impl Side {
             labels: Some(labels(&epochs)),
             classes: Some(by_class(&classes)),
             sites: sites(subject),
-            pid: Some(subject.pid),
+            // As JSON has it.
+            key: Some((subject.pid, snapshot.header.start_ticks)),
             unsettled: totals.unsettled,
         }
     }
@@ -382,7 +387,7 @@ mod tests {
             sites.by_stack.iter().map(site).collect()
         };
         assert_eq!(rounded(&of_file), rounded(&of_json));
-        assert_eq!((written.pid, of_json.are_named), (Some(42), false));
+        assert_eq!((written.key, of_json.are_named), (Some((42, 7)), false));
         assert_eq!(of_file.reach, Some((Reach::Watched, 5)));
         assert_eq!((of_json.reach, of_json.are_partial), (of_file.reach, true));
         let upload = of_file.by_stack[&vec!["0x1000".to_owned(), "0x2000".to_owned()]];

@@ -109,7 +109,8 @@ impl Agent {
 
 fn not_one(found: &[(u32, String)]) -> String {
     if found.is_empty() {
-        return "no such process has sampled: /api/v1/processes lists all processes".to_owned();
+        return "no such process samples all its allocations: /api/v1/processes lists all processes"
+            .to_owned();
     }
     let told = |(pid, name): &(u32, String)| format!("pid={pid} ({})", text::printable(name));
     let mut names: Vec<_> = found.iter().take(MOST_NAMED).map(told).collect();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
+use clap::builder::RangedU64ValueParser;
 
 use super::{Answer, Setting};
 use crate::host;
@@ -65,9 +66,9 @@ pub struct Arguments {
     labels: usize,
 
     /// Call sites to tell apart in each process that samples, those that hold most; the others are
-    /// summed up as "other". 0: no program is read for their names, and `tslab_site_live_bytes` is
-    /// missing
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    /// summed up as "other"; 1000 at most. 0: no program is read for their names, and
+    /// `tslab_site_live_bytes` is missing
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = site_count())]
     sites: usize,
 
     /// For how long an epoch must have been closed until its objects are taken for leaks
@@ -83,6 +84,10 @@ pub struct Arguments {
     /// time in proportion; without it `tslab_why_bytes` is missing, and findings are the file's
     #[arg(long, value_name = "SECONDS|never", default_value = "10", value_parser = Pace::parse)]
     looks: Pace,
+}
+
+fn site_count() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(0..=1000)
 }
 
 impl Arguments {

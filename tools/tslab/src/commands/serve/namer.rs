@@ -3,11 +3,13 @@
 //!  N1  reading programs takes long, and much memory for a moment: a process of its own does it,
 //!      and a thread of its own waits for that, no scrape and no look of the watch
 //!  N2  it works for a hundredth of the time, and `ADVANCE` before that
+//!  N3  no process is waited for longer than `PATIENCE`, nor asked about for good if that fails
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -17,6 +19,7 @@ use super::earlier::{Key, key};
 use super::sites::Sites;
 use crate::commands::Subject;
 use crate::commands::callers::Callers;
+use crate::say::say;
 
 /// So many processes may wait; others are asked for at a later look.
 const MOST_WAITING: usize = 64;
@@ -24,6 +27,9 @@ const MOST_WAITING: usize = 64;
 /// Enough for twenty programs as large as node.
 const ADVANCE: Duration = Duration::from_secs(5);
 const PART: u32 = 100;
+
+/// It ends by itself after half of it, unless it waits for something.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Also when the file has been replaced since.
 const ITSELF: &str = "/proc/self/exe";
@@ -46,8 +52,8 @@ impl Namer {
 
     /// Has a process's call stacks named, if names are wanted.
     pub fn name(&self, subject: &Subject) {
-        if self.sites.wants(subject) && self.orders.try_send(key(subject)).is_err() {
-            self.sites.keep(key(subject), None);
+        if self.sites.take_wish(subject) && self.orders.try_send(key(subject)).is_err() {
+            self.sites.withdraw(key(subject));
         }
     }
 }
@@ -57,7 +63,14 @@ fn obey(orders: &Receiver<Key>, sites: &Sites, ask: impl Fn(Key) -> Option<Calle
     for key in orders {
         thread::sleep(debt.pause(Instant::now()));
         let start = Instant::now();
-        sites.keep(key, ask(key));
+        match ask(key) {
+            Some(callers) => sites.keep(key, callers),
+            None if sites.fail(key) => say(&format!(
+                "the call sites of process {} have no names: reading its programs failed too often",
+                key.0
+            )),
+            None => (),
+        }
         debt.add(start.elapsed(), Instant::now());
     }
 }
@@ -66,8 +79,31 @@ fn ask(directory: &Path, (pid, _): Key) -> Option<Callers> {
     let mut command = Command::new(ITSELF);
     command.arg0("tslab").args([OsStr::new("--directory"), directory.as_os_str()]);
     command.args(["callers", &pid.to_string()]);
-    let said = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    serde_json::from_slice(&said.stdout).ok()
+    answer(command, PATIENCE)
+}
+
+// None: it failed, or took too long.
+fn answer(mut command: Command, patience: Duration) -> Option<Callers> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let said = child.stdout.take().and_then(|output| read_within(output, patience));
+    if said.is_none() {
+        // It may have ended meanwhile.
+        let _ = child.kill();
+    }
+    let status = child.wait().ok()?;
+    serde_json::from_slice(&said.filter(|_| status.success())?).ok()
+}
+
+fn read_within(mut output: ChildStdout, patience: Duration) -> Option<Vec<u8>> {
+    let (done, said) = sync_channel(1);
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.read_to_end(&mut bytes);
+        // Nobody waits for it any more after `patience`.
+        let _ = done.send(read.is_ok().then_some(bytes));
+    });
+    said.recv_timeout(patience).ok().flatten()
 }
 
 /// Work that was done and not waited for yet.
@@ -134,8 +170,41 @@ mod tests {
         for pid in 0..10 {
             let subject = Subject { pid, ..Subject::of_bytes(sampled().bytes()) };
             namer.name(&subject);
-            assert_eq!((series(&sites, &subject), sites.wants(&subject)), (1, pid > 0));
+            assert_eq!((series(&sites, &subject), sites.take_wish(&subject)), (1, pid > 0));
         }
+    }
+
+    #[test]
+    fn who_fails_or_takes_long_gives_no_answer() {
+        let of = |script: &str, patience| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            answer(command, patience).map(|callers| callers.made_ms)
+        };
+        let good = r#"echo '{"made_ms": 5, "callers": []}'"#;
+        assert_eq!(of(good, PATIENCE), Some(5));
+        for bad in ["", "echo {", &format!("{good}; exit 1"), &format!("{good}; kill -9 $$")] {
+            assert_eq!(of(bad, PATIENCE), None, "{bad}");
+        }
+        let start = Instant::now();
+        let hangs = format!("{good}; exec sleep 600");
+        assert_eq!(of(&hangs, Duration::from_millis(50)), None);
+        assert!(start.elapsed() < PATIENCE);
+    }
+
+    #[test]
+    fn three_failures_are_enough() {
+        let sites = Arc::new(Sites::new(10));
+        let subject = Subject::of_bytes(sampled().bytes());
+        let mut asked = 0;
+        while sites.take_wish(&subject) {
+            let (orders, received) = sync_channel(1);
+            orders.send(key(&subject)).unwrap();
+            drop(orders);
+            obey(&received, &sites, |_| None);
+            asked += 1;
+        }
+        assert_eq!(asked, 3);
     }
 
     #[test]

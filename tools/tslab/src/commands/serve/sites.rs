@@ -2,8 +2,8 @@
 //!
 //!  S1  a scrape takes the names that there are, and waits for none: what has no name yet is in the
 //!      row `other`, so that the rows of a process add up to what its samples stand for
-//!  S2  a process has at most `EVER` times as many series of its own as are told at a time, however
-//!      long it runs
+//!  S2  a process has at most `EVER` times as many sites and labels of its own as are told at a
+//!      time, however long it runs, each with up to three values of `sampled`
 //!  S3  what is kept is bounded, of each process and of all
 
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ use super::labels::{OTHER, known_label};
 use super::samples::{OfProcess, Samples};
 use crate::commands::Subject;
 use crate::commands::callers::{Caller, Callers, MOST_STACKS, held};
-use crate::sampling::{Sampling, whole};
+use crate::sampling::{Reach, Sampling, whole};
 
 /// A process that runs for weeks comes to have other sites that hold most.
 const EVER: usize = 6;
@@ -26,6 +26,9 @@ const LEAST_PART: f64 = 0.01;
 
 /// Names are asked for once stacks without one hold more than this part.
 const NAMELESS_PART: f64 = 0.02;
+
+/// What made so many tries fail will make the next fail, too.
+const MOST_FAILURES: u32 = 3;
 
 const MOST_NAMED: usize = 4 * MOST_STACKS;
 const MOST_BYTES: usize = 4 << 20;
@@ -49,6 +52,10 @@ struct Process {
     /// Of its file: another program, run by exec, makes another.
     made_ms: u64,
     is_asked: bool,
+    /// There was no room for an answer.
+    is_refused: bool,
+    /// In a row: answers that did not come.
+    failures: u32,
     /// By the row in `sites`; None: nobody knows.
     names: HashMap<usize, Option<Arc<str>>>,
     /// Those that had a series.
@@ -61,8 +68,9 @@ impl Sites {
         Self { most, ..Self::default() }
     }
 
-    /// Whether names are wanted of a process. The answer is to be kept before it is true again.
-    pub fn wants(&self, subject: &Subject) -> bool {
+    /// Whether names are wanted of a process; then it is true again only after `keep`, `withdraw`
+    /// or `fail`.
+    pub fn take_wish(&self, subject: &Subject) -> bool {
         let Some(sampling) = self.sampling(subject) else { return false };
         let held = held(sampling);
         let mut processes = self.processes();
@@ -71,26 +79,50 @@ impl Sites {
         let is_nameless =
             |(place, _): &&(usize, f64)| !process.names.contains_key(&sampling.sites[*place].row);
         let nameless = sum(held.iter().take(MOST_STACKS).filter(is_nameless));
-        let wants = !process.is_asked && nameless > NAMELESS_PART * sum(held.iter());
+        let wants = process.may_ask() && nameless > NAMELESS_PART * sum(held.iter());
         process.is_asked |= wants;
         wants
     }
 
-    /// Keeps what was found. None: nothing was.
-    pub fn keep(&self, key: Key, callers: Option<Callers>) {
+    /// Keeps what was found.
+    pub fn keep(&self, key: Key, callers: Callers) {
         let mut processes = self.processes();
+        let Some(process) = processes.get_mut(&key) else { return };
+        process.is_asked = false;
+        if callers.made_ms != process.made_ms {
+            return;
+        }
+        process.failures = 0;
+        process.make_way(&callers);
         let bytes: usize = processes.values().map(Process::bytes).sum();
         let Some(process) = processes.get_mut(&key) else { return };
-        let callers = callers.filter(|callers| callers.made_ms == process.made_ms);
-        let room = MOST_BYTES.saturating_sub(bytes);
-        let had_room = callers.is_none_or(|callers| process.keep(callers, room));
-        // Without room nobody asks again.
-        process.is_asked = !had_room;
+        process.is_refused = !process.keep(callers, MOST_BYTES.saturating_sub(bytes));
     }
 
-    /// Forgets all other processes.
+    /// Nobody was asked: names are wanted as before.
+    pub fn withdraw(&self, key: Key) {
+        if let Some(process) = self.processes().get_mut(&key) {
+            process.is_asked = false;
+        }
+    }
+
+    /// No answer came. True: it was the last try.
+    pub fn fail(&self, key: Key) -> bool {
+        let mut processes = self.processes();
+        let Some(process) = processes.get_mut(&key) else { return false };
+        process.is_asked = false;
+        process.failures += 1;
+        process.failures == MOST_FAILURES
+    }
+
+    /// Forgets all other processes. Their room is for those that were refused.
     pub fn retain(&self, is_there: impl Fn(&Key) -> bool) {
-        self.processes().retain(|key, _| is_there(key));
+        let mut processes = self.processes();
+        let before = processes.len();
+        processes.retain(|key, _| is_there(key));
+        if processes.len() < before {
+            processes.values_mut().for_each(|process| process.is_refused = false);
+        }
     }
 
     /// Adds what the sites of a process hold to what a scrape gets.
@@ -125,10 +157,10 @@ impl Sites {
 
 // Which allocations samples are of now; those of before may be of others.
 fn scope(sampling: &Sampling) -> &'static str {
-    match sampling.sample_bytes {
-        0 if sampling.is_partial() => "watched",
-        0 => "ended",
-        _ => "all",
+    match sampling.reach() {
+        Reach::All => "all",
+        Reach::Watched => "watched",
+        Reach::Nothing => "ended",
     }
 }
 
@@ -146,25 +178,39 @@ impl Process {
         if std::mem::replace(&mut self.made_ms, made_ms) != made_ms {
             self.names.clear();
             self.is_asked = false;
+            self.is_refused = false;
+            self.failures = 0;
+        }
+    }
+
+    fn may_ask(&self) -> bool {
+        !self.is_asked && !self.is_refused && self.failures < MOST_FAILURES
+    }
+
+    // A name that is still wanted stays, even if there is no room for others.
+    fn make_way(&mut self, callers: &Callers) {
+        if self.names.len() > MOST_NAMED - MOST_STACKS {
+            let wanted = callers.callers.iter().flat_map(|caller| &caller.rows);
+            let wanted: BTreeSet<_> = wanted.copied().collect();
+            self.names.retain(|row, _| wanted.contains(row));
         }
     }
 
     // A row is one call stack for good: its first name is that of the program as it was then.
     // False: there was no room for all.
     fn keep(&mut self, callers: Callers, room: usize) -> bool {
-        if self.names.len() > MOST_NAMED - MOST_STACKS {
-            self.names.clear();
-        }
         let mut bytes = 0;
-        for Caller { name, rows } in callers.callers {
+        for Caller { name, mut rows } in callers.callers {
+            rows.retain(|row| !self.names.contains_key(row));
+            if rows.is_empty() {
+                continue;
+            }
             bytes += name.as_ref().map_or(0, String::len) + rows.len() * ROW_BYTES;
             if bytes > room {
                 return false;
             }
             let name: Option<Arc<str>> = name.map(Into::into);
-            for row in rows {
-                self.names.entry(row).or_insert_with(|| name.clone());
-            }
+            self.names.extend(rows.into_iter().map(|row| (row, name.clone())));
         }
         true
     }
@@ -258,73 +304,89 @@ mod tests {
     fn what_has_no_name_yet_is_in_other() {
         let (sites, image) = (Sites::new(10), image());
         assert_eq!(told(&sites, &image), [row("other", "other", 120_867)]);
-        assert!(sites.wants(&subject(&image)));
-        assert!(!sites.wants(&subject(&image)), "it was asked already");
+        assert!(sites.take_wish(&subject(&image)));
+        assert!(!sites.take_wish(&subject(&image)), "it was asked already");
         let (large, small): (&[_], &[_]) = (&[4], &[1, 3]);
-        sites.keep(KEY, Some(callers(&image, &[(Some("load"), large), (Some("keep"), small)])));
+        sites.keep(KEY, callers(&image, &[(Some("load"), large), (Some("keep"), small)]));
         let named = [
             row("keep", "GET /upload", 16_706),
             row("load", "default", 100_000),
             row("other", "other", 4_160),
         ];
         assert_eq!(told(&sites, &image), named);
-        assert!(sites.wants(&subject(&image)), "more than a fiftieth has no name");
-        sites.keep(KEY, Some(callers(&image, &[(None, &[2]), (Some("another"), large)])));
+        assert!(sites.take_wish(&subject(&image)), "more than a fiftieth has no name");
+        sites.keep(KEY, callers(&image, &[(None, &[2]), (Some("another"), large)]));
         assert_eq!(told(&sites, &image), named, "a row keeps its name");
-        assert!(!sites.wants(&subject(&image)));
+        assert!(!sites.take_wish(&subject(&image)));
     }
 
     #[test]
     fn names_are_asked_for_again_when_none_came() {
-        let (sites, image) = (Sites::new(10), image());
-        for _ in 0..3 {
-            assert!(sites.wants(&subject(&image)));
-            sites.keep(KEY, None);
-        }
+        let (sites, mut image) = (Sites::new(10), image());
+        let fails = |image: &Image| {
+            assert!(sites.take_wish(&subject(image)));
+            sites.fail(KEY)
+        };
+        assert_eq!([fails(&image), fails(&image)], [false, false]);
+        assert!(sites.take_wish(&subject(&image)));
+        sites.withdraw(KEY);
+        assert!(fails(&image) && !sites.take_wish(&subject(&image)), "three tries failed");
+        image.made_ms += 1;
+        assert!(!fails(&image) && !fails(&image), "another program may do better");
+        assert!(sites.take_wish(&subject(&image)));
+        sites.keep(KEY, callers(&image, &[]));
+        assert!(!fails(&image), "an answer came in between");
         sites.retain(|_| false);
-        sites.keep(KEY, Some(callers(&image, &[(Some("load"), &[4])])));
+        sites.keep(KEY, callers(&image, &[(Some("load"), &[4])]));
         assert_eq!(told(&sites, &image).len(), 1, "it is gone");
     }
 
     #[test]
     fn those_that_hold_most_are_told_apart() {
         let (sites, image) = (Sites::new(1), image());
-        assert!(sites.wants(&subject(&image)));
+        assert!(sites.take_wish(&subject(&image)));
         let named: [(_, &[_]); 3] = [(Some("load"), &[4]), (Some("keep"), &[1]), (Some("x"), &[3])];
-        sites.keep(KEY, Some(callers(&image, &named)));
+        sites.keep(KEY, callers(&image, &named));
         let rows = [row("load", "default", 100_000), row("other", "other", 20_867)];
         assert_eq!(told(&sites, &image), rows);
-        assert!(told(&Sites::new(0), &image).is_empty() && !Sites::new(0).wants(&subject(&image)));
+        assert!(
+            told(&Sites::new(0), &image).is_empty() && !Sites::new(0).take_wish(&subject(&image))
+        );
     }
 
     #[test]
     fn another_program_of_the_same_process_has_other_sites() {
         let (sites, mut image) = (Sites::new(10), image());
-        assert!(sites.wants(&subject(&image)));
+        assert!(sites.take_wish(&subject(&image)));
         let old = callers(&image, &[(Some("load"), &[4])]);
-        sites.keep(KEY, Some(old));
+        sites.keep(KEY, old);
         assert_eq!(told(&sites, &image).len(), 2);
         let late = callers(&image, &[(Some("keep"), &[1])]);
         image.made_ms += 1;
         assert_eq!(told(&sites, &image), [row("other", "other", 120_867)]);
-        assert!(sites.wants(&subject(&image)));
-        assert!(!sites.wants(&subject(&image)));
-        sites.keep(KEY, Some(late));
+        assert!(sites.take_wish(&subject(&image)));
+        assert!(!sites.take_wish(&subject(&image)));
+        sites.keep(KEY, late);
         assert_eq!(told(&sites, &image).len(), 1);
     }
 
     #[test]
     fn which_allocations_are_sampled_is_said() {
         let (sites, mut image) = (Sites::new(10), image());
-        let mut after = |sample_bytes, watch_bytes| {
-            let asked = [("sample_bytes", sample_bytes), ("watch_bytes", watch_bytes)];
+        let mut after = |sample_bytes, watch_bytes, since_ms| {
+            let asked = [
+                ("sample_bytes", sample_bytes),
+                ("watch_bytes", watch_bytes),
+                ("sampling_since_ms", since_ms),
+            ];
             image.set_all("process", 0, &asked);
             told(&sites, &image)[0].2.clone()
         };
-        let said = [(4096, 0), (4096, 1024), (0, 1024), (0, 0)].map(|(all, of)| after(all, of));
-        assert_eq!(said, ["all", "all", "watched", "ended"]);
+        let asked = [(4096, 0, 0), (4096, 1024, 5), (0, 1024, 5), (0, 1024, 0), (0, 0, 5)];
+        let said = asked.map(|(all, of, since_ms)| after(all, of, since_ms));
+        assert_eq!(said, ["all", "all", "watched", "watched", "ended"]);
         let unsampled = crate::fixture::sample(42, 7);
-        assert!(told(&sites, &unsampled).is_empty() && !sites.wants(&subject(&unsampled)));
+        assert!(told(&sites, &unsampled).is_empty() && !sites.take_wish(&subject(&unsampled)));
     }
 
     #[test]
@@ -363,12 +425,34 @@ mod tests {
             names.iter().zip(&rows).map(|(name, rows)| (Some(name.as_str()), &rows[..])).collect();
         for pid in 0..40 {
             subject.pid = pid;
-            assert!(sites.wants(&subject));
-            sites.keep((pid, 7), Some(callers(&image, &large)));
+            assert!(sites.take_wish(&subject));
+            sites.keep((pid, 7), callers(&image, &large));
         }
-        assert!(!sites.wants(&subject), "there is no room");
+        assert!(!sites.take_wish(&subject), "there is no room");
         let kept = || sites.processes().values().map(Process::bytes).sum::<usize>();
         assert!((MOST_BYTES - 2000..=MOST_BYTES).contains(&kept()), "{}", kept());
+        sites.retain(|_| true);
+        assert!(!sites.take_wish(&subject), "there is no more room than before");
+        let last = (subject.pid, 7);
+        sites.retain(|key| *key == last);
+        assert!(sites.take_wish(&subject), "others ended");
+        sites.keep(last, callers(&image, &large));
+        assert_eq!(sites.processes()[&last].names.len(), MOST_STACKS);
+    }
+
+    #[test]
+    fn known_names_take_no_room_and_survive_a_refusal() {
+        let (mut process, image) = (Process::default(), image());
+        let rows: Vec<_> = (0..MOST_NAMED).collect();
+        assert!(process.keep(callers(&image, &[(Some("x"), &rows)]), MOST_BYTES));
+        assert!(process.keep(callers(&image, &[(Some("another"), &rows)]), 0));
+        let (old, new): (&[_], &[_]) = (&[1, 2], &[MOST_NAMED]);
+        let wanted = || callers(&image, &[(Some("x"), old), (Some("new"), new)]);
+        process.make_way(&wanted());
+        assert!(!process.keep(wanted(), ROW_BYTES));
+        assert_eq!((process.names.len(), process.names[&1].as_deref()), (2, Some("x")));
+        assert!(process.keep(wanted(), ROW_BYTES + 3));
+        assert_eq!(process.names[&MOST_NAMED].as_deref(), Some("new"));
     }
 
     #[test]
@@ -376,7 +460,9 @@ mod tests {
         let (mut process, image) = (Process::default(), image());
         for start in (0..10_000).step_by(MOST_STACKS) {
             let rows: Vec<_> = (start..start + MOST_STACKS).collect();
-            process.keep(callers(&image, &[(Some("x"), &rows)]), MOST_BYTES);
+            let found = callers(&image, &[(Some("x"), &rows)]);
+            process.make_way(&found);
+            process.keep(found, MOST_BYTES);
             assert!(process.names.len() <= MOST_NAMED);
             assert_eq!(process.names[&start].as_deref(), Some("x"));
         }
