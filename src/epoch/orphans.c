@@ -38,6 +38,7 @@ void tsl_orphans_after_fork(const struct tsl_home *mine) {
 static void part_adopt(struct tsl_heap *part, const struct tsl_home *mine) {
   if (part->depth != 0 || part->torn == TSL_HEAP_TORN) tsl_heap_mend(part);  // pairs: heap-torn
   tsl_store_relaxed(&part->torn, TSL_HEAP_WHOLE);
+  tsl_store_relaxed(&tsl_part_of(part)->shut, 0);  // by a lost thread
   if (part->home != mine) part->depth = 0;
 }
 

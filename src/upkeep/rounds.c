@@ -36,11 +36,11 @@ static struct tsl_home *home_if_whole(uint32_t number) {
   return tsl_load_relaxed(&heap->torn) == TSL_HEAP_WHOLE ? heap->home : NULL;
 }
 
-// Whether the helper may tend the part: it has slabs, no fork left it torn, and nobody acts for its
-// owner (C5). While the helper tends the home.
+// Whether the helper may tend the part: nobody acts for its owner (C5), which is asked first, it
+// has slabs, and no fork left it torn. While the helper tends the home.
 static bool is_for_me(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
-  if (!tsl_heap_has_store(heap) || tsl_change_is_shut(part)) return false;
+  if (tsl_change_is_shut(part) || !tsl_heap_has_store(heap)) return false;
   if (tsl_load_relaxed(&heap->torn) != TSL_HEAP_WHOLE) return false;
   return tsl_epoch_at(heap->epoch)->purge != TSLAB_PURGE_KEEP;
 }

@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "heap/remote.h"
 #include "state.h"
+#include "state/change.h"
 #include "upkeep/collect.h"
 
 static struct tsl_heap *heap, *other;
@@ -98,9 +99,11 @@ static void parts_that_were_laid_down_are_mended(void) {
   if (slab->listed) tsl_stock_unlist(stock, slab);
   slab->listed = true;  // but it is on no list
   part->torn = TSL_HEAP_TORN;
+  tsl_part_of(part)->shut = 1;
   CHECK(!tsl_heap_valid(part) || stock->slabs == NULL);
   adopt_orphans();
   CHECK_EQ(part->torn, TSL_HEAP_WHOLE);
+  CHECK(!tsl_change_is_shut(tsl_part_of(part)));
   CHECK(tsl_heap_valid(part));
   CHECK(stock->slabs == slab);
   CHECK_EQ(part->home->heap.number, heap->number);
