@@ -295,6 +295,7 @@ void tsl_part_release(struct tsl_part *part) {
   uint32_t epoch = heap->epoch;
   tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_change_shut(part);
   bool stays = tsl_warm_may_keep(part);
   tsl_cell_number kept = stays ? heap->cells : 0;
   tsl_drained_try_guarded();

@@ -49,6 +49,7 @@ static void part_look(struct tsl_part *part) {
   struct tsl_loose *loose = &part->heap.home->own->loose;
   bool is_new = part->loose_life != part->heap.life;
   size_t bytes = heap_free_bytes(&part->heap), seen = is_new ? 0 : part->loose_seen;
+  if (is_new) loose->parts_bytes -= tsl_at_most(part->loose_seen, loose->parts_bytes);
   part->loose_life = part->heap.life;
   part->loose_seen = bytes;
   if (bytes >= seen) loose->parts_bytes += bytes - seen;
@@ -104,21 +105,27 @@ void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
   tsl_purge_call_helper(0);
 }
 
-// The helper is called by the next slow path that may: here lists may be half changed.
-static void send(unsigned class, ptrdiff_t blocks) {
+// Returns whether a sum was told of more that was sent.
+static bool send(unsigned class, ptrdiff_t blocks) {
   struct tsl_home *home = tsl_heap_current->home;
-  if (home == &tsl_home_empty) return;
+  if (home == &tsl_home_empty) return false;
   ptrdiff_t *sent = &home->own->loose.sent_bytes;
   *sent += blocks * (ptrdiff_t)tsl_sizeclasses[class].bytes;
-  if (*sent > -LOOK_BYTES && *sent < LOOK_BYTES) return;
+  if (*sent > -LOOK_BYTES && *sent < LOOK_BYTES) return false;
   ptrdiff_t bytes = *sent;
   *sent = 0;
-  if (!is_for_helper()) return;
+  if (!is_for_helper()) return false;
   tsl_purge_send(bytes);
-  if (bytes > 0) tsl_purge_call_helper(0);
+  return bytes > 0;
 }
 
-void tsl_loose_send(unsigned class, unsigned blocks) { send(class, (ptrdiff_t)blocks); }
+// A slab to which others freed before is not pushed again, so that the owner's stack does not tell
+// the helper of more.
+void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks) {
+  if (tsl_likely(!send(class, (ptrdiff_t)blocks)) || owner >= TSL_HEAP_NOBODY) return;
+  tsl_store_relaxed(&tsl_heap_at(owner)->home->loosened, 1);
+  tsl_purge_call_helper(0);
+}
 
 void tsl_loose_collect(unsigned class, unsigned blocks) { send(class, -(ptrdiff_t)blocks); }
 

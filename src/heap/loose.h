@@ -9,9 +9,10 @@
 // owner of a part. Owner only.
 TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks);
 
-// The thread freed so many blocks of a class in slabs of another one, or collected so many that
-// others freed. Any thread, for itself.
-TSL_HIDDEN void tsl_loose_send(unsigned class, unsigned blocks);
+// The thread freed so many blocks of a class in slabs of the heap `owner`, which is another one's,
+// or collected so many that others freed. A helper may be born meanwhile, for which the C library
+// allocates and frees. Any thread, for itself.
+TSL_HIDDEN void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks);
 TSL_HIDDEN void tsl_loose_collect(unsigned class, unsigned blocks);
 
 // The thread keeps parts warm (warm.h): the helper takes them once it sleeps. Owner only, at ticks.

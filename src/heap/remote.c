@@ -42,11 +42,11 @@ static void put_blocks(uint32_t owner, unsigned class, struct tsl_position posit
   blocks <<= index % 64;
   unsigned count = tsl_bit_count(blocks);
   enum tsl_remote result = tsl_slab_put_remote(slab, index / 64, &blocks);
-  if (tsl_likely(result == TSL_REMOTE_DONE)) return tsl_loose_send(class, count);
+  if (tsl_likely(result == TSL_REMOTE_DONE)) return tsl_loose_send(owner, class, count);
   if (result == TSL_REMOTE_TWICE) return tsl_misuse_twice(tsl_slab_first(slab, index / 64, blocks));
   if (result == TSL_REMOTE_LATE) result = put_late(slab, tsl_slab_first(slab, index / 64, blocks));
   if (result == TSL_REMOTE_PUSH) {
-    tsl_loose_send(class, count);
+    tsl_loose_send(owner, class, count);
     tsl_visit_begin(owner, class, slab);
   }
   if (result == TSL_REMOTE_PUSH && !push_ready(owner, slab)) result = tsl_slab_count_down(slab);
@@ -156,6 +156,7 @@ TSL_NOINLINE static void gather_open(struct tsl_home *home, uint32_t owner, unsi
   if (start == gather->start && owner == gather->owner && (gather->opened >> bit & 1) != 0)
     return tsl_misuse_twice(block);
   tsl_remote_send(home, class);
+  tsl_remote_send(home, class);  // what was freed as the first one called a helper
   uint64_t others =
       tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
   gather_begin(gather, start, owner, others);

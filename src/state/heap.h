@@ -280,8 +280,8 @@ struct tsl_home {
   uint32_t changing;    // [owner, read by the helper and after a fork] a change is on (change.h)
 
   // What the helper sets seldom and the owner reads often.
-  uint32_t tended;    // [helper, read by owner] it tends the home (change.h)
-  uint32_t loosened;  // [owner, taken and set by the helper] slabs have more free blocks (loose.h),
+  uint32_t tended;     // [helper, read by owner] it tends the home (change.h)
+  uint32_t loosened;   // [remote, taken by the helper] slabs have more free blocks (loose.h),
   size_t loose_bytes;  // [owner, taken by the helper] so many bytes of them when asked last
   uint32_t rounds;     // [helper, read by owner] ended over its slabs and its parts' (rounds.h)
 };

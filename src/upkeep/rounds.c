@@ -37,11 +37,12 @@ static struct tsl_home *home_if_whole(uint32_t number) {
 }
 
 // Whether the helper may tend the part: nobody acts for its owner (C5), which is asked first, it
-// has slabs, and no fork left it torn. While the helper tends the home.
+// has slabs, and no fork left it torn or half sealed. While the helper tends the home.
 static bool is_for_me(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
   if (tsl_change_is_shut(part) || !tsl_heap_has_store(heap)) return false;
   if (tsl_load_relaxed(&heap->torn) != TSL_HEAP_WHOLE) return false;
+  if (tsl_load_relaxed(&part->sealing) != TSL_PART_UNSEALED) return false;
   return tsl_epoch_at(heap->epoch)->purge != TSLAB_PURGE_KEEP;
 }
 
@@ -177,6 +178,7 @@ bool tsl_rounds_step(void) {
   tsl_sparse_end_window(tsl_os_now_ms());
   while (turns < TURNS && turn_take()) turns++;
   next_due_ms = last != 0 || lap_found ? 0 : lap_due_ms;
+  if (next_due_ms == NEVER) tsl_purge_see_sent();  // what no home can give keeps no helper
   if (last == 0) {
     lap_found = false;
     lap_due_ms = NEVER;

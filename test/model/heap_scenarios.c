@@ -248,6 +248,10 @@ static void close_and_write(void) {
   close_epoch();
   refill_and_write();
 }
+static void release_and_write(void) {
+  EXPECT(tslab_epoch_release(epoch) == 0);
+  refill_and_write();
+}
 static void check_written(void) {
   for (size_t i = 0; i < BLOCK_BYTES; i++) EXPECT(((const char *)blocks[67])[i] == 7);
   for (unsigned i = 64; i < 68; i++) free_block(i);
@@ -391,6 +395,11 @@ const struct model_scenario heap_scenarios[] = {
     {.name = "tend-seal",
      .prepare = dead_part,
      .threads = {tend_part, close_and_write},
+     .finish = check_written,
+     .purges = true},
+    {.name = "tend-release",
+     .prepare = dead_part,
+     .threads = {tend_part, release_and_write},
      .finish = check_written,
      .purges = true},
     {.name = "tend-warm",

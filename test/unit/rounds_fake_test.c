@@ -199,6 +199,26 @@ static void a_part_may_be_sealed_between_two_turns(void) {
   check_kept();
 }
 
+// A slab to which others freed before tells its owner of no more, but the bytes do.
+static void a_second_wave_of_remote_frees_goes_back(void) {
+  fall_asleep();
+  tsl_options.helper = TSL_HELPER_AUTO;
+  tsl_heap_current = &other->heap;
+  for (unsigned i = 1; i < BLOCKS; i += SLAB_BLOCKS) tsl_fast_free(blocks[i]);
+  tsl_remote_send_all(other);
+  help(4 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  tsl_heap_current = &other->heap;
+  for (unsigned i = 0; i < BLOCKS; i++)
+    if (i % SLAB_BLOCKS > 1) tsl_fast_free(blocks[i]);
+  tsl_remote_send_all(other);
+  CHECK(tsl_purge_returnable_bytes() - tsl_purge_idle_bytes() != 0);
+  help(4 * DELAY_MS);
+  CHECK_GE(os_fake.purged_bytes, (SLABS - 1) * DEAD_BYTES);
+  CHECK_EQ(tsl_purge_returnable_bytes() - tsl_purge_idle_bytes(), 0);
+  check_kept();
+}
+
 static void pages_of_shared_epochs_go_back(void) {
   struct tsl_heap *part = fall_asleep_sharing();
   CHECK_EQ(part->slab_count, SLABS);
@@ -551,6 +571,7 @@ int main(void) {
   RUN_UNLESS_SECURE(an_epoch_that_keeps_its_pages_is_passed_over);
   RUN_UNLESS_SECURE(a_part_that_is_shut_is_passed_over);
   RUN_UNLESS_SECURE(a_part_may_be_sealed_between_two_turns);
+  RUN_UNLESS_SECURE(a_second_wave_of_remote_frees_goes_back);
   RUN_UNLESS_SECURE(pages_of_shared_epochs_go_back);
   RUN_UNLESS_SECURE(pages_of_remote_frees_in_shared_epochs_go_back);
   RUN_UNLESS_SECURE(a_torn_part_is_left_alone);
