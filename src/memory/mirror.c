@@ -173,9 +173,14 @@ static bool extend_locked(unsigned number, uint32_t row) TSL_REQUIRES(tsl_mirror
   return true;
 }
 
-// Never waits: a thread that finds the lock taken writes its row at its next report.
-bool tsl_mirror_extend(unsigned number, uint32_t row) {
-  if (!tsl_mirror_is_open() || !tsl_lock_try(&tsl_mirror_lock)) return false;
+static bool enter(enum tsl_mirror_haste haste) TSL_TRY_ACQUIRES(tsl_mirror_lock) {
+  if (haste == TSL_MIRROR_PASS) return tsl_lock_try(&tsl_mirror_lock);
+  tsl_lock_acquire(&tsl_mirror_lock);
+  return true;
+}
+
+bool tsl_mirror_extend(unsigned number, uint32_t row, enum tsl_mirror_haste haste) {
+  if (!tsl_mirror_is_open() || !enter(haste)) return false;
   bool done = mirror_state == OPEN && extend_locked(number, row);
   tsl_lock_release(&tsl_mirror_lock);
   return done;

@@ -62,15 +62,22 @@ TSL_HIDDEN bool tsl_mirror_open(const struct tsl_mirror_layout *layout);
 // Whether there is a file. A moment's value.
 TSL_HIDDEN bool tsl_mirror_is_open(void);
 
+// What a thread does that finds another at extending a table.
+enum tsl_mirror_haste {
+  TSL_MIRROR_PASS,  // it has no row: it writes it at its next report
+  TSL_MIRROR_WAIT   // for a system call of the other: what it has to write is told only now
+};
+
 // Gives a table memory for one more row, when there is a file and the system has some; a system
 // that refused is asked again a second later.
-TSL_HIDDEN bool tsl_mirror_extend(unsigned number, uint32_t row);
+TSL_HIDDEN bool tsl_mirror_extend(unsigned number, uint32_t row, enum tsl_mirror_haste haste);
 
 // The row of a table whose rows have so many bytes; NULL when there is none.
-TSL_ALWAYS_INLINE void *tsl_mirror_row(unsigned number, uint32_t row, size_t row_bytes) {
+TSL_ALWAYS_INLINE void *tsl_mirror_row(unsigned number, uint32_t row, size_t row_bytes,
+                                       enum tsl_mirror_haste haste) {
   const struct tsl_mirror_table *table = &tsl_mirror_tables[number];
   uint32_t ready = tsl_load_acquire(&table->ready);  // pairs: mirror
-  if (tsl_unlikely(row >= ready) && !tsl_mirror_extend(number, row)) return NULL;
+  if (tsl_unlikely(row >= ready) && !tsl_mirror_extend(number, row, haste)) return NULL;
   return (void *)(table->rows + row * row_bytes);
 }
 

@@ -8,7 +8,7 @@ static uint32_t last_event;  // [remote] row 0 is not used
 
 static struct tsl_events_row *next_row(void) {
   if (tsl_load_relaxed(&last_event) >= TSL_MOST_EVENTS) return NULL;
-  return TSL_ROW(events, tsl_add_relaxed(&last_event, 1) + 1);
+  return TSL_ROW_ONCE(events, tsl_add_relaxed(&last_event, 1) + 1);
 }
 
 static void write_event(uint32_t sample, uint32_t site, size_t bytes, uint32_t times) {

@@ -244,9 +244,14 @@ TSL_TABLES(TSL_TABLE_ROW)
 TSL_HIDDEN extern const struct tsl_mirror_layout tsl_rows_layout;
 
 // A row, NULL when there is none.
-#define TSL_ROW(table, number)                                            \
+#define TSL_ROW(table, number) TSL_ROW_IN(TSL_MIRROR_PASS, table, number)
+
+// A row that is written once, and at no later report.
+#define TSL_ROW_ONCE(table, number) TSL_ROW_IN(TSL_MIRROR_WAIT, table, number)
+
+#define TSL_ROW_IN(haste, table, number)                                  \
   ((struct tsl_##table##_row *)tsl_mirror_row(TSL_ROWS_##table, (number), \
-                                              sizeof(struct tsl_##table##_row)))
+                                              sizeof(struct tsl_##table##_row), (haste)))
 
 #define TSL_PUT(row, field, value) tsl_store_relaxed(&(row)->field, (value))
 

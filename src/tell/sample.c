@@ -66,7 +66,7 @@ uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes
   uint32_t site = tsl_site_of(heap->home, told_label(heap), class);
   uint32_t number = site == 0 ? 0 : take_row();
   struct tsl_sites_row *origin = number == 0 ? NULL : TSL_ROW(sites, site);
-  struct tsl_samples_row *row = origin == NULL ? NULL : TSL_ROW(samples, number);
+  struct tsl_samples_row *row = origin == NULL ? NULL : TSL_ROW_ONCE(samples, number);
   if (row == NULL) {
     if (number != 0) tsl_stack_push(&free_rows, number, link_of);
     count_sample(true);

@@ -85,7 +85,7 @@ static uint32_t add_site(uint64_t hash, const struct call *call, uint32_t label,
   struct known *found = find_locked(hash);
   uint32_t site = found->hash != 0 ? found->site : site_count + 1;
   bool is_new = found->hash == 0;
-  struct tsl_sites_row *row = site < TSL_MOST_SITES ? TSL_ROW(sites, site) : NULL;
+  struct tsl_sites_row *row = site < TSL_MOST_SITES ? TSL_ROW_ONCE(sites, site) : NULL;
   if (is_new && row != NULL) {
     write_site(row, call, label, class);
     *found = (struct known){hash, site};

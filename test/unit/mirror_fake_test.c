@@ -36,10 +36,14 @@ static const struct tslab_stats_field *field_at(unsigned i) {
                                                           (size_t)i * head()->field_bytes);
 }
 
+static void *row_of(unsigned number, uint32_t row, size_t row_bytes) {
+  return tsl_mirror_row(number, row, row_bytes, TSL_MIRROR_PASS);
+}
+
 static void open_mirror(void) {
   os_fake.now_ms = 77;
   CHECK(!tsl_mirror_is_open());
-  CHECK(tsl_mirror_row(SMALL, 0, 64) == NULL);
+  CHECK(row_of(SMALL, 0, 64) == NULL);
   CHECK(tsl_mirror_open(&layout));
   CHECK(tsl_mirror_is_open());
 }
@@ -76,39 +80,39 @@ static void tables_do_not_overlap(void) {
 
 static void rows_get_memory_as_they_are_wanted(void) {
   open_mirror();
-  char *row = tsl_mirror_row(LARGE, 0, ROW_BYTES);
+  char *row = row_of(LARGE, 0, ROW_BYTES);
   CHECK(row == os_fake.shared + table_at(LARGE)->at);
   CHECK_EQ(table_at(LARGE)->rows, CHUNK_ROWS);
   uint64_t calls = os_fake.calls[OS_FAKE_SHARE_MORE];
   for (uint32_t i = 0; i < CHUNK_ROWS; i++) {
-    row = tsl_mirror_row(LARGE, i, ROW_BYTES);
+    row = row_of(LARGE, i, ROW_BYTES);
     memset(row, (int)i, ROW_BYTES);
   }
   CHECK_EQ(os_fake.calls[OS_FAKE_SHARE_MORE], calls);
-  memset(tsl_mirror_row(LARGE, MOST_ROWS - 1, ROW_BYTES), 1, ROW_BYTES);
+  memset(row_of(LARGE, MOST_ROWS - 1, ROW_BYTES), 1, ROW_BYTES);
   CHECK_EQ(table_at(LARGE)->rows, MOST_ROWS);
-  memset(tsl_mirror_row(LARGE, MOST_ROWS / 2, ROW_BYTES), 1, ROW_BYTES);
-  CHECK(tsl_mirror_row(LARGE, MOST_ROWS, ROW_BYTES) == NULL);
-  CHECK(tsl_mirror_row(SMALL, 2, 64) != NULL);
-  CHECK(tsl_mirror_row(SMALL, 3, 64) == NULL);
+  memset(row_of(LARGE, MOST_ROWS / 2, ROW_BYTES), 1, ROW_BYTES);
+  CHECK(row_of(LARGE, MOST_ROWS, ROW_BYTES) == NULL);
+  CHECK(row_of(SMALL, 2, 64) != NULL);
+  CHECK(row_of(SMALL, 3, 64) == NULL);
   CHECK_EQ(table_at(SMALL)->rows, 3);
 }
 
 static void a_full_system_costs_rows(void) {
   open_mirror();
-  CHECK(tsl_mirror_row(LARGE, 0, ROW_BYTES) != NULL);
+  CHECK(row_of(LARGE, 0, ROW_BYTES) != NULL);
   os_fake_fail_all(OS_FAKE_SHARE_MORE);
-  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS, ROW_BYTES) == NULL);
+  CHECK(row_of(LARGE, CHUNK_ROWS, ROW_BYTES) == NULL);
   CHECK_EQ(table_at(LARGE)->is_full, 1);
   CHECK_EQ(table_at(LARGE)->rows, CHUNK_ROWS);
   os_fake_recover();
   os_fake.now_ms += 999;
-  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS, ROW_BYTES) == NULL);
-  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS - 1, ROW_BYTES) != NULL);
-  CHECK(tsl_mirror_row(SMALL, 0, 64) != NULL);
+  CHECK(row_of(LARGE, CHUNK_ROWS, ROW_BYTES) == NULL);
+  CHECK(row_of(LARGE, CHUNK_ROWS - 1, ROW_BYTES) != NULL);
+  CHECK(row_of(SMALL, 0, 64) != NULL);
   CHECK_EQ(table_at(SMALL)->is_full, 0);
   os_fake.now_ms += 1;
-  CHECK(tsl_mirror_row(LARGE, CHUNK_ROWS, ROW_BYTES) != NULL);
+  CHECK(row_of(LARGE, CHUNK_ROWS, ROW_BYTES) != NULL);
   CHECK_EQ(table_at(LARGE)->is_full, 0);
 }
 
@@ -118,7 +122,7 @@ static void refused(enum os_fake_call call) {
   CHECK(!tsl_mirror_is_open());
   CHECK(os_fake.shared == NULL);
   CHECK(os_fake.shared_name[0] == '\0');
-  CHECK(tsl_mirror_row(SMALL, 0, 64) == NULL);
+  CHECK(row_of(SMALL, 0, 64) == NULL);
   tsl_mirror_beat(5);
   CHECK(!tsl_mirror_open(&layout));
 }
@@ -133,25 +137,25 @@ static void the_process_says_when_it_was_here(void) {
 
 static void a_closed_mirror_leaves_no_name(void) {
   open_mirror();
-  char *row = tsl_mirror_row(SMALL, 1, 64);
+  char *row = row_of(SMALL, 1, 64);
   tsl_mirror_close();
   CHECK(os_fake.shared_name[0] == '\0');
   row[0] = 1;  // who was just writing may end
-  CHECK(tsl_mirror_row(SMALL, 1, 64) == NULL);
+  CHECK(row_of(SMALL, 1, 64) == NULL);
   CHECK(!tsl_mirror_open(&layout));
 }
 
 static void a_child_makes_its_own(void) {
   open_mirror();
-  uint64_t *row = tsl_mirror_row(LARGE, 0, ROW_BYTES);
+  uint64_t *row = row_of(LARGE, 0, ROW_BYTES);
   *row = 7;
   tsl_mirror_after_fork();
   CHECK_EQ(*row, 0);  // the parent's file is not there any more,
   *row = 1;           // but who was just writing may end
-  CHECK(tsl_mirror_row(LARGE, 0, ROW_BYTES) == NULL);
+  CHECK(row_of(LARGE, 0, ROW_BYTES) == NULL);
   open_mirror();
   CHECK_EQ(os_fake.calls[OS_FAKE_UNRESERVE], 1);
-  CHECK(tsl_mirror_row(LARGE, 0, ROW_BYTES) != NULL);
+  CHECK(row_of(LARGE, 0, ROW_BYTES) != NULL);
 }
 
 // The magic and the version of what a file holds are told by equal hashes.
@@ -166,23 +170,27 @@ static void other_layouts_have_other_hashes(void) {
   CHECK(head()->layout_hash != hash);
 }
 
-// Who finds another one extending the table passes.
-static void *write_rows(void *unused) {
+static void *write_rows(void *haste) {
   for (uint32_t i = 0; i < MOST_ROWS; i++) {
-    uint32_t *row = tsl_mirror_row(LARGE, i, ROW_BYTES);
+    uint32_t *row = tsl_mirror_row(LARGE, i, ROW_BYTES, *(enum tsl_mirror_haste *)haste);
     if (row != NULL) tsl_add_relaxed(row, 1);
   }
-  return unused;
+  return NULL;
 }
 
-static void threads_share_the_growth(void) {
+static void write_beside_others(enum tsl_mirror_haste haste, uint32_t least) {
   open_mirror();
-  threads_run(write_rows, NULL);
+  threads_run(write_rows, &haste);
   for (uint32_t i = 0; i < MOST_ROWS; i++) {
-    const uint32_t *row = tsl_mirror_row(LARGE, i, ROW_BYTES);
-    CHECK(row != NULL && *row <= THREADS);
+    const uint32_t *row = row_of(LARGE, i, ROW_BYTES);
+    CHECK(row != NULL && *row >= least && *row <= THREADS);
   }
 }
+
+static void who_passes_misses_rows_of_a_table_that_grows(void) {
+  write_beside_others(TSL_MIRROR_PASS, 0);
+}
+static void who_waits_misses_none(void) { write_beside_others(TSL_MIRROR_WAIT, THREADS); }
 
 int main(void) {
   RUN(the_file_describes_itself);
@@ -195,6 +203,7 @@ int main(void) {
   RUN(a_closed_mirror_leaves_no_name);
   RUN(a_child_makes_its_own);
   RUN(other_layouts_have_other_hashes);
-  RUN(threads_share_the_growth);
+  RUN(who_passes_misses_rows_of_a_table_that_grows);
+  RUN(who_waits_misses_none);
   return test_status();
 }
