@@ -9,6 +9,13 @@
 #include "state/bin.h"
 #include "state/heap.h"
 
+// Walks where blocks move meanwhile, and the time after which no other one begins.
+enum { MOST_WALKS = 3, MOST_MS = 20 };
+
+struct hot {
+  size_t objects, bytes;
+};
+
 // What the walk adds up.
 struct walk {
   struct tsl_census *census;
@@ -17,7 +24,6 @@ struct walk {
   size_t small_resident;  // of slabs and cells
   size_t large_objects;
   size_t large_resident;
-  size_t hot_objects;
 };
 
 static void add_small(struct walk *walk, size_t objects, size_t bytes) {
@@ -78,7 +84,8 @@ static void count_units(struct walk *walk) {
   }
 }
 
-static void count_hot(struct walk *walk) {
+static struct hot count_hot(void) {
+  struct hot all = {0, 0};
   for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
     const struct tsl_heap *heap = tsl_heap_at(number);
     if (!tsl_heap_is_ready(heap) || !tsl_heap_has_store(heap)) continue;
@@ -86,19 +93,21 @@ static void count_hot(struct walk *walk) {
       size_t hot = tsl_heap_hot_blocks(heap, class), bytes = tsl_sizeclasses[class].bytes;
       if (class < TSL_GATHERS && tsl_heap_is_home(heap))
         hot += tsl_remote_waiting(heap->home, class);
-      walk->hot_objects += hot;
-      walk->census->hot_bytes += hot * bytes;
+      all.objects += hot;
+      all.bytes += hot * bytes;
     }
   }
+  return all;
 }
 
 static size_t less(size_t from, size_t what) { return from > what ? from - what : 0; }
 
 // There may be more hot blocks than count_slab saw, when slabs were opened meanwhile.
-static void count_live(const struct walk *walk) {
+static void count_live(const struct walk *walk, struct hot hot) {
   struct tsl_census *census = walk->census;
-  census->live_objects = walk->large_objects + less(walk->small_objects, walk->hot_objects);
-  census->live_bytes = census->large_bytes + less(walk->small_bytes, census->hot_bytes);
+  census->hot_bytes = hot.bytes;
+  census->live_objects = walk->large_objects + less(walk->small_objects, hot.objects);
+  census->live_bytes = census->large_bytes + less(walk->small_bytes, hot.bytes);
 }
 
 static size_t cached_units(void) {
@@ -130,13 +139,26 @@ static void settle(const struct walk *walk) {
   census->resident_bytes = owned + nobodys + census->metadata_bytes;
 }
 
-void tsl_census_take(struct tsl_census *census) {
-  *census = (struct tsl_census){0};
+// False when blocks were taken to their slabs, or from there, meanwhile: some may be missed, and
+// some counted twice.
+static bool take(struct tsl_census *census) {
   struct walk walk = {.census = census};
-  if (tsl_region.base == 0) return;
+  struct hot before = count_hot();
   tsl_region_each_part(add_resident, &census->metadata_bytes);
   count_units(&walk);
-  count_hot(&walk);
-  count_live(&walk);
+  struct hot hot = count_hot();
+  count_live(&walk, hot);
   settle(&walk);
+  return hot.objects == before.objects && hot.bytes == before.bytes;
+}
+
+void tsl_census_take(struct tsl_census *census) {
+  uint64_t end_ms = tsl_os_now_ms() + MOST_MS;
+  bool is_exact = false;
+  *census = (struct tsl_census){0};
+  if (tsl_region.base == 0) return;
+  for (unsigned walks = 0; walks < MOST_WALKS && !is_exact && tsl_os_now_ms() <= end_ms; walks++) {
+    *census = (struct tsl_census){0};
+    is_exact = take(census);
+  }
 }

@@ -1,6 +1,6 @@
 // census: the make-up of the process's memory, counted by a walk through all of it. Exact while no
-// other thread allocates or frees; otherwise its figures are of several moments. Changes nothing.
-// Any thread.
+// other thread allocates or frees; otherwise its figures are of several moments. It is taken again
+// where it met the helper at emptying bins. Changes nothing. Any thread.
 #pragma once
 
 #include <stddef.h>

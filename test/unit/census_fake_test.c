@@ -6,6 +6,7 @@
 #include "epochs.h"
 #include "heap/home_units.h"
 #include "heap/part.h"
+#include "heap/rest.h"
 #include "homes.h"
 #include "takes.h"
 
@@ -157,6 +158,32 @@ static void hot_blocks_that_no_walk_saw_are_not_subtracted(void) {
   check_sum(&census);
 }
 
+static const void *rests_at;
+
+// As the helper does with the home of a thread that ended, once the walk has passed its slabs.
+static void rest_once(const void *address) {
+  if (address != rests_at) return;
+  rests_at = NULL;
+  tsl_home_rest_all(mine->home);
+}
+
+static void blocks_that_leave_their_bin_under_the_walk_are_not_live(void) {
+  struct tsl_census census;
+  enum { COUNT = 30, LARGE_BYTES = 1 << 20 };
+  open_homes();
+  for (unsigned i = 0; i < COUNT; i++) live[i] = tsl_fast_malloc(500);
+  void *behind = tsl_malloc_large(LARGE_BYTES, 1, NULL);
+  CHECK((uintptr_t)behind > (uintptr_t)live[0]);
+  for (unsigned i = 0; i < COUNT; i++) tsl_fast_free(live[i]);
+  rests_at = behind;
+  os_fake.at_resident = rest_once;
+  tsl_census_take(&census);
+  CHECK(rests_at == NULL);
+  CHECK_EQ(census.live_objects, 1);
+  CHECK_EQ(census.hot_bytes, 0);
+  check_sum(&census);
+}
+
 int main(void) {
   RUN(nothing_before_the_first_block);
   RUN(large_blocks_are_resident_where_they_were_touched);
@@ -165,5 +192,6 @@ int main(void) {
   RUN(what_lives_is_counted);
   RUN(a_slab_that_opens_under_the_walk_is_passed_over);
   RUN(hot_blocks_that_no_walk_saw_are_not_subtracted);
+  RUN_UNLESS_SECURE(blocks_that_leave_their_bin_under_the_walk_are_not_live);
   return test_status();
 }

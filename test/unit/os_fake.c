@@ -506,6 +506,7 @@ void tsl_os_unshare(const char *name) {
 size_t tsl_os_resident(const void *address, size_t bytes) {
   unsigned char resident[256];
   size_t total = 0;
+  if (os_fake.at_resident != NULL) os_fake.at_resident(address);
   for (size_t at = 0; at < bytes; at += OS_FAKE_LEAST_PAGE_BYTES * sizeof resident) {
     size_t left = bytes - at, most = OS_FAKE_LEAST_PAGE_BYTES * sizeof resident;
     size_t step = left < most ? left : most;

@@ -70,6 +70,9 @@ struct os_fake {
   char shared_name[64];              // empty once the name has gone
   uint32_t fork_mark;                // 0: as in the child of a fork
   const struct os_fake_file *files;  // the last one has no path; NULL: there is none
+
+  // Called at each question about resident pages; NULL: nothing is.
+  void (*at_resident)(const void *address);
 };
 
 enum { OS_FAKE_PLACES = 3 };
