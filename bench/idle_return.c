@@ -1,8 +1,9 @@
 // What an idle process gives back: a burst of blocks of 16 to 1,039 bytes, all of them freed, or
 // with --pinned all but 1 in 50; with --handed by another thread, which then ends. With --inside
-// they lie in an epoch that stays open. Then the program sleeps, and reads 1, 10 and 60 seconds
-// after the last free how many bytes less are resident than at the top of the burst. Pages that the
-// allocator only offered to the system count as resident; they are told beside.
+// they lie in an epoch that stays open; with --dealt in a thousand such epochs, dealt out in turn.
+// Then the program sleeps, and reads 1, 10 and 60 seconds after the last free how many bytes less
+// are resident than at the top of the burst. Pages that the allocator only offered to the system
+// count as resident; they are told beside.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"
@@ -16,6 +17,7 @@
 
 #define PINNED_1_IN 50u
 #define WAITS 3u
+#define MOST_EPOCHS 1000u
 
 typedef struct moment {
   uint64_t ms;  // after the last free
@@ -26,7 +28,7 @@ typedef struct moment {
 typedef struct idle {
   bool is_pinned;
   bool is_handed;
-  bool is_inside;
+  uint32_t epochs;  // that stay open, and share the blocks; 0: none
   uint32_t count;
   char **blocks;
   uint64_t top_bytes;   // resident when all blocks lived, those before the first one not included
@@ -37,21 +39,36 @@ typedef struct idle {
 
 static size_t block_bytes(uint32_t *state) { return 16 + (random_next(state) & 1023); }
 
+static char *block_make(uint32_t *state) {
+  size_t bytes = block_bytes(state);
+  char *block = malloc(bytes);
+  memory_demand(block);
+  memory_touch(block, bytes);
+  return block;
+}
+
 static void burst_fill(idle *i) {
   uint32_t state = 42;
   for (uint32_t n = 0; n < i->count; n++) {
-    size_t bytes = block_bytes(&state);
-    i->blocks[n] = malloc(bytes);
-    memory_demand(i->blocks[n]);
-    memory_touch(i->blocks[n], bytes);
+    i->blocks[n] = block_make(&state);
   }
 }
 
+// Only once, where there is one epoch.
 static void burst_fill_inside(idle *i) {
-  tslab_scope scope;
-  epochs_check(tslab_scope_enter(&scope, epochs_open("burst", NULL)));
-  burst_fill(i);
-  epochs_check(tslab_scope_leave(&scope));
+  uint32_t state = 42;
+  tslab_epoch epochs[MOST_EPOCHS];
+  for (uint32_t n = 0; n < i->epochs; n++) {
+    epochs[n] = epochs_open("burst", NULL);
+  }
+  for (uint32_t n = 0; n < i->count;) {
+    tslab_scope scope;
+    epochs_check(tslab_scope_enter(&scope, epochs[n % i->epochs]));
+    do {
+      i->blocks[n++] = block_make(&state);
+    } while (i->epochs == 1 && n < i->count);
+    epochs_check(tslab_scope_leave(&scope));
+  }
 }
 
 static void burst_end(idle *i) {
@@ -87,7 +104,7 @@ static uint64_t own_bytes(const idle *i) {
 
 static void idle_run(idle *i) {
   i->before = memory_resident_bytes();
-  i->is_inside ? burst_fill_inside(i) : burst_fill(i);
+  i->epochs != 0 ? burst_fill_inside(i) : burst_fill(i);
   i->top_bytes = own_bytes(i);
   i->is_handed ? burst_end_elsewhere(i) : burst_end(i);
   uint64_t start = clock_ns();
@@ -136,12 +153,13 @@ static void idle_report(const idle *i) {
 
 int main(int argc, char **argv) {
   static const uint64_t waits_ms[WAITS] = {1000, 10000, 60000};
-  args a =
-      args_open(argc, argv, "idle_return [--pinned] [--handed] [--inside] [BLOCKS [MS [MS [MS]]]]");
+  args a = args_open(argc, argv,
+                     "idle_return [--pinned] [--handed] [--inside | --dealt] "
+                     "[BLOCKS [MS [MS [MS]]]]");
   idle i = {.is_pinned = args_take_flag(&a, "--pinned"),
-            .is_handed = args_take_flag(&a, "--handed"),
-            .is_inside = args_take_flag(&a, "--inside")};
-  if (i.is_inside) {
+            .is_handed = args_take_flag(&a, "--handed")};
+  i.epochs = args_take_flag(&a, "--inside") ? 1 : args_take_flag(&a, "--dealt") ? MOST_EPOCHS : 0;
+  if (i.epochs != 0) {
     epochs_demand();
   }
   i.count = args_number32(&a, 0, 400000);

@@ -129,6 +129,7 @@
 #include "upkeep/reports.c"
 #include "upkeep/rounds.c"
 #include "upkeep/sparse.c"
+#include "upkeep/thin.c"
 #include "upkeep/tick.c"
 
 #ifdef TSL_ALONE

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "alloc/thread.h"
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "base/options.h"
@@ -238,16 +239,22 @@ static void helper_refused(void) {
       "pids.max, or set option `helper` to never");
 }
 
-// A thread may be made here: nothing of the allocator is in the hands of this one.
+// A thread that has only freed so far gets one.
+static bool has_home(void) {
+  return tsl_heap_current != &tsl_home_empty.heap || tsl_thread_join();
+}
+
+// A thread may be made here: nothing of the allocator is in the hands of this one, and it has a home
+// for what the C library allocates.
 static bool may_create(void) {
+  if (tsl_locks_held != 0 || !has_home()) return false;
   const struct tsl_home *home = tsl_heap_current->home;
-  bool has_home = home != &tsl_home_empty;
-  return has_home && tsl_locks_held == 0 && !tsl_change_is_on(home) && !home->unwinding;
+  return !tsl_change_is_on(home) && !home->unwinding;
 }
 
 static void helper_start(size_t more_bytes) {
   if (tsl_load_relaxed(&lives) != 0 || tsl_os_now_ms() < tsl_load_relaxed(&try_next_ms)) return;
-  if (!may_create() || !is_wanted(0, more_bytes) || tsl_os_process() != process) return;
+  if (!is_wanted(0, more_bytes) || tsl_os_process() != process || !may_create()) return;
   if (tsl_exchange_acquire(&lives, 1) != 0) return;  // HE1; pairs: helper-lives
   int saved = errno;
   if (helper_create() != 0) helper_refused();

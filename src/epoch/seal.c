@@ -54,6 +54,7 @@ static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors,
                       struct survivor_counts *counts) {
   uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
   uint32_t objects = tsl_cell_count(number, granules, counts->found, counts->kept);
+  tsl_cells_collect(number);
   if (tsl_cell_seal(number) == 0) {
     tsl_cells_give(number);
     return true;

@@ -26,6 +26,7 @@ static void cell_leave(struct tsl_heap *heap, tsl_cell_number number, struct tsl
   cell_end_rest(number, tsl_spare_rank(heap->epoch));
   tsl_add_relaxed(&tsl_epoch_at(heap->epoch)->undrained, 1);
   spared->pieces++;
+  tsl_cells_collect(number);
   if (tsl_cell_seal(number) != 0) return;
   tsl_cells_give(number);
   spared->given++;

@@ -6,6 +6,7 @@
 #include "heap/freed.h"
 #include "heap/handful.h"
 #include "heap/hold.h"
+#include "heap/loose.h"
 #include "memory/kept.h"
 #include "state/change.h"
 #include "state/epoch.h"
@@ -51,6 +52,20 @@ static void cells_remove(struct tsl_heap *heap, tsl_cell_number number) {
   heap->cell_count--;
 }
 
+// Of what was handed out of a cell that is not sealed, about what others freed: their share of the
+// blocks.
+static uint32_t others_granules(tsl_cell_number number) {
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  uint32_t others = tsl_load_relaxed(tsl_cell_remote(number)) - TSL_CELL_BIAS;
+  return others == 0 || cell->blocks == 0 ? 0 : cell->granules * others / cell->blocks;
+}
+
+void tsl_cells_collect(tsl_cell_number number) {
+  if (tsl_load_relaxed(&tsl_cell_at(number)->heap) == 0) return;
+  uint32_t granules = others_granules(number);
+  if (granules != 0) tsl_loose_collect_bytes((size_t)granules << TSL_GRANULE_LOG2);
+}
+
 // All that is needed later is read before the record is closed. The sample ends while the block is
 // still there; the epoch is discharged when it has the memory no longer.
 void tsl_cells_give(tsl_cell_number number) {
@@ -59,6 +74,7 @@ void tsl_cells_give(tsl_cell_number number) {
   uint32_t epoch = tsl_cell_at(number)->epoch, sample = tsl_cell_at(number)->sample;
   if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
   size_t bytes = tsl_sizeclasses[tsl_entry_class(entry)].bytes;
+  tsl_cells_collect(number);
   tsl_cell_close(number);
   tsl_tools_end(tsl_cell_address(number), bytes);
   tsl_heap_put_any(entry, (void *)tsl_cell_address(number));
@@ -74,6 +90,7 @@ void tsl_cells_drained(tsl_cell_number number) {
 
 void tsl_cells_unlist(struct tsl_heap *heap, tsl_cell_number number) {
   heap->cell_pages -= tsl_sizeclasses[tsl_cells_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
+  heap->gone_granules += tsl_cell_at(number)->granules - others_granules(number);
   cells_remove(heap, number);
 }
 
@@ -115,7 +132,7 @@ static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned cl
   struct tsl_cell *cell = tsl_cell_at(number);
   list_add_behind(heap, number);
   tsl_store_relaxed(&cell->blocks, 1);
-  cell->granules = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
+  cell->granules = (uint16_t)(tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2);
   heap->cut_objects++;
   heap->cut_granules += cell->granules;
   tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), tsl_granule_byte(class));
@@ -210,7 +227,8 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
     cell->sample = 0;
     tsl_sample_end(sample);
   }
-  if (tsl_unlikely(tsl_cell_put_remote(number))) tsl_cells_drained(number);
+  if (tsl_unlikely(tsl_cell_put_remote(number))) return tsl_cells_drained(number);
+  if (owner != 0) tsl_loose_send(owner, tsl_granule_class(byte), 1);
 }
 
 // A block that was kept is marked as counted: its thread frees it as any other thread does.
@@ -250,6 +268,8 @@ void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) 
   tsl_store_relaxed(&cell->freed, cell->freed + 1);
   if (tsl_unlikely(cell->freed == cell->blocks)) tsl_cells_drop(current, number);
   tsl_cells_tell(current);
+  bool is_loose = current->freed_granules - current->loose_granules >= TSL_LOOSE_GRANULES;
+  if (tsl_unlikely(is_loose)) tsl_loose_add_cells(current);
 }
 
 // Blocks of the newest cell are counted in the heap, those of older ones in the cell (CE1).

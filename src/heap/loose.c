@@ -1,5 +1,6 @@
 #include "heap/loose.h"
 
+#include "base/bits.h"
 #include "base/options.h"
 #include "memory/purge.h"
 #include "state/bin.h"
@@ -18,9 +19,15 @@ static size_t class_free_bytes(const struct tsl_heap *heap, unsigned class) {
   return (size_t)blocks * tsl_sizeclasses[class].bytes;
 }
 
+// That the heap's thread freed in older cells which are still there.
+static size_t cell_free_bytes(const struct tsl_heap *heap) {
+  uint64_t freed = heap->freed_granules, gone = tsl_at_most(heap->gone_granules, freed);
+  return (freed - gone) << TSL_GRANULE_LOG2;
+}
+
 static size_t heap_free_bytes(const struct tsl_heap *heap) {
-  size_t bytes = 0;
-  if (!tsl_heap_has_store(heap)) return 0;
+  size_t bytes = cell_free_bytes(heap);
+  if (!tsl_heap_has_store(heap)) return bytes;
   for (unsigned class = 0; class < TSL_BINS; class += 1) bytes += class_free_bytes(heap, class);
   return bytes;
 }
@@ -90,14 +97,14 @@ static bool is_ending(struct tsl_heap *heap) {
          tsl_load_relaxed(&tsl_part_of(heap)->sealing) != TSL_PART_UNSEALED;
 }
 
-void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
+static void add(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   struct tsl_loose *loose = &home->own->loose;
   if (is_ending(heap)) return;
   tsl_store_relaxed(&home->loosened, 1);
   if (!is_for_helper()) return;
-  loose->freed_bytes += (size_t)blocks * tsl_sizeclasses[class].bytes;
+  loose->freed_bytes += bytes;
   if (loose->freed_bytes < LOOK_BYTES) return;
   loose->freed_bytes = 0;
   if (is_own_part(heap)) part_look(tsl_part_of(heap));
@@ -105,12 +112,34 @@ void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
   tsl_purge_call_helper(0);
 }
 
+void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
+  add(heap, (size_t)blocks * tsl_sizeclasses[class].bytes);
+}
+
+// Each part is looked at: the cells of a thousand small ones are much together.
+void tsl_loose_add_cells(struct tsl_heap *heap) {
+  heap->loose_granules = heap->freed_granules;
+  if (is_own_part(heap) && !is_ending(heap)) part_look(tsl_part_of(heap));
+  add(heap, (size_t)TSL_LOOSE_GRANULES << TSL_GRANULE_LOG2);
+}
+
+static size_t homeless_bytes;  // [remote] that threads without a home have sent so far
+
+static bool send_homeless(ptrdiff_t more_bytes) {
+  if (more_bytes <= 0) return false;
+  size_t before = tsl_add_relaxed(&homeless_bytes, (size_t)more_bytes);
+  size_t bytes = tsl_round_down(before + (size_t)more_bytes, LOOK_BYTES);
+  if (bytes <= before || !is_for_helper()) return false;
+  tsl_purge_send(LOOK_BYTES);
+  return true;
+}
+
 // Returns whether a sum was told of more that was sent.
-static bool send(unsigned class, ptrdiff_t blocks) {
+static bool send(ptrdiff_t more_bytes) {
   struct tsl_home *home = tsl_heap_current->home;
-  if (home == &tsl_home_empty) return false;
+  if (home == &tsl_home_empty) return send_homeless(more_bytes);
   ptrdiff_t *sent = &home->own->loose.sent_bytes;
-  *sent += blocks * (ptrdiff_t)tsl_sizeclasses[class].bytes;
+  *sent += more_bytes;
   if (*sent > -LOOK_BYTES && *sent < LOOK_BYTES) return false;
   ptrdiff_t bytes = *sent;
   *sent = 0;
@@ -122,12 +151,17 @@ static bool send(unsigned class, ptrdiff_t blocks) {
 // A slab to which others freed before is not pushed again, so that the owner's stack does not tell
 // the helper of more.
 void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks) {
-  if (tsl_likely(!send(class, (ptrdiff_t)blocks)) || owner >= TSL_HEAP_NOBODY) return;
+  ptrdiff_t bytes = (ptrdiff_t)(blocks * tsl_sizeclasses[class].bytes);
+  if (tsl_likely(!send(bytes)) || owner >= TSL_HEAP_NOBODY) return;
   tsl_store_relaxed(&tsl_heap_at(owner)->home->loosened, 1);
   tsl_purge_call_helper(0);
 }
 
-void tsl_loose_collect(unsigned class, unsigned blocks) { send(class, -(ptrdiff_t)blocks); }
+void tsl_loose_collect(unsigned class, unsigned blocks) {
+  tsl_loose_collect_bytes((size_t)blocks * tsl_sizeclasses[class].bytes);
+}
+
+void tsl_loose_collect_bytes(size_t bytes) { send(-(ptrdiff_t)bytes); }
 
 void tsl_loose_add_warm(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));

@@ -1,6 +1,7 @@
-// loose: the bytes that became free in the slabs of a home and of its parts since the helper last
-// looked at them, and those of its warm parts. The sum over all homes decides whether a helper is
-// worth its thread. So do bytes that threads freed in slabs of others, and no owner has collected.
+// loose: the bytes that became free in the slabs and cells of a home and of its parts since the
+// helper last looked at them, and those of its warm parts. The sum over all homes decides whether a
+// helper is worth its thread. So do bytes that threads freed in memory of others, or of their own
+// from outside of its epoch, and no owner has collected.
 #pragma once
 
 #include "state/heap.h"
@@ -9,11 +10,16 @@
 // owner of a part. Owner only.
 TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks);
 
-// The thread freed so many blocks of a class in slabs of the heap `owner`, which is another one's,
-// or collected so many that others freed. A helper may be born meanwhile, for which the C library
-// allocates and frees. Any thread, for itself.
+// So much became free in older cells of the heap, and is told in one piece.
+enum { TSL_LOOSE_GRANULES = 1 << 12 };
+TSL_HIDDEN void tsl_loose_add_cells(struct tsl_heap *heap);
+
+// The thread freed so many blocks of a class in slabs or cells of the heap `owner`, in which it is
+// not, or collected so many that others freed. A helper may be born meanwhile, for which the C
+// library allocates and frees. Any thread, for itself.
 TSL_HIDDEN void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks);
 TSL_HIDDEN void tsl_loose_collect(unsigned class, unsigned blocks);
+TSL_HIDDEN void tsl_loose_collect_bytes(size_t bytes);
 
 // The thread keeps parts warm (warm.h): the helper takes them once it sleeps. Owner only, at ticks.
 TSL_HIDDEN void tsl_loose_add_warm(struct tsl_home *home);

@@ -25,7 +25,8 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   struct tsl_cell *cell = tsl_cell_at(heap->cells);
   tsl_store_relaxed(&cell->blocks, heap->cell_blocks);
   cell->freed = tsl_cell_shares_objects(heap->cell_freed);
-  cell->granules = (uint32_t)((heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2);
+  cell->thinned = 0;
+  cell->granules = (uint16_t)((heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2);
   heap->cut_objects += cell->blocks;
   heap->cut_granules += cell->granules;
   heap->freed_objects += cell->freed;
@@ -33,7 +34,7 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
   heap->cell_start = 0;
-  heap->cell_next = 0;
+  tsl_store_relaxed(&heap->cell_next, 0);
   heap->cell_end = 0;
   heap->sampled_cell = false;
 }
@@ -109,7 +110,7 @@ static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t byt
   tsl_assert(tsl_owner_is_me(heap));
   uintptr_t start = tsl_cell_address(number);
   heap->cell_start = start;
-  heap->cell_next = start;
+  tsl_store_relaxed(&heap->cell_next, start);
   cell_set_end(heap, start, bytes);
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
@@ -121,6 +122,7 @@ static bool cell_take(struct tsl_heap *heap, unsigned class) {
   tsl_mixed_retire(heap);  // a limit's callback may have allocated here
   heap->home->own->cells.taken++;
   tsl_cells_add(heap, number);
+  if (heap->cell_count > 1) tsl_part_grow(tsl_part_of(heap));
   cell_begin(heap, number, tsl_sizeclasses[class].bytes);
   tsl_cells_tell(heap);
   return true;
@@ -234,7 +236,7 @@ static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment
   uintptr_t block = tsl_round_up(heap->cell_next, alignment);
   if (block + tsl_sizeclasses[class].bytes > heap->cell_end) return NULL;
   heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
-  heap->cell_next = block;
+  tsl_store_relaxed(&heap->cell_next, block);
   return cut(heap, tsl_class_offset(class));
 }
 

@@ -37,6 +37,8 @@ static void counts_begin(struct tsl_heap *heap) {
   heap->cut_granules = 0;
   heap->freed_objects = 0;
   heap->freed_granules = 0;
+  heap->gone_granules = 0;
+  heap->loose_granules = 0;
   heap->told_granules = 0;
   heap->told_freed_granules = 0;
   heap->leaves = 1;

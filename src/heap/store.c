@@ -9,15 +9,6 @@ bool tsl_store_counts(const struct tsl_heap *heap) {
   return !tsl_heap_is_home(heap) && !tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
 }
 
-// It stays on the list, whatever epochs it serves from now on.
-static void part_list(struct tsl_part *part) {
-  if (part->is_stored) return;
-  struct tsl_home_store *own = part->heap.home->own;
-  part->is_stored = true;
-  part->stored_next = own->stored;
-  tsl_store_release(&own->stored, part->heap.number);  // pairs: stored-parts
-}
-
 // The heap gets the store last, when the store is whole: a fork may come before.
 void tsl_store_open(struct tsl_heap *heap) {
   tsl_assert(!tsl_heap_is_ready(heap) || tsl_owner_is_me(heap));
@@ -40,7 +31,7 @@ void tsl_store_open(struct tsl_heap *heap) {
   tsl_compiler_fence();  // pairs: heap-store
   heap->store = store;
   if (tsl_store_counts(heap)) tsl_add_relaxed(&heap->home->stores, 1);
-  if (!tsl_heap_is_home(heap)) part_list(tsl_part_of(heap));
+  if (!tsl_heap_is_home(heap)) tsl_part_grow(tsl_part_of(heap));
 }
 
 // Bins keep their limits: the same program goes on, in the same epoch.

@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "memory/kept.h"
 #include "memory/purge.h"
+#include "os/os.h"
 
 #define SHARE(bytes) (1 | (uint64_t)((bytes) >> TSL_GRANULE_LOG2) << 32)
 const uint64_t tsl_cell_shares[TSL_CLASSES + 1] = {
@@ -21,6 +22,7 @@ void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch) {
   struct tsl_cell *cell = tsl_cell_at(number);
   tsl_store_relaxed(&cell->blocks, 0);
   cell->granules = 0;
+  cell->thinned = 0;
   cell->sample = 0;
   cell->newer = 0;
   tsl_store_relaxed(&cell->older, 0);
@@ -35,6 +37,7 @@ void tsl_cell_clear(tsl_cell_number number) {
   tsl_store_relaxed(&cell->blocks, 0);
   tsl_store_relaxed(&cell->freed, 0);
   cell->granules = 0;
+  cell->thinned = 0;
 }
 
 void tsl_cell_close(tsl_cell_number number) {
@@ -166,10 +169,11 @@ uint64_t tsl_cell_classes(tsl_cell_number number, size_t bytes) {
   return classes;
 }
 
-// Bit i: some live block lies in the page i places behind the cell's beginning.
-static uint32_t live_pages(tsl_cell_number number) {
+// Bit i: some live block of the first granules lies in the page i places behind the cell's
+// beginning.
+static uint32_t live_pages(tsl_cell_number number, uint32_t granules) {
   const uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
-  uint32_t granules = tsl_cell_at(number)->granules, pages = 0;
+  uint32_t pages = 0;
   for (uint32_t i = 0; i < granules; i++) {
     unsigned class = tsl_granule_live(tsl_load_relaxed(&granule[i]));
     if (class >= TSL_CLASSES) continue;
@@ -187,7 +191,26 @@ static bool cell_page_is_dead(const void *context, size_t offset, size_t page_by
   return (*live >> first & tsl_low_bits((unsigned)(page_bytes >> TSL_CELL_PAGE_LOG2))) == 0;
 }
 
+static unsigned purge(tsl_cell_number number, uint32_t granules, size_t bytes) {
+  uint32_t live = live_pages(number, granules);
+  return tsl_purge_dead(tsl_cell_address(number), bytes, cell_page_is_dead, &live).calls;
+}
+
 unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes) {
-  uint32_t live = live_pages(number);
-  return tsl_purge_dead(tsl_cell_address(number), cell_bytes, cell_page_is_dead, &live).calls;
+  return purge(number, tsl_cell_at(number)->granules, cell_bytes);
+}
+
+static size_t page_bytes_of(uint32_t granules) {
+  return tsl_round_down((size_t)granules << TSL_GRANULE_LOG2, tsl_os_page_bytes());
+}
+
+unsigned tsl_cell_purge_start(tsl_cell_number number, uint32_t granules) {
+  size_t bytes = page_bytes_of(granules);
+  return bytes == 0 ? 0 : purge(number, granules, bytes);
+}
+
+bool tsl_cell_start_is_dead(tsl_cell_number number, uint32_t granules) {
+  unsigned pages = (unsigned)(page_bytes_of(granules) >> TSL_CELL_PAGE_LOG2);
+  uint64_t live = live_pages(number, granules) & tsl_low_bits(pages);
+  return pages != 0 && 2 * tsl_bit_count(live) <= pages;
 }

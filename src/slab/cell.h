@@ -45,8 +45,9 @@ struct tsl_cell {
   tsl_cell_number newer;  // [owner] neighbours on the heap's list
   tsl_cell_number older;  // [owner; once the cell is sealed, who ends its epoch] or its rank among
                           // what ends have spared (tsl_cell_spare)
-  uint32_t granules;      // [owner] handed out; 0 while the heap still allocates in it
-  uint32_t sample;        // [owner, then who frees the block] of its one block; 0: none
+  uint16_t granules;      // [owner] handed out; 0 while the heap still allocates in it
+  uint16_t thinned;  // [helper, cleared by owner] how far it was when the helper looked (thin.h)
+  uint32_t sample;   // [owner, then who frees the block] of its one block; 0: none
 };
 
 // Numbers that no cell has: `older` of cells that an end has spared.
@@ -156,6 +157,12 @@ TSL_HIDDEN uint32_t tsl_cell_sealed_out(tsl_cell_number number);
 // Gives back the pages of a cell in which no live block lies. Returns the number of system calls.
 // The thread that holds the cell.
 TSL_HIDDEN unsigned tsl_cell_purge(tsl_cell_number number, size_t cell_bytes);
+
+// The same for whole pages of the first granules, of a cell in which its heap may still allocate
+// behind them; and whether no block lives in half of these pages, as far as the caller sees. The
+// helper, while it tends the home.
+TSL_HIDDEN unsigned tsl_cell_purge_start(tsl_cell_number number, uint32_t granules);
+TSL_HIDDEN bool tsl_cell_start_is_dead(tsl_cell_number number, uint32_t granules);
 
 // CE1: counts a free by somebody who is not the owner. True when it was the last one of a sealed
 // cell: the caller gives it back.

@@ -30,3 +30,11 @@ TSL_RELRO struct tsl_home tsl_home_empty = {
 uint32_t tsl_last_home;  // [remote]
 
 TSL_TLS struct tsl_heap *tsl_heap_current = &tsl_home_empty.heap;
+
+void tsl_part_grow(struct tsl_part *part) {
+  if (part->is_grown) return;
+  struct tsl_home_store *own = part->heap.home->own;
+  part->is_grown = true;
+  part->grown_next = own->grown;
+  tsl_store_release(&own->grown, part->heap.number);  // pairs: grown-parts
+}

@@ -174,7 +174,8 @@ struct tsl_home_store {
   uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
   uint32_t shared;                   // [owner] its parts of shared epochs (part.h),
   uint32_t shared_turn;              // [owner] and the one looked at last; 0: none
-  uint32_t stored;                   // [owner, read by helper] its parts that ever had a store
+  uint32_t grown;                    // [owner, read by helper] its parts that ever had two cells
+                                     // or a store
   struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
   uint32_t warm_count;                     // [owner, taken by the helper] so many
   struct tsl_gather gathers[TSL_GATHERS];  // by class
@@ -208,7 +209,7 @@ struct tsl_heap {
   uint32_t number;          // [const] TSL_HEAP_NOBODY in the empty home
   size_t contained;         // [const] links below this stay in the region; 0 in the empty home
   struct tsl_store *store;  // [owner] its own, or the empty one
-  uintptr_t cell_next;      // [owner] end of the blocks in the newest cell
+  uintptr_t cell_next;      // [owner, read by helper] end of the blocks in the newest cell
   uintptr_t cell_end;       // [owner] 0 when no cell is in use
   uintptr_t cell_start;     // [owner] and its first block; this and the next are of the newest cell
   uint32_t cell_blocks;     // [owner] handed out from it
@@ -228,7 +229,9 @@ struct tsl_heap {
   uint64_t cut_objects;          // [owner] blocks in older cells, since a part began,
   uint64_t cut_granules;         // [owner] and what they take;
   uint64_t freed_objects;        // [owner] of these, freed by the heap's thread,
-  uint64_t freed_granules;       // [owner] and what they took, gaps included
+  uint64_t freed_granules;       // [owner] and what they took, gaps included,
+  uint64_t gone_granules;        // [owner] of which so much went with cells that were given back;
+  uint64_t loose_granules;       // [owner] freed_granules when loose.h was told last
   uint64_t told_granules;        // [owner] cut_granules and
   uint64_t told_freed_granules;  // [owner] freed_granules when its cells were
   uint32_t sample_version;       // [owner] of all that decides `sample_apart`, when that was set
@@ -241,8 +244,7 @@ struct tsl_heap {
 
   // The last word. Its line goes on with the remote words of the home or the part.
   tslab_epoch name;  // [owner] the epoch entered: `epoch`, or one that shares it; stays when left
-  uint64_t unused[2];
-  uint64_t ready;  // [remote] life << 32 | slabs with remote bits
+  uint64_t ready;    // [remote] life << 32 | slabs with remote bits
 };
 
 // A thread's heap in the default epoch, with what the thread keeps for all of its heaps.
@@ -297,20 +299,20 @@ struct tsl_part {
   uint32_t spare_next;              // [owner] next part of its home without an epoch
   uint32_t family_next;             // [owner] next part of its home
   uint32_t shared_next;             // [owner] next part of its home that is of a shared epoch
-  uint32_t stored_next;             // [owner until pushed, then const] next part of its home that
-  uint32_t is_stored;               // [owner] ever had a store; whether this one is on that list
-  uint32_t shut;                    // [who acts for the owner, read by helper] C5 (change.h)
-  uint32_t leave_pace;              // [owner] scopes from one that is told to the next (scope.c)
-  uint64_t scopes;                  // [owner] left since it began, up to the last that was told,
-  uint64_t left_ms;                 // [owner] and when that was left
-  uint32_t rest_in;                 // [owner] closes in a shared epoch until the next looks what
-  uint32_t rest_pace;               // [owner] can go back, and so many lie in between (close.c)
-  uint32_t rest_leaves;             // [owner] `leaves` at the last of these closes
-  uint32_t looks;                   // [owner] looks at what lives in a part of a shared epoch,
-  uint64_t look_ms;                 // [owner] when the last one was,
-  uint64_t living;                  // [owner] and classes that lived at all (tell/watch.h)
-  size_t loose_seen;                // [owner] bytes that were free in its slabs when asked last
-  uint32_t loose_life;              // [owner] in this life
+  uint32_t grown_next;              // [owner until pushed, then const] next part of its home that
+  uint32_t is_grown;     // [owner] ever had two cells or a store; whether it is on the list
+  uint32_t shut;         // [who acts for the owner, read by helper] C5 (change.h)
+  uint32_t leave_pace;   // [owner] scopes from one that is told to the next (scope.c)
+  uint64_t scopes;       // [owner] left since it began, up to the last that was told,
+  uint64_t left_ms;      // [owner] and when that was left
+  uint32_t rest_in;      // [owner] closes in a shared epoch until the next looks what
+  uint32_t rest_pace;    // [owner] can go back, and so many lie in between (close.c)
+  uint32_t rest_leaves;  // [owner] `leaves` at the last of these closes
+  uint32_t looks;        // [owner] looks at what lives in a part of a shared epoch,
+  uint64_t look_ms;      // [owner] when the last one was,
+  uint64_t living;       // [owner] and classes that lived at all (tell/watch.h)
+  size_t loose_seen;     // [owner] bytes that were free in its slabs when asked last
+  uint32_t loose_life;   // [owner] in this life
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part
@@ -384,6 +386,10 @@ static inline uint32_t tsl_home_behind(uint32_t number) {
   if (number != 0) return tsl_home_at(number)->before;
   return tsl_load_acquire(&tsl_last_home);  // pairs: homes
 }
+
+// Puts a part that has grown beyond its first cell on the list of these, where it stays, whatever
+// epochs it serves from now on. Owner only.
+TSL_HIDDEN void tsl_part_grow(struct tsl_part *part);
 
 TSL_ALWAYS_INLINE bool tsl_heap_has_store(const struct tsl_heap *heap) {
   return heap->store != &tsl_store_empty;

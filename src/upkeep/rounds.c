@@ -10,6 +10,7 @@
 #include "state/epoch.h"
 #include "upkeep/pool.h"
 #include "upkeep/sparse.h"
+#include "upkeep/thin.h"
 
 enum {
   CANDIDATES = 256,  // homes that are considered for the next round
@@ -26,6 +27,7 @@ static uint64_t lap_due_ms = NEVER;   // [helper] and the next one of the others
 static uint64_t next_due_ms = NEVER;  // [helper] the same of the last lap
 static uint32_t current;              // [helper] the home whose round goes on; 0: none
 static uint32_t turn;                 // [helper] of this round, the heap whose turn it is
+static bool cells_are_done;           // [helper] its older cells were looked at, or it has none
 static enum tsl_sparse_round found;   // [helper] in the heaps of this round that were tended
 static uint64_t waits_ms;             // [helper] a home waits until then
 
@@ -37,10 +39,12 @@ static struct tsl_home *home_if_whole(uint32_t number) {
 }
 
 // Whether the helper may tend the part: nobody acts for its owner (C5), which is asked first, it
-// has slabs, and no fork left it torn or half sealed. While the helper tends the home.
+// has slabs or older cells, and no fork left it torn or half sealed. While the helper tends the
+// home.
 static bool is_for_me(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
-  if (tsl_change_is_shut(part) || !tsl_heap_has_store(heap)) return false;
+  if (tsl_change_is_shut(part)) return false;
+  if (!tsl_heap_has_store(heap) && heap->cell_count < 2) return false;
   if (tsl_load_relaxed(&heap->torn) != TSL_HEAP_WHOLE) return false;
   if (tsl_load_relaxed(&part->sealing) != TSL_PART_UNSEALED) return false;
   return tsl_epoch_at(heap->epoch)->purge != TSLAB_PURGE_KEEP;
@@ -50,11 +54,11 @@ static bool is_for_me(const struct tsl_part *part) {
 // that are not for the helper are passed over, no more, because the owner waits meanwhile.
 static uint32_t part_behind(const struct tsl_heap *heap) {
   bool is_home = tsl_heap_is_home(heap);
-  uint32_t number = is_home ? tsl_load_acquire(&heap->home->own->stored)  // pairs: stored-parts
-                            : tsl_part_at(heap->number)->stored_next;
+  uint32_t number = is_home ? tsl_load_acquire(&heap->home->own->grown)  // pairs: grown-parts
+                            : tsl_part_at(heap->number)->grown_next;
   for (unsigned passes = PASSES; passes != 0 && number != 0; passes--) {
     if (is_for_me(tsl_part_at(number))) break;
-    number = tsl_part_at(number)->stored_next;
+    number = tsl_part_at(number)->grown_next;
   }
   return number;
 }
@@ -63,8 +67,8 @@ static uint32_t part_behind(const struct tsl_heap *heap) {
 // it changes when others free.
 static uint32_t ready_heads(const struct tsl_home *home) {
   uint32_t sum = (uint32_t)tsl_load_relaxed(&home->heap.ready);
-  uint32_t number = tsl_load_acquire(&home->own->stored);  // pairs: stored-parts
-  for (; number != 0; number = tsl_part_at(number)->stored_next)
+  uint32_t number = tsl_load_acquire(&home->own->grown);  // pairs: grown-parts
+  for (; number != 0; number = tsl_part_at(number)->grown_next)
     sum += (uint32_t)tsl_load_relaxed(&tsl_heap_at(number)->ready);
   return sum;
 }
@@ -93,9 +97,15 @@ static enum tsl_sparse_round rest_if_pooled(struct tsl_home *home) {
   return TSL_ROUND_RESTS;
 }
 
+static void turn_begin(uint32_t number) {
+  turn = number;
+  cells_are_done = false;
+  tsl_thin_forget();
+}
+
 static void round_begin(struct tsl_home *home, uint32_t number, uint64_t now_ms) {
   current = number;
-  turn = number;
+  turn_begin(number);
   found = rest_if_pooled(home);
   home->rest_ms = now_ms + tsl_limit_delay_ms() + 1;
   tsl_store_relaxed(&home->loosened, 0);
@@ -135,20 +145,32 @@ static void tend_units(struct tsl_home *home) {
   if (home->unit_count != 0 && found > TSL_ROUND_CHANGES) found = TSL_ROUND_CHANGES;
 }
 
-// Tends some slabs of the heap whose turn it is; after its last slab the turn is the next heap's.
-// True when there is none: the round has ended.
+// False while there are others to look at.
+static bool note(enum tsl_sparse_round round) {
+  if (round == TSL_ROUND_GOES_ON) return false;
+  if (round < found) found = round;
+  return true;
+}
+
+// Older cells, then slabs. True when the heap has no others.
+static bool heap_tend(struct tsl_heap *heap, bool is_home) {
+  if (!is_home && !is_for_me(tsl_part_of(heap))) return true;  // it may have been sealed since
+  if (!cells_are_done) cells_are_done = is_home || note(tsl_thin_tend(heap));
+  if (!cells_are_done) return false;
+  return !tsl_heap_has_store(heap) || note(tsl_sparse_tend(heap));
+}
+
+// Tends some cells or slabs of the heap whose turn it is; after its last one the turn is the next
+// heap's. True when there is none: the round has ended.
 static bool tend(struct tsl_home *home, uint64_t now_ms) {
   struct tsl_heap *heap = tsl_heap_at(turn);
   bool is_home = tsl_heap_is_home(heap);
-  bool is_tended = is_home || is_for_me(tsl_part_of(heap));  // it may have been sealed since
-  enum tsl_sparse_round round = is_tended ? tsl_sparse_tend(heap) : TSL_ROUND_RESTS;
-  if (round == TSL_ROUND_GOES_ON) return false;
-  if (round < found) found = round;
+  if (!heap_tend(heap, is_home)) return false;
   if (is_home) {
     tend_units(home);
     tsl_warm_tend(home, now_ms);
   }
-  turn = part_behind(heap);
+  turn_begin(part_behind(heap));
   return turn == 0;
 }
 

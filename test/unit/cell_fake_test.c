@@ -27,7 +27,7 @@ static void retire_with(uint32_t blocks, uint32_t freed) {
   for (uint32_t i = 0; i < blocks; i++) granules()[2 * i] = TSL_CLASS_OF_32 + 1;
   tsl_cell_at(cell)->blocks = blocks;
   tsl_cell_at(cell)->freed = freed;
-  tsl_cell_at(cell)->granules = 2 * blocks;
+  tsl_cell_at(cell)->granules = (uint16_t)(2 * blocks);
 }
 
 static void numbers_and_addresses(void) {
