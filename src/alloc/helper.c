@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "alloc/thread.h"
 #include "base/atomic.h"
 #include "base/lock.h"
 #include "base/options.h"
@@ -50,10 +49,11 @@ static uint64_t paid_ns;        // [helper] up to this time its work is paid for
 static struct {
   uint64_t ms, used_ns;  // when it was looked at last, and what the program had used then
   bool rests;
-} program;                     // [helper]
-static uint64_t look_next_ms;  // [helper] pressure is not looked at before this
-static uint32_t process;       // [const] that may start one: not the child of a vfork
-static uint32_t warned;        // [remote]
+} program;                       // [helper]
+static uint64_t look_next_ms;    // [helper] pressure is not looked at before this
+static uint32_t process;         // [const] that may start one: not the child of a vfork
+static uint32_t warned;          // [remote]
+static bool (*make_home)(void);  // [const] for the calling thread
 
 // Whether the process has other threads than the calling one and a helper (`mine`: 1, or 0 when
 // there is none). Not asked too often: it takes a system call.
@@ -240,12 +240,10 @@ static void helper_refused(void) {
 }
 
 // A thread that has only freed so far gets one.
-static bool has_home(void) {
-  return tsl_heap_current != &tsl_home_empty.heap || tsl_thread_join();
-}
+static bool has_home(void) { return tsl_heap_current != &tsl_home_empty.heap || make_home(); }
 
-// A thread may be made here: nothing of the allocator is in the hands of this one, and it has a home
-// for what the C library allocates.
+// A thread may be made here: nothing of the allocator is in the hands of this one, and it has a
+// home for what the C library allocates.
 static bool may_create(void) {
   if (tsl_locks_held != 0 || !has_home()) return false;
   const struct tsl_home *home = tsl_heap_current->home;
@@ -254,14 +252,15 @@ static bool may_create(void) {
 
 static void helper_start(size_t more_bytes) {
   if (tsl_load_relaxed(&lives) != 0 || tsl_os_now_ms() < tsl_load_relaxed(&try_next_ms)) return;
-  if (!is_wanted(0, more_bytes) || tsl_os_process() != process || !may_create()) return;
-  if (tsl_exchange_acquire(&lives, 1) != 0) return;  // HE1; pairs: helper-lives
+  if (!is_wanted(0, more_bytes) || tsl_os_process() != process) return;
   int saved = errno;
-  if (helper_create() != 0) helper_refused();
+  bool is_mine = may_create() && tsl_exchange_acquire(&lives, 1) == 0;  // HE1; pairs: helper-lives
+  if (is_mine && helper_create() != 0) helper_refused();
   errno = saved;
 }
 
-void tsl_helper_init(void) {
+void tsl_helper_init(bool (*thread_join)(void)) {
+  make_home = thread_join;
   process = tsl_os_process();
   tsl_purge_helper_missing = helper_start;
 }

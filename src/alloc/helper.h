@@ -11,10 +11,13 @@
 //       (os/pressure.h); what it found holds until it looks again or ends
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
-// Called once, as the library is initialised: a helper may be born from now on.
-TSL_HIDDEN void tsl_helper_init(void);
+// Called once, as the library is initialised: a helper may be born from now on, by a thread without
+// a home, too, for which `thread_join` makes one, or returns false.
+TSL_HIDDEN void tsl_helper_init(bool (*thread_join)(void));
 
 // In the child of a fork, which has no helper yet.
 TSL_HIDDEN void tsl_helper_after_fork(void);

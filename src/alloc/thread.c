@@ -63,7 +63,7 @@ static bool library_init_locked(void) TSL_REQUIRES(tsl_fork_init_lock) {
     tsl_face_look_for_first();
     prepared = pthread_key_create(&exit_key, thread_exit) == 0 && tsl_fork_is_handled() &&
                tsl_exit_is_handled();
-    tsl_helper_init();
+    tsl_helper_init(tsl_thread_join);
   }
   if (!prepared || !tsl_region_init()) return false;
   tsl_tools_init();

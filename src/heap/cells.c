@@ -20,6 +20,11 @@
 
 enum { TOLD_GRANULES = 1 << 14 };  // 256 KiB, allocated or freed, after which a part is told of
 
+static void count_cell(struct tsl_heap *heap) {
+  heap->cell_count++;
+  if (heap->cell_count > 1 && !tsl_heap_is_home(heap)) tsl_part_grow(tsl_part_of(heap));
+}
+
 void tsl_cells_add(struct tsl_heap *heap, tsl_cell_number number) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_cell *cell = tsl_cell_at(number);
@@ -28,7 +33,7 @@ void tsl_cells_add(struct tsl_heap *heap, tsl_cell_number number) {
   if (heap->cells != 0) tsl_cell_at(heap->cells)->newer = number;
   if (heap->cells == 0) heap->cells_oldest = number;
   heap->cells = number;
-  heap->cell_count++;
+  count_cell(heap);
 }
 
 // Lists a cell behind the newest one, which the heap allocates in.
@@ -40,7 +45,7 @@ static void list_add_behind(struct tsl_heap *heap, tsl_cell_number number) {
   tsl_store_relaxed(&cell->older, newest->older);
   *(newest->older != 0 ? &tsl_cell_at(newest->older)->newer : &heap->cells_oldest) = number;
   tsl_store_relaxed(&newest->older, number);
-  heap->cell_count++;
+  count_cell(heap);
 }
 
 static void cells_remove(struct tsl_heap *heap, tsl_cell_number number) {
@@ -228,7 +233,7 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
     tsl_sample_end(sample);
   }
   if (tsl_unlikely(tsl_cell_put_remote(number))) return tsl_cells_drained(number);
-  if (owner != 0) tsl_loose_send(owner, tsl_granule_class(byte), 1);
+  if (owner != 0) tsl_loose_send_in_cell(owner, tsl_granule_class(byte));
 }
 
 // A block that was kept is marked as counted: its thread frees it as any other thread does.
@@ -268,8 +273,7 @@ void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) 
   tsl_store_relaxed(&cell->freed, cell->freed + 1);
   if (tsl_unlikely(cell->freed == cell->blocks)) tsl_cells_drop(current, number);
   tsl_cells_tell(current);
-  bool is_loose = current->freed_granules - current->loose_granules >= TSL_LOOSE_GRANULES;
-  if (tsl_unlikely(is_loose)) tsl_loose_add_cells(current);
+  if (tsl_unlikely(tsl_loose_has_piece(current))) tsl_loose_add_cells(current);
 }
 
 // Blocks of the newest cell are counted in the heap, those of older ones in the cell (CE1).

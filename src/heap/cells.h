@@ -19,8 +19,8 @@ TSL_HIDDEN void tsl_cells_add(struct tsl_heap *heap, tsl_cell_number number);
 TSL_HIDDEN void tsl_cells_unlist(struct tsl_heap *heap, tsl_cell_number number);
 TSL_HIDDEN void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number);
 
-// What others than its heap's thread freed in a cell counts no longer as loose (loose.h). Before the
-// cell is sealed, or goes back. Who owns its heap, or acts for the owner.
+// What others than its heap's thread freed in a cell counts no longer as loose (loose.h). Before
+// the cell is sealed, or goes back. Who owns its heap, or acts for the owner.
 TSL_HIDDEN void tsl_cells_collect(tsl_cell_number number);
 
 // Reports a heap's cells after each 256 KiB: its thread may stay in the scope for ever. Owner only.

@@ -19,9 +19,13 @@ static size_t class_free_bytes(const struct tsl_heap *heap, unsigned class) {
   return (size_t)blocks * tsl_sizeclasses[class].bytes;
 }
 
-// That the heap's thread freed in older cells which are still there.
+static uint64_t freed_granules(const struct tsl_heap *heap) {
+  return heap->freed_granules + tsl_cell_shares_granules(heap->cell_freed);
+}
+
+// That the heap's thread freed in cells which are still there.
 static size_t cell_free_bytes(const struct tsl_heap *heap) {
-  uint64_t freed = heap->freed_granules, gone = tsl_at_most(heap->gone_granules, freed);
+  uint64_t freed = freed_granules(heap), gone = tsl_at_most(heap->gone_granules, freed);
   return (freed - gone) << TSL_GRANULE_LOG2;
 }
 
@@ -118,9 +122,14 @@ void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
 
 // Each part is looked at: the cells of a thousand small ones are much together.
 void tsl_loose_add_cells(struct tsl_heap *heap) {
-  heap->loose_granules = heap->freed_granules;
+  uint64_t freed = freed_granules(heap), more = freed - heap->loose_granules;
+  heap->loose_granules = freed;
   if (is_own_part(heap) && !is_ending(heap)) part_look(tsl_part_of(heap));
-  add(heap, (size_t)TSL_LOOSE_GRANULES << TSL_GRANULE_LOG2);
+  add(heap, more << TSL_GRANULE_LOG2);
+}
+
+void tsl_loose_add_left(struct tsl_heap *heap) {
+  if (freed_granules(heap) - heap->loose_granules >= TSL_LOOSE_GRANULES) tsl_loose_add_cells(heap);
 }
 
 static size_t homeless_bytes;  // [remote] that threads without a home have sent so far
@@ -148,6 +157,17 @@ static bool send(ptrdiff_t more_bytes) {
   return bytes > 0;
 }
 
+// The helper has to come to the home whose memory it is. A thread without a home has no place for
+// whom it told last.
+static void loosen(uint32_t owner) {
+  struct tsl_home *home = tsl_heap_current->home;
+  bool is_homeless = home == &tsl_home_empty;
+  if (!is_homeless && home->own->loose.sent_owner == owner) return;
+  if (!is_homeless) home->own->loose.sent_owner = owner;
+  uint32_t *loosened = &tsl_heap_at(owner)->home->loosened;
+  if (tsl_load_relaxed(loosened) == 0) tsl_store_relaxed(loosened, 1);
+}
+
 // A slab to which others freed before is not pushed again, so that the owner's stack does not tell
 // the helper of more.
 void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks) {
@@ -155,6 +175,13 @@ void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks) {
   if (tsl_likely(!send(bytes)) || owner >= TSL_HEAP_NOBODY) return;
   tsl_store_relaxed(&tsl_heap_at(owner)->home->loosened, 1);
   tsl_purge_call_helper(0);
+}
+
+// Nothing else tells the helper of cells. With each sum the same owner is told again: the helper
+// may have been there meanwhile.
+void tsl_loose_send_in_cell(uint32_t owner, unsigned class) {
+  loosen(owner);
+  tsl_loose_send(owner, class, 1);
 }
 
 void tsl_loose_collect(unsigned class, unsigned blocks) {

@@ -10,14 +10,21 @@
 // owner of a part. Owner only.
 TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks);
 
-// So much became free in older cells of the heap, and is told in one piece.
-enum { TSL_LOOSE_GRANULES = 1 << 12 };
+// What the thread freed in cells of its heap is told in pieces of 16 KiB: as it frees in older
+// cells, and as it leaves a scope. Owner only.
+enum { TSL_LOOSE_GRANULES = 1 << 10 };
 TSL_HIDDEN void tsl_loose_add_cells(struct tsl_heap *heap);
+TSL_HIDDEN void tsl_loose_add_left(struct tsl_heap *heap);
+static inline bool tsl_loose_has_piece(const struct tsl_heap *heap) {
+  return (int64_t)(heap->freed_granules - heap->loose_granules) >= TSL_LOOSE_GRANULES;
+}
 
 // The thread freed so many blocks of a class in slabs or cells of the heap `owner`, in which it is
-// not, or collected so many that others freed. A helper may be born meanwhile, for which the C
+// not, or collected so many that others freed; of a cell that goes back about so many bytes, by the
+// mean of its blocks. A helper may be born meanwhile, for which the C
 // library allocates and frees. Any thread, for itself.
 TSL_HIDDEN void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks);
+TSL_HIDDEN void tsl_loose_send_in_cell(uint32_t owner, unsigned class);
 TSL_HIDDEN void tsl_loose_collect(unsigned class, unsigned blocks);
 TSL_HIDDEN void tsl_loose_collect_bytes(size_t bytes);
 

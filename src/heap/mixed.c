@@ -122,7 +122,6 @@ static bool cell_take(struct tsl_heap *heap, unsigned class) {
   tsl_mixed_retire(heap);  // a limit's callback may have allocated here
   heap->home->own->cells.taken++;
   tsl_cells_add(heap, number);
-  if (heap->cell_count > 1) tsl_part_grow(tsl_part_of(heap));
   cell_begin(heap, number, tsl_sizeclasses[class].bytes);
   tsl_cells_tell(heap);
   return true;
@@ -140,6 +139,7 @@ void tsl_mixed_empty(struct tsl_heap *heap, tsl_cell_number kept) {
   heap->cell_count = 0;
   heap->cell_pages = 0;
   if (kept == 0) return;
+  tsl_cells_collect(kept);
   tsl_cell_clear(kept);
   tsl_cell_open(kept, heap->number, heap->epoch);
   tsl_cells_add(heap, kept);
@@ -177,6 +177,7 @@ static bool cell_restart(struct tsl_heap *heap) {
   size_t bytes = newest_bytes(heap);
   tsl_mixed_retire(heap);
   heap->home->own->cells.restarted++;
+  heap->gone_granules += tsl_cell_at(heap->cells)->granules;
   tsl_cell_clear(heap->cells);
   cell_begin(heap, heap->cells, bytes);
   tsl_cells_tell(heap);

@@ -15,11 +15,10 @@
     TSL_RETURNED(cut_);                                                                    \
     uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (offset)); \
     if (tsl_likely(end_ <= (heap)->cell_end)) {                                            \
-      unsigned class_ = tsl_offset_class(offset);                                          \
-      tsl_store_relaxed(tsl_granule_at(cut_), tsl_granule_byte(class_));                   \
-      tsl_compiler_fence(); /* pairs: cell-next */                                         \
       tsl_store_relaxed(&(heap)->cell_next, end_);                                         \
       TSL_INCREMENT((heap)->cell_blocks);                                                  \
+      unsigned class_ = tsl_offset_class(offset);                                          \
+      tsl_store_relaxed(tsl_granule_at(cut_), tsl_granule_byte(class_));                   \
       return (void *)cut_;                                                                 \
     }                                                                                      \
   } while (0)

@@ -37,7 +37,6 @@ void tsl_cell_clear(tsl_cell_number number) {
   tsl_store_relaxed(&cell->blocks, 0);
   tsl_store_relaxed(&cell->freed, 0);
   cell->granules = 0;
-  cell->thinned = 0;
 }
 
 void tsl_cell_close(tsl_cell_number number) {

@@ -109,8 +109,9 @@ struct tsl_loose {
   uint32_t rounds_seen;  // [owner] when so many rounds over them had ended
   size_t warm_bytes;     // [owner] of the parts that were warm at its last tick
   size_t parts_bytes;    // [owner] that became free in its parts of epochs of their own
-  ptrdiff_t sent_bytes;  // [owner] that it freed in slabs of others, less what it collected, until
-                         // they are added to the sum of all threads
+  ptrdiff_t sent_bytes;  // [owner] that it freed in memory of others, less what it collected,
+                         // until they are added to the sum of all threads
+  uint32_t sent_owner;   // [owner] the heap in which it freed last of these; 0: none
 };
 
 // What only heaps with slabs need.

@@ -44,7 +44,7 @@ static struct tsl_home *home_if_whole(uint32_t number) {
 static bool is_for_me(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
   if (tsl_change_is_shut(part)) return false;
-  if (!tsl_heap_has_store(heap) && heap->cell_count < 2) return false;
+  if (!tsl_heap_has_store(heap) && !tsl_thin_has(heap)) return false;
   if (tsl_load_relaxed(&heap->torn) != TSL_HEAP_WHOLE) return false;
   if (tsl_load_relaxed(&part->sealing) != TSL_PART_UNSEALED) return false;
   return tsl_epoch_at(heap->epoch)->purge != TSLAB_PURGE_KEEP;
@@ -100,7 +100,6 @@ static enum tsl_sparse_round rest_if_pooled(struct tsl_home *home) {
 static void turn_begin(uint32_t number) {
   turn = number;
   cells_are_done = false;
-  tsl_thin_forget();
 }
 
 static void round_begin(struct tsl_home *home, uint32_t number, uint64_t now_ms) {
@@ -154,23 +153,29 @@ static bool note(enum tsl_sparse_round round) {
 
 // Older cells, then slabs. True when the heap has no others.
 static bool heap_tend(struct tsl_heap *heap, bool is_home) {
-  if (!is_home && !is_for_me(tsl_part_of(heap))) return true;  // it may have been sealed since
+  bool is_tended = is_home || is_for_me(tsl_part_of(heap));  // it may have been sealed since
+  if (!is_tended) return note(tsl_thin_end());
   if (!cells_are_done) cells_are_done = is_home || note(tsl_thin_tend(heap));
   if (!cells_are_done) return false;
   return !tsl_heap_has_store(heap) || note(tsl_sparse_tend(heap));
 }
 
 // Tends some cells or slabs of the heap whose turn it is; after its last one the turn is the next
-// heap's. True when there is none: the round has ended.
+// heap's, which begins at once behind a part without slabs. True when there is none: the round has
+// ended.
 static bool tend(struct tsl_home *home, uint64_t now_ms) {
-  struct tsl_heap *heap = tsl_heap_at(turn);
-  bool is_home = tsl_heap_is_home(heap);
-  if (!heap_tend(heap, is_home)) return false;
-  if (is_home) {
-    tend_units(home);
-    tsl_warm_tend(home, now_ms);
+  bool is_short = true;
+  while (is_short && turn != 0) {
+    struct tsl_heap *heap = tsl_heap_at(turn);
+    bool is_home = tsl_heap_is_home(heap);
+    if (!heap_tend(heap, is_home)) return false;
+    if (is_home) {
+      tend_units(home);
+      tsl_warm_tend(home, now_ms);
+    }
+    is_short = !tsl_heap_has_store(heap);
+    turn_begin(part_behind(heap));
   }
-  turn_begin(part_behind(heap));
   return turn == 0;
 }
 
@@ -180,6 +185,7 @@ static void round_refused(struct tsl_home *home, uint64_t now_ms) {
   tsl_store_relaxed(&home->loosened, 1);
   home->heap.store->tender.before = UINT64_MAX;  // what the round found so far counts as news again
   home->rest_ms = now_ms + REFUSED_MS;
+  tsl_thin_end();
   current = 0;
 }
 
@@ -189,6 +195,7 @@ static bool turn_take(void) {
   struct tsl_home *home = tsl_tend_is_possible ? round_next(now_ms) : NULL;
   if (home == NULL) return false;
   if (!tsl_tend_begin(home)) return round_refused(home, now_ms), true;
+  tsl_thin_begin_turn();
   bool has_ended = tend(home, now_ms);
   tsl_tend_end(home);
   if (has_ended) round_ended(home);
@@ -225,6 +232,7 @@ void tsl_rounds_after_fork(void) {
   last = 0;
   current = 0;
   waits_ms = 0;
+  tsl_thin_end();
   for (uint32_t number = tsl_home_behind(0); number != 0; number = tsl_home_behind(number)) {
     if (!tsl_heap_is_ready(tsl_heap_at(number))) continue;
     tsl_store_relaxed(&tsl_home_at(number)->tended, 0);

@@ -1,16 +1,20 @@
 #include "heap/loose.h"
 
 #include "blocks.h"
+#include "heap/cells.h"
 #include "heap/remote.h"
 #include "heap/warm.h"
 #include "memory/purge.h"
 #include "state.h"
 #include "state/change.h"
 #include "takes.h"
+#include "upkeep/pool.h"
 #include "upkeep/tick.h"
 
 enum { CLASS_BYTES = 512, BLOCKS = 8192, FREED_BYTES = CLASS_BYTES * BLOCKS };
 enum { LOOK_BYTES = 256 << 10, PAGE_BYTES = 4096 };
+enum { CELL_BYTES = 64 << 10, CELLS = 3, PARTS = 20 };
+enum { PIECE_BYTES = TSL_LOOSE_GRANULES << TSL_GRANULE_LOG2 };  // of a part, told at once
 
 static struct tsl_heap *heap, *other;
 
@@ -132,6 +136,103 @@ static void each_life_of_a_part_counts_anew(void) {
   part->heap.life--;
 }
 
+// Parts in cells of 64 KiB, in each of which one of two blocks stays.
+static void open_parts_in_cells(unsigned parts) {
+  tslab_epoch id;
+  open_heaps();
+  for (unsigned i = 0; i < parts; i++) {
+    unsigned before = block_count;
+    blocks_open_part(heap, CELL_BYTES, &id);
+    block_count = before;
+    alloc_many(CLASS_BYTES, CELLS * CELL_BYTES / CLASS_BYTES + 1);
+  }
+}
+
+enum { IN_CELLS_BYTES = PARTS * CELLS * CELL_BYTES / 2 };
+
+// Each of which has too little to be told alone.
+static void free_blocks_of_small_epochs_are_loose(void) {
+  open_parts_in_cells(PARTS);
+  for (unsigned i = 0; i < block_count; i += 2) {
+    struct tsl_heap *part = tsl_heap_at(tsl_cell_at(tsl_cells_of(blocks[i]))->heap);
+    free_as(part, blocks[i]);
+  }
+  CHECK_EQ(heap->home->loosened, 1);
+  CHECK_GE(loose_bytes(), IN_CELLS_BYTES - PARTS * PIECE_BYTES - LOOK_BYTES);
+  CHECK_LE(loose_bytes(), IN_CELLS_BYTES);
+}
+
+static void frees_in_cells_from_outside_are_loose(void) {
+  open_parts_in_cells(PARTS);
+  tsl_heap_current = other;
+  free_half();
+  CHECK_EQ(heap->home->loosened, 1);
+  CHECK_LE(loose_bytes(), IN_CELLS_BYTES + PARTS * CLASS_BYTES);
+  CHECK_GE(loose_bytes(), IN_CELLS_BYTES - LOOK_BYTES);
+}
+
+static void frees_by_a_thread_without_a_home_are_loose(void) {
+  open_parts_in_cells(PARTS);
+  tsl_heap_current = &tsl_home_empty.heap;
+  free_half();
+  CHECK_EQ(heap->home->loosened, 1);
+  CHECK_GE(loose_bytes(), IN_CELLS_BYTES - LOOK_BYTES);
+}
+
+// By a thread that frees blocks of two others in turn: each is told, however the sums fall.
+static void both_owners_hear_of_frees_in_turn(void) {
+  tslab_epoch id;
+  open_heaps();
+  struct tsl_home *third = tsl_home_take();
+  blocks_open_part(heap, CELL_BYTES, &id);
+  alloc_many(CLASS_BYTES, 4);
+  blocks_open_part(other, CELL_BYTES, &id);
+  blocks[1] = alloc(CLASS_BYTES);
+  tsl_heap_current = &third->heap;
+  for (unsigned i = 0; i < 2; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(heap->home->loosened + other->home->loosened, 2);
+}
+
+// Where all lies in the newest cell.
+static void what_was_freed_in_a_scope_is_told_as_it_is_left(void) {
+  tslab_epoch id;
+  open_heaps();
+  struct tsl_heap *part = blocks_open_part(heap, CELL_BYTES, &id);
+  alloc_many(CLASS_BYTES, PIECE_BYTES / CLASS_BYTES);
+  for (unsigned i = 1; i < block_count; i++) tsl_fast_free(blocks[i]);
+  tsl_loose_add_left(part);
+  CHECK_EQ(heap->home->loosened, 0);
+  tsl_fast_free(blocks[0]);
+  tsl_loose_add_left(part);
+  CHECK_EQ(heap->home->loosened, 1);
+}
+
+// As the seal takes over what is dead in them.
+static void cells_that_are_sealed_count_no_longer(void) {
+  open_parts_in_cells(1);
+  struct tsl_heap *part = tsl_heap_current;
+  tsl_heap_current = other;
+  free_half();
+  ptrdiff_t sent = other->home->own->loose.sent_bytes + (ptrdiff_t)loose_bytes();
+  CHECK_EQ(sent, (ptrdiff_t)((block_count + 1) / 2 * CLASS_BYTES));
+  for (tsl_cell_number cell = tsl_cell_at(part->cells)->older; cell != 0;
+       cell = tsl_cell_at(cell)->older)
+    tsl_cells_collect(cell);
+  sent = other->home->own->loose.sent_bytes + (ptrdiff_t)loose_bytes();
+  CHECK_LE(sent, CLASS_BYTES);
+  CHECK_GE(sent, 0);
+}
+
+// All that its thread freed in a cell goes with it.
+static void cells_that_are_given_back_count_no_longer(void) {
+  open_parts_in_cells(1);
+  struct tsl_heap *part = tsl_heap_current;
+  for (unsigned i = 0; i < CELL_BYTES / CLASS_BYTES; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(part->freed_granules, CELL_BYTES >> TSL_GRANULE_LOG2);
+  CHECK_EQ(part->gone_granules, part->freed_granules);
+  CHECK_EQ(loose_bytes(), 0);
+}
+
 static void what_an_ending_thread_keeps_hot_counts(void) {
   open_heaps();
   alloc_many(CLASS_BYTES, 50);
@@ -210,6 +311,13 @@ int main(void) {
   RUN_UNLESS_SECURE(free_blocks_of_own_epochs_are_loose);
   RUN_UNLESS_SECURE(each_life_of_a_part_counts_anew);
   RUN_UNLESS_SECURE(what_an_ending_thread_keeps_hot_counts);
+  RUN_UNLESS_SECURE(free_blocks_of_small_epochs_are_loose);
+  RUN_UNLESS_SECURE(frees_in_cells_from_outside_are_loose);
+  RUN_UNLESS_SECURE(frees_by_a_thread_without_a_home_are_loose);
+  RUN_UNLESS_SECURE(both_owners_hear_of_frees_in_turn);
+  RUN_UNLESS_SECURE(what_was_freed_in_a_scope_is_told_as_it_is_left);
+  RUN_UNLESS_SECURE(cells_that_are_sealed_count_no_longer);
+  RUN_UNLESS_SECURE(cells_that_are_given_back_count_no_longer);
   RUN_UNLESS_SECURE(warm_parts_count);
   RUN_UNLESS_SECURE(blocks_that_share_pages_count_once);
   RUN_UNLESS_SECURE(without_a_helper_none_count);

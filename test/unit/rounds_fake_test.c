@@ -158,6 +158,33 @@ static void pages_of_remote_frees_in_own_epochs_go_back(void) {
   check_kept();
 }
 
+// Of many small epochs each has a few cells.
+static void older_cells_of_open_epochs_go_back(void) {
+  enum { EPOCHS = 40, CELL = 64 << 10, BYTES = 64, EACH = 2 * CELL / BYTES };
+  tslab_epoch_options options = {.size = sizeof options, .first_cell_bytes = CELL};
+  wake_up();
+  for (unsigned i = 0; i < EPOCHS; i++) {
+    tslab_scope scope;
+    CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("small", &options)), 0);
+    for (unsigned b = 0; b < EACH + 1; b++) {
+      blocks[b] = tsl_fast_malloc(BYTES);
+      memset(blocks[b], 0x5a, BYTES);
+    }
+    for (unsigned b = 0; b < EACH; b++)
+      if (b % (CELL / BYTES) != 0) tsl_fast_free(blocks[b]);
+    CHECK_EQ(tslab_scope_leave(&scope), 0);
+  }
+  sleeper = tsl_heap_current->home;
+  help(DELAY_MS - 2);
+  CHECK_EQ(os_fake.purged_bytes, 0);
+  help(3 * DELAY_MS);
+  size_t page_bytes = os_fake_page_bytes();
+  CHECK_EQ(os_fake.purged_bytes, EPOCHS * 2 * (CELL - tsl_round_up(BYTES, page_bytes)));
+  CHECK(!tsl_rounds_wait() && !tsl_rounds_step());
+  for (unsigned b = 0; b < EACH; b += CELL / BYTES) CHECK_EQ(blocks[b][BYTES - 1], 0x5a);
+  state_check();
+}
+
 static void an_epoch_that_keeps_its_pages_is_passed_over(void) {
   const tslab_epoch_options keep = {.size = sizeof keep, .purge = TSLAB_PURGE_KEEP};
   tslab_epoch epoch;
@@ -568,6 +595,7 @@ int main(void) {
   RUN_UNLESS_SECURE(pages_of_remote_frees_go_back);
   RUN_UNLESS_SECURE(pages_of_own_epochs_go_back);
   RUN_UNLESS_SECURE(pages_of_remote_frees_in_own_epochs_go_back);
+  RUN_UNLESS_SECURE(older_cells_of_open_epochs_go_back);
   RUN_UNLESS_SECURE(an_epoch_that_keeps_its_pages_is_passed_over);
   RUN_UNLESS_SECURE(a_part_that_is_shut_is_passed_over);
   RUN_UNLESS_SECURE(a_part_may_be_sealed_between_two_turns);
