@@ -72,7 +72,7 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
   tsl_assert(tsl_owner_is_me(heap));
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
-  tsl_loose_add_left(heap);
+  tsl_loose_leave(heap);
   if (tsl_report_is_on()) {
     if (least == 1 && is_part_young(part)) {
       part->scopes++;

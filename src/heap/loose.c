@@ -19,13 +19,9 @@ static size_t class_free_bytes(const struct tsl_heap *heap, unsigned class) {
   return (size_t)blocks * tsl_sizeclasses[class].bytes;
 }
 
-static uint64_t freed_granules(const struct tsl_heap *heap) {
-  return heap->freed_granules + tsl_cell_shares_granules(heap->cell_freed);
-}
-
 // That the heap's thread freed in cells which are still there.
 static size_t cell_free_bytes(const struct tsl_heap *heap) {
-  uint64_t freed = freed_granules(heap), gone = tsl_at_most(heap->gone_granules, freed);
+  uint64_t freed = tsl_loose_freed(heap), gone = tsl_at_most(heap->gone_granules, freed);
   return (freed - gone) << TSL_GRANULE_LOG2;
 }
 
@@ -122,14 +118,10 @@ void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t blocks) {
 
 // Each part is looked at: the cells of a thousand small ones are much together.
 void tsl_loose_add_cells(struct tsl_heap *heap) {
-  uint64_t freed = freed_granules(heap), more = freed - heap->loose_granules;
+  uint64_t freed = tsl_loose_freed(heap), more = freed - heap->loose_granules;
   heap->loose_granules = freed;
   if (is_own_part(heap) && !is_ending(heap)) part_look(tsl_part_of(heap));
   add(heap, more << TSL_GRANULE_LOG2);
-}
-
-void tsl_loose_add_left(struct tsl_heap *heap) {
-  if (freed_granules(heap) - heap->loose_granules >= TSL_LOOSE_GRANULES) tsl_loose_add_cells(heap);
 }
 
 static size_t homeless_bytes;  // [remote] that threads without a home have sent so far
@@ -157,17 +149,6 @@ static bool send(ptrdiff_t more_bytes) {
   return bytes > 0;
 }
 
-// The helper has to come to the home whose memory it is. A thread without a home has no place for
-// whom it told last.
-static void loosen(uint32_t owner) {
-  struct tsl_home *home = tsl_heap_current->home;
-  bool is_homeless = home == &tsl_home_empty;
-  if (!is_homeless && home->own->loose.sent_owner == owner) return;
-  if (!is_homeless) home->own->loose.sent_owner = owner;
-  uint32_t *loosened = &tsl_heap_at(owner)->home->loosened;
-  if (tsl_load_relaxed(loosened) == 0) tsl_store_relaxed(loosened, 1);
-}
-
 // A slab to which others freed before is not pushed again, so that the owner's stack does not tell
 // the helper of more.
 void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks) {
@@ -177,9 +158,24 @@ void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks) {
   tsl_purge_call_helper(0);
 }
 
-// Nothing else tells the helper of cells. With each sum the same owner is told again: the helper
-// may have been there meanwhile.
+static void loosen(uint32_t owner) {
+  uint32_t *loosened = &tsl_heap_at(owner)->home->loosened;
+  if (tsl_load_relaxed(loosened) == 0) tsl_store_relaxed(loosened, 1);
+}
+
+// Nothing else tells the helper of cells. The same owner is told again with each sum: the helper
+// may have been there meanwhile. A thread without a home has no place for whom it told last.
 void tsl_loose_send_in_cell(uint32_t owner, unsigned class) {
+  struct tsl_home *home = tsl_heap_current->home;
+  if (tsl_likely(home != &tsl_home_empty)) {
+    struct tsl_loose *loose = &home->own->loose;
+    ptrdiff_t sent = loose->sent_bytes + (ptrdiff_t)tsl_sizeclasses[class].bytes;
+    if (tsl_likely(loose->sent_owner == owner && sent < LOOK_BYTES)) {
+      loose->sent_bytes = sent;
+      return;
+    }
+    loose->sent_owner = owner;
+  }
   loosen(owner);
   tsl_loose_send(owner, class, 1);
 }

@@ -14,9 +14,17 @@ TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t bl
 // cells, and as it leaves a scope. Owner only.
 enum { TSL_LOOSE_GRANULES = 1 << 10 };
 TSL_HIDDEN void tsl_loose_add_cells(struct tsl_heap *heap);
-TSL_HIDDEN void tsl_loose_add_left(struct tsl_heap *heap);
+
+// Whether there is such a piece in older cells; and what was freed, those of the newest included.
 static inline bool tsl_loose_has_piece(const struct tsl_heap *heap) {
   return (int64_t)(heap->freed_granules - heap->loose_granules) >= TSL_LOOSE_GRANULES;
+}
+static inline uint64_t tsl_loose_freed(const struct tsl_heap *heap) {
+  return heap->freed_granules + tsl_cell_shares_granules(heap->cell_freed);
+}
+static inline void tsl_loose_leave(struct tsl_heap *heap) {
+  bool has_piece = tsl_loose_freed(heap) - heap->loose_granules >= TSL_LOOSE_GRANULES;
+  if (tsl_unlikely(has_piece)) tsl_loose_add_cells(heap);
 }
 
 // The thread freed so many blocks of a class in slabs or cells of the heap `owner`, in which it is
