@@ -292,7 +292,11 @@ export interface Lifetime {
 }
 
 export interface Profile {
-  /** From sample to sample on average. */
+  /** From sample to sample on average from now on; 0: not all is sampled. */
+  readonly sample_bytes: Figure;
+  /** The same in epochs of labels that leak; both 0: nothing is sampled any more. */
+  readonly watch_bytes: Figure;
+  /** From sample to sample on average, of these samples. */
   readonly weight_bytes: Figure;
   /** So far. */
   readonly samples_taken: Figure;

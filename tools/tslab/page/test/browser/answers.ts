@@ -418,6 +418,8 @@ const STACKS: readonly (readonly [stack: string, epoch: string, size: number, by
 ];
 
 const profile = (samples: readonly Sample[]): Profile => ({
+  sample_bytes: 32 * KIB,
+  watch_bytes: 0,
   weight_bytes: 32 * KIB,
   samples_taken: 4_012,
   samples_lost: 0,

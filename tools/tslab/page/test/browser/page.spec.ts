@@ -322,6 +322,19 @@ test("says how to switch sampling on", async ({ page, address, agent }) => {
   );
 });
 
+test("shows what is left where sampling stopped, and says so", async ({ page, address, agent }) => {
+  const told = server(200);
+  const stacks = page.locator(".stacks");
+  await page.goto(`${address}#/4242/epoch/16777223`);
+  await expect(stacks.getByRole("group", { name: /^Flame graph/ })).toBeVisible();
+  await expect(stacks).not.toContainText("Sampling has stopped");
+  if (told.profile === null) throw new Error("no profile");
+  agent.told = [{ ...told, profile: { ...told.profile, sample_bytes: 0, watch_bytes: 0 } }];
+  await page.reload();
+  await expect(stacks).toContainText("Sampling has stopped: these are samples from before");
+  await expect(stacks.getByRole("group", { name: /^Flame graph/ })).toBeVisible();
+});
+
 test("an epoch that drains stays, with a note", async ({ page, address, agent }) => {
   await page.goto(`${address}#/4242/epoch/16777223`);
   await expect(page.getByRole("heading", { level: 1 })).toContainText("GET /upload");
