@@ -1,7 +1,7 @@
 // epochs: which lifetimes hold memory, for how long, and what outlives them.
 import type { Frame, Row } from "./frame.js";
 import { anyIsBad, chart, heatmap, limited, stacked, stat, steps, table } from "./panels.js";
-import { increase, PROCESS, PROCESS_LEGEND, rate, series, sum, top } from "./promql.js";
+import { increase, ofAllEpochs, PROCESS, PROCESS_LEGEND, rate, series, sum, top } from "./promql.js";
 
 const open = series("tslab_epochs", 'state="open"');
 const closed = series("tslab_epochs", 'state="closed"');
@@ -316,15 +316,17 @@ const sites: Row = {
     ),
     chart(
       {
-        title: "Told by samples",
+        title: "Told by samples, all labels",
         description:
-          "The share of live bytes for which samples stand. Far below 100 %: sampled are only labels whose " +
-          "objects outlive them (watched), or it began late, or ended.",
+          "The share of a process's live bytes for which samples stand, whichever label is chosen: other has " +
+          "not the same labels in both. Far below 100 %: sampled are only labels whose objects outlive " +
+          "them (watched), or it began late, or ended.",
         unit: "percentunit",
       },
       {
         expr: top(
-          `${sum(siteBytes, ...PROCESS)} / ${sum(series("tslab_epoch_live_bytes"), ...PROCESS)}`,
+          `${sum(ofAllEpochs("tslab_site_live_bytes"), ...PROCESS)} / ` +
+            sum(ofAllEpochs("tslab_epoch_live_bytes"), ...PROCESS),
         ),
         legend: PROCESS_LEGEND,
       },

@@ -14,16 +14,24 @@ const VARIABLES: Readonly<Record<string, string>> = {
 export const PROCESS = ["instance", "process", "pid"];
 export const PROCESS_LEGEND = "{{instance}} {{process}} {{pid}}";
 
-/** A metric's series, those alone that the variables choose. */
-export function series(name: string, ...matchers: string[]): string {
+/** A metric's series, those alone that these labels' variables choose. */
+function chosen(name: string, isWanted: (label: string) => boolean, matchers: string[]): string {
   const metric = metricOf(name);
   if (metric === undefined) throw new Error(`${name} is not in metrics.json`);
-  const chosen = ["job", "instance", ...metric.labels].flatMap((label) => {
+  const by = ["job", "instance", ...metric.labels].filter(isWanted).flatMap((label) => {
     const variable = VARIABLES[label];
     return variable === undefined ? [] : [`${label}=~"$${variable}"`];
   });
-  return `${name}{${[...chosen, ...matchers].join(", ")}}`;
+  return `${name}{${[...by, ...matchers].join(", ")}}`;
 }
+
+/** A metric's series, those alone that the variables choose. */
+export const series = (name: string, ...matchers: string[]): string =>
+  chosen(name, () => true, matchers);
+
+/** The same of all epochs' labels: two metrics have different ones in `other`. */
+export const ofAllEpochs = (name: string): string =>
+  chosen(name, (label) => VARIABLES[label] !== "epoch", []);
 
 export const rate = (counter: string): string => `rate(${series(counter)}[$__rate_interval])`;
 

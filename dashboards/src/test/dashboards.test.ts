@@ -135,6 +135,17 @@ for (const dashboard of DASHBOARDS) {
       }
     });
 
+    test("a share is of the same labels above and below", () => {
+      for (const { title, targets = [] } of panels) {
+        for (const { expr } of targets.filter(({ expr }) => expr.includes(" / "))) {
+          const chooses = parse(expr).selectors.map(({ matchers }) => {
+            return matchers.some((matcher) => matcher.endsWith('=~"$epoch"'));
+          });
+          assert.equal(new Set(chooses).size, 1, title);
+        }
+      }
+    });
+
     test("panel-no-targets-rule", () => {
       for (const { title, targets = [] } of panels) assert.ok(targets.length > 0, title);
     });
@@ -151,11 +162,15 @@ for (const dashboard of DASHBOARDS) {
     });
 
     test("target-job-rule, target-instance-rule, and what else a variable chooses", () => {
-      for (const { series, matchers } of targets.flatMap(({ expr }) => parse(expr).selectors)) {
-        const labels = ["job", "instance", ...(metricOf(series)?.labels ?? [])];
-        for (const { name } of queries(dashboard)) {
-          if (!labels.includes(name)) continue;
-          assert.ok(matchers.includes(`${name}=~"$${name}"`), `${series}: ${name}`);
+      for (const { title, targets = [] } of panels) {
+        for (const { series, matchers } of targets.flatMap(({ expr }) => parse(expr).selectors)) {
+          const labels = ["job", "instance", ...(metricOf(series)?.labels ?? [])];
+          for (const { name } of queries(dashboard)) {
+            if (!labels.includes(name)) continue;
+            const isChosen = name !== "epoch" || !title.endsWith(", all labels");
+            const matcher = `${name}=~"$${name}"`;
+            assert.equal(matchers.includes(matcher), isChosen, `${title}: ${series}: ${name}`);
+          }
         }
       }
     });

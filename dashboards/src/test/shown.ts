@@ -29,7 +29,7 @@ export const SHOWN: Readonly<Record<string, Readonly<Record<string, readonly str
     "Labels by estimated resident memory": ["tslab_epoch_estimated_rss_bytes"],
     "All labels": ["tslab_epoch_estimated_rss_bytes", "tslab_epoch_held_bytes", "tslab_epoch_live_bytes", "tslab_epoch_live_objects", "tslab_label_epochs", "tslab_epoch_oldest_seconds"],
     "Call sites by live bytes": ["tslab_site_live_bytes"],
-    "Told by samples": ["tslab_site_live_bytes tslab_epoch_live_bytes"],
+    "Told by samples, all labels": ["tslab_site_live_bytes tslab_epoch_live_bytes"],
     "All call sites": ["tslab_site_live_bytes"],
     "Survivors by label": ["tslab_epoch_survivor_bytes"],
     "New leak candidates by handler and class": ["tslab_objects_leaked_total"],

@@ -348,6 +348,38 @@ fn a_profile_is_of_one_process() {
 }
 
 #[test]
+fn what_is_left_is_shown_of_a_process_that_stopped_sampling() {
+    let files = Directory::new();
+    let told = |values: &'static [(&str, u64)]| {
+        move |image: &mut Image| {
+            add_samples(image);
+            image.set_all("process", 0, values);
+        }
+    };
+    let ended = Crowd::named(&files, "ended", told(&[("sampling_since_ms", 5)]));
+    let watched = Crowd::named(&files, "watched", told(&[("watch_bytes", 4096)]));
+    let idle = |image: &mut Image| {
+        image.set_all("process", 0, &[("weight_bytes", 4096), ("sampling_since_ms", 5)]);
+    };
+    let idle = Crowd::named(&files, "idle", idle);
+    let server = Server::start(&files, &[]);
+    let profile = |pid: u32| server.get(&format!("/api/v1/processes/{pid}/profile"));
+    let answer = profile(ended.first());
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let answer: Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!((&answer["sample_bytes"], &answer["watch_bytes"]), (&0.into(), &0.into()));
+    assert_eq!(answer["partial"], true);
+    let live = |sample: &Value| sample["samples"].as_u64().unwrap();
+    assert_eq!(answer["samples"].as_array().unwrap().iter().map(live).sum::<u64>(), 6);
+    let refused = profile(watched.first());
+    assert_eq!(refused.status, 404);
+    assert!(refused.body.contains("samples only epochs of labels whose"), "{}", refused.body);
+    let refused = profile(idle.first());
+    assert_eq!(refused.status, 404);
+    assert!(refused.body.contains("has sampled nothing for"), "{}", refused.body);
+}
+
+#[test]
 #[cfg(page)]
 fn the_page_comes_with_the_command() {
     let files = Directory::new();

@@ -246,6 +246,16 @@ impl Subject {
         self.snapshot.has_samples() && self.snapshot.sampling.as_ref().is_some_and(is_all)
     }
 
+    /// Whether it has stopped sampling, and samples of before are left.
+    pub fn keeps_samples(&self) -> bool {
+        let sampling = self.snapshot.sampling.as_ref();
+        let is_left = |sampling: &Sampling| {
+            sampling.reach() == Reach::Nothing
+                && sampling.sites.iter().any(|site| site.allocations > 0)
+        };
+        self.snapshot.has_samples() && sampling.is_some_and(is_left)
+    }
+
     /// Whether it runs, and could be asked for samples of all.
     pub fn may_sample_more(&self) -> bool {
         self.life == Life::Alive && self.reach().is_some_and(|reach| reach != Reach::All)

@@ -158,23 +158,25 @@ pub(super) fn names(subject: &Subject, calls: &BTreeSet<u64>) -> Names {
     Names::of(maps.as_ref(), calls)
 }
 
-/// The samples that a process has taken so far, in JSON. Fails with `NotFound` when there are none.
+/// The samples that a process has taken so far, in JSON, also if it has stopped sampling. Fails
+/// with `NotFound` when there are none.
 pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
-    let subject = find_sampled(setting, target)?;
+    let subject = find_sampled(setting, target, Subject::keeps_samples)?;
     let output = text::json(&report(&subject, &of_subject(&subject)))?;
     Ok(Answer { output, ..Answer::default() })
 }
 
-/// The same for `pprof`.
+/// The same for `pprof`. Collectors follow it, so it fails once a process has stopped sampling.
 pub fn pprof_so_far(setting: &Setting, target: &str) -> Result<Vec<u8>> {
-    let subject = find_sampled(setting, target)?;
+    let subject = find_sampled(setting, target, |_| false)?;
     let look = Look { subject, asked_for: None, before_bytes: 0, has_earlier: true, goes_on: true };
     Ok(pprof::bytes(&of_subject(&look.subject), look.frame(View::Live))?)
 }
 
-fn find_sampled(setting: &Setting, target: &str) -> Result<Subject> {
+// `will_do`: where not all is sampled.
+fn find_sampled(setting: &Setting, target: &str, will_do: fn(&Subject) -> bool) -> Result<Subject> {
     let subject = Subject::find(setting, target)?;
-    if subject.samples_all() {
+    if subject.samples_all() || will_do(&subject) {
         return Ok(subject);
     }
     let pid = subject.pid;

@@ -255,7 +255,23 @@ export interface Sample {
   readonly deviation_bytes: number;
 }
 
-/** How long freed objects of one stack, label and class lived: estimates. */
+/** Objects of one decade of times. */
+export interface Decade {
+  /** And not below that of the decade before; null: all others. */
+  readonly below_ms: Figure;
+  readonly objects: number;
+}
+
+/** Objects that live, by how old they are: estimates. */
+export interface Ages {
+  readonly objects: number;
+  readonly bytes: number;
+  /** Null, as is the next: none lives. */
+  readonly mean_age_ms: Figure;
+  readonly by_decade: readonly Decade[] | null;
+}
+
+/** How long freed objects of one stack, label and class lived, and those that live: estimates. */
 export interface Lifetime {
   /** The function that allocated, its caller, and so on. */
   readonly stack: readonly string[];
@@ -270,10 +286,17 @@ export interface Lifetime {
   /** Null, as is the next: none was freed. */
   readonly temporary_percent: Figure;
   readonly mean_lifetime_ms: Figure;
+  /** Null: none was freed, or the library does not tell. */
+  readonly by_decade: readonly Decade[] | null;
+  readonly live: Ages;
 }
 
 export interface Profile {
-  /** From sample to sample on average. */
+  /** From sample to sample on average from now on; 0: not all is sampled. */
+  readonly sample_bytes: Figure;
+  /** The same in epochs of labels that leak; both 0: nothing is sampled any more. */
+  readonly watch_bytes: Figure;
+  /** From sample to sample on average, of these samples. */
   readonly weight_bytes: Figure;
   /** So far. */
   readonly samples_taken: Figure;

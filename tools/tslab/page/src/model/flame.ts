@@ -157,6 +157,10 @@ export function coverage(profile: Profile, samples: readonly Sample[], live: Fig
   return `${sampled}${apart}; stands for ${estimate}${whole} live.${rest}`;
 }
 
+/** Whether the process takes no samples any more. */
+export const hasStopped = ({ sample_bytes, watch_bytes }: Profile): boolean =>
+  sample_bytes === 0 && watch_bytes === 0;
+
 /** So many deviations chance exceeds once in twenty times. */
 const SURE = 2;
 

@@ -5,7 +5,7 @@ import type { Epoch, Figure, Profile, Sample } from "../api/answers.js";
 import type { Model } from "../live/model.js";
 import type { Watched } from "../live/watched.js";
 import { sum } from "../model/epochs.js";
-import { labelsIn, samplesOf } from "../model/flame.js";
+import { hasStopped, labelsIn, samplesOf } from "../model/flame.js";
 import { number, printable } from "../model/text.js";
 import { Flame } from "./flame.js";
 import { Empty, Panel, Pick } from "./fragments.js";
@@ -123,8 +123,18 @@ function Graph({ watched, choose, live, none }: GraphProps): JSX.Element {
   const { profile } = watched;
   if (profile === null) return <NoProfile watched={watched} />;
   const samples = choose(profile);
-  if (!samples.some(({ bytes }) => bytes > 0)) return <Empty>{none}</Empty>;
-  return <Flame profile={profile} samples={samples} live={live} />;
+  const isSome = samples.some(({ bytes }) => bytes > 0);
+  return (
+    <>
+      {hasStopped(profile) ? (
+        <p class="about">
+          Sampling has stopped: these are samples from before, and what was allocated since is not
+          among them.
+        </p>
+      ) : null}
+      {isSome ? <Flame profile={profile} samples={samples} live={live} /> : <Empty>{none}</Empty>}
+    </>
+  );
 }
 
 /** What switches sampling on. */

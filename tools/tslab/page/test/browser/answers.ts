@@ -9,6 +9,7 @@ import type {
   Identity,
   Leak,
   Leaks,
+  Decade,
   Lifetime,
   Process,
   Profile,
@@ -417,25 +418,51 @@ const STACKS: readonly (readonly [stack: string, epoch: string, size: number, by
 ];
 
 const profile = (samples: readonly Sample[]): Profile => ({
+  sample_bytes: 32 * KIB,
+  watch_bytes: 0,
   weight_bytes: 32 * KIB,
   samples_taken: 4_012,
   samples_lost: 0,
   samples,
   lifetimes: [
-    lifetime("copy_name;parse_header;handle_upload;main", "GET /upload", 128, [90_000, 89_100, 2]),
-    lifetime("read_part;handle_upload;main", "GET /upload", 1024, [1_000, 0, 60_000]),
-    lifetime("read_part;handle_upload;main", "GET /upload", 4096, [1_000, 0, 100_000]),
-    lifetime("session_new;login;main", "POST /login", 256, [4_000, 0, 1_400]),
+    lifetime("copy_name;parse_header;handle_upload;main", "GET /upload", 128, [90_000, 89_100, 2], {
+      freed: [89_100, 900],
+    }),
+    lifetime("read_part;handle_upload;main", "GET /upload", 1024, [1_000, 0, 60_000], {
+      freed: [0, 0, 0, 250, 750],
+      live: [0, 0, 0, 0, 0, 40],
+    }),
+    lifetime("read_part;handle_upload;main", "GET /upload", 4096, [1_000, 0, 100_000], {
+      freed: [0, 0, 0, 250, 750],
+      live: [0, 0, 0, 0, 10],
+    }),
+    lifetime("session_new;login;main", "POST /login", 256, [4_000, 0, 1_400], {
+      freed: [0, 0, 1_000, 3_000],
+      live: [0, 0, 0, 300, 500, 200],
+    }),
   ],
 });
 
-/** Freed objects, of them temporaries, and the mean life in ms. */
+interface ByDecade {
+  readonly freed?: readonly number[];
+  readonly live?: readonly number[];
+}
+
+const BOUNDS = [10, 100, 1_000, 10_000, 100_000, 1_000_000, null];
+
+/** Of all decades, where objects of the first are told. */
+const decades = (some: readonly number[]): Decade[] =>
+  BOUNDS.map((below_ms, index) => ({ below_ms, objects: some[index] ?? 0 }));
+
+/** Freed objects, of them temporaries, and the mean life in ms; then by decade. */
 function lifetime(
   stack: string,
   epoch: string,
   class_bytes: number,
   [objects, temporary_objects, mean_lifetime_ms]: readonly [number, number, number],
+  { freed, live = [] }: ByDecade,
 ): Lifetime {
+  const living = live.reduce((sum, some) => sum + some, 0);
   return {
     stack: stack.split(";"),
     epoch,
@@ -445,6 +472,13 @@ function lifetime(
     temporary_objects,
     temporary_percent: Math.round((100 * temporary_objects) / objects),
     mean_lifetime_ms,
+    by_decade: freed === undefined ? null : decades(freed),
+    live: {
+      objects: living,
+      bytes: living * class_bytes,
+      mean_age_ms: living === 0 ? null : 61_000,
+      by_decade: living === 0 ? null : decades(live),
+    },
   };
 }
 

@@ -274,18 +274,45 @@ test("shows stacks of the whole process, or of a label, to those who ask", async
 test("shows how long freed objects lived, of a label or of all", async ({ page, address }) => {
   await page.goto(address);
   await page.getByLabel("show stacks").check();
-  const rows = page.getByRole("table", { name: "Lifetimes" }).getByRole("row");
+  const rows = page.locator("tr.site");
   await page.getByText("How long freed objects lived").click();
   await expect(page.locator(".lifetimes summary")).toContainText("93 % were temporaries");
-  await expect(rows).toHaveCount(4);
-  await expect(rows.nth(1)).toHaveText(
+  await expect(rows).toHaveCount(3);
+  await expect(rows.nth(0)).toHaveText(
     "copy_name ← parse_header ← handle_upload ← … 128 B, GET /upload90\u202f00011.0 MiB99 %2 ms",
   );
-  await expect(rows.nth(3)).toHaveText(/^read_part ← .* 2 classes, GET \/upload.*0 %80 s$/);
+  await expect(rows.nth(2)).toHaveText(/^read_part ← .* 2 classes, GET \/upload.*0 %80 s$/);
   await page.getByLabel("Label of epochs").selectOption("POST /login");
-  await expect(rows).toHaveCount(2);
-  await expect(rows.nth(1)).toContainText("session_new");
+  await expect(rows).toHaveCount(1);
+  await expect(rows.nth(0)).toContainText("session_new");
 });
+
+test("draws lifetimes by decade, beside the ages of what lives", async ({ page, address }) => {
+  await page.goto(address);
+  await page.getByLabel("show stacks").check();
+  await page.getByText("How long freed objects lived").click();
+  const table = page.getByRole("table", { name: "By decade: session_new ← login ← main" });
+  await expect(table.getByRole("row")).toHaveText([
+    "forfreedlive",
+    "0.1-1s25 %",
+    "1-10s75 %30 %",
+    "10-100s50 %",
+    "100-1000s20 %",
+  ]);
+  const widths = await table.getByRole("row").nth(2).locator(".bar").all();
+  const [freed, live] = await Promise.all(widths.map((bar) => bar.evaluate(widthOf)));
+  expect(freed).toBe("75%");
+  expect(live).toBe("30%");
+  await expect(table.locator("caption")).toHaveText(
+    "1\u202f000 objects of 250.0 KiB live, 61 s old on average",
+  );
+  const none = page.getByRole("table", { name: /^By decade: copy_name/ });
+  await expect(none.locator("caption")).toHaveText("none lives");
+  const shares = ["forfreedlive", "0-10ms99 %", "10-100ms1.0 %"];
+  await expect(none.getByRole("row")).toHaveText(shares);
+});
+
+const widthOf = (bar: HTMLElement | SVGElement): string => bar.style.width;
 
 test("says how to switch sampling on", async ({ page, address, agent }) => {
   agent.told = [{ ...server(200), profile: null }];
@@ -293,6 +320,19 @@ test("says how to switch sampling on", async ({ page, address, agent }) => {
   await expect(page.locator(".stacks")).toContainText(
     "keeps no samples of its stacks. Start it with TSLAB_CONF=",
   );
+});
+
+test("shows what is left where sampling stopped, and says so", async ({ page, address, agent }) => {
+  const told = server(200);
+  const stacks = page.locator(".stacks");
+  await page.goto(`${address}#/4242/epoch/16777223`);
+  await expect(stacks.getByRole("group", { name: /^Flame graph/ })).toBeVisible();
+  await expect(stacks).not.toContainText("Sampling has stopped");
+  if (told.profile === null) throw new Error("no profile");
+  agent.told = [{ ...told, profile: { ...told.profile, sample_bytes: 0, watch_bytes: 0 } }];
+  await page.reload();
+  await expect(stacks).toContainText("Sampling has stopped: these are samples from before");
+  await expect(stacks.getByRole("group", { name: /^Flame graph/ })).toBeVisible();
 });
 
 test("an epoch that drains stays, with a note", async ({ page, address, agent }) => {

@@ -9,6 +9,7 @@ import {
   classesIn,
   classSums,
   coverage,
+  hasStopped,
   filteredSamples,
   flameRows,
   labelsIn,
@@ -116,6 +117,8 @@ test("filters keep a class, and what is at least so old", () => {
 
 test("a flame graph says how much of what lives it covers", () => {
   const none: Profile = {
+    sample_bytes: null,
+    watch_bytes: null,
     weight_bytes: null,
     samples_taken: null,
     samples_lost: null,
@@ -139,4 +142,10 @@ test("a flame graph says how much of what lives it covers", () => {
     "0 live samples, a byte in 512.0 KiB; stands for 0 B live. 3 further samples found no room.",
   );
   assert.equal(coverage(none, [], null), "0 live samples; stands for 0 B live.");
+  const hasStoppedAt = (sample_bytes: number | null, watch_bytes: number | null): boolean =>
+    hasStopped({ ...none, sample_bytes, watch_bytes });
+  assert.ok(hasStoppedAt(0, 0));
+  assert.ok(
+    ![hasStoppedAt(4096, 0), hasStoppedAt(0, 4096), hasStoppedAt(null, null)].includes(true),
+  );
 });

@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Lifetime } from "../../src/api/answers.js";
-import { classesText, livedText, livesOf, stackText } from "../../src/model/lifetimes.js";
+import type { Ages, Decade, Lifetime } from "../../src/api/answers.js";
+import { classesText, livedText, livesOf, sharesOf, stackText } from "../../src/model/lifetimes.js";
+
+const NONE: Ages = { objects: 0, bytes: 0, mean_age_ms: null, by_decade: null };
+const BOUNDS = [10, 100, 1_000, 10_000, 100_000, 1_000_000, null];
+
+const decades = (...some: number[]): Decade[] =>
+  BOUNDS.map((below_ms, index) => ({ below_ms, objects: some[index] ?? 0 }));
 
 const lifetime = (epoch: string | null, objects: number, temporary: number): Lifetime => ({
   stack: [epoch ?? "nobody"],
@@ -13,6 +19,8 @@ const lifetime = (epoch: string | null, objects: number, temporary: number): Lif
   temporary_objects: temporary,
   temporary_percent: 0,
   mean_lifetime_ms: 1,
+  by_decade: null,
+  live: NONE,
 });
 
 test("of a label or of all, those with most temporaries first", () => {
@@ -24,8 +32,40 @@ test("of a label or of all, those with most temporaries first", () => {
   assert.deepEqual(objects(null), [5]);
 });
 
-test("where nothing was freed there is nothing to say", () => {
+test("where nothing was freed and nothing lives there is nothing to say", () => {
   assert.deepEqual(livesOf([lifetime("x", 0, 0)], "x"), []);
+  const live = { ...NONE, objects: 3, bytes: 192, mean_age_ms: 7 };
+  const [lives] = livesOf([{ ...lifetime("x", 0, 0), live }], "x");
+  assert.deepEqual(lives?.live, { objects: 3, bytes: 192, lived_ms: 21, decades: null });
+});
+
+test("shares by decade, from the first to the last that has objects", () => {
+  const freed = { ...lifetime("x", 4, 0), by_decade: decades(0, 3, 1) };
+  const live = { ...NONE, objects: 4, by_decade: decades(0, 0, 0, 0, 1, 3) };
+  const other = { ...freed, by_decade: decades(0, 4), live };
+  const [lives] = livesOf([freed, other], "x");
+  assert.ok(lives);
+  assert.deepEqual(
+    sharesOf(lives).map(({ name, freed, live }) => [name, freed, live]),
+    [
+      ["10-100ms", 7 / 8, 0],
+      ["0.1-1s", 1 / 8, 0],
+      ["1-10s", 0, 0],
+      ["10-100s", 0, 1 / 4],
+      ["100-1000s", 0, 3 / 4],
+    ],
+  );
+});
+
+test("where the library does not tell, or nothing lives, no shares are made up", () => {
+  const shares = (one: Lifetime): unknown[] =>
+    livesOf([one], "x").flatMap((lives) =>
+      sharesOf(lives).map(({ name, freed, live }) => [name, freed, live]),
+    );
+  assert.deepEqual(shares(lifetime("x", 5, 1)), []);
+  const live = { ...NONE, objects: 2, by_decade: decades(0, 0, 0, 0, 0, 0, 2) };
+  assert.deepEqual(shares({ ...lifetime("x", 5, 1), live }), [["1000s+", null, 1]]);
+  assert.deepEqual(shares({ ...lifetime("x", 5, 1), by_decade: decades(5) }), [["0-10ms", 1, 0]]);
 });
 
 test("classes of a stack are added up", () => {
@@ -40,6 +80,8 @@ test("classes of a stack are added up", () => {
     bytes: 64 * 40,
     temporary_objects: 9,
     lived_ms: 10 + 30 * 500,
+    decades: null,
+    live: { objects: 0, bytes: 0, lived_ms: 0, decades: null },
   });
   assert.deepEqual([[64], [null], [64, null]].map(classesText), ["64 B", "large", "2 classes"]);
 });

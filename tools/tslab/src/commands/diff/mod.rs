@@ -1,7 +1,6 @@
 //! diff: what grew between two looks at a process, by epoch label, size class and call stack.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -9,14 +8,20 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::{Answer, Setting};
-use crate::sampling::float;
 use crate::text::{self, Align, Grid};
 
+mod pairs;
 mod side;
+mod stacks;
 
-use side::{Estimate, Side, Sites, Sum};
+use pairs::{grew, pairs};
+use side::{Side, Sum};
+use stacks::Stacks;
 
 const SHOWN_CALLS: usize = 3;
+
+// A sampled block has a cell of a page to itself, where others share one.
+const SAMPLE_BYTES: u64 = 4096;
 
 /// What `diff` is asked.
 #[derive(Debug, Args)]
@@ -80,25 +85,11 @@ enum Quantity {
 struct Difference {
     topic: Topic,
     quantity: Quantity,
-    before: u64,
+    /// None: not known, since it began to be sampled between the looks.
+    before: Option<u64>,
     after: u64,
     /// It grew beyond the tolerance.
     regression: bool,
-}
-
-/// Whether call stacks of both sides are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Stacks {
-    Compared,
-    /// They are, but samples are of a part of what lives.
-    Partial,
-    /// They are not: one side has none.
-    NotSampled,
-    /// Functions of one side have no names.
-    NotNamed,
-    /// Samples of one side are of all, those of the other of a part, or of another part.
-    SampledOtherwise,
 }
 
 #[derive(Debug, Serialize)]
@@ -135,105 +126,50 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     })
 }
 
-impl Stacks {
-    fn of(before: &Side, after: &Side) -> Self {
-        let Some((old, new)) = before.sites.as_ref().zip(after.sites.as_ref()) else {
-            return Self::NotSampled;
-        };
-        let is_process = before.key.is_some() && before.key == after.key;
-        let is_named =
-            old.are_named && new.are_named || !old.are_named && !new.are_named && is_process;
-        match (old.are_partial, new.are_partial) {
-            _ if !is_named => Self::NotNamed,
-            _ if !is_sampled_alike(old, new, is_process) => Self::SampledOtherwise,
-            (false, false) => Self::Compared,
-            _ => Self::Partial,
-        }
-    }
-
-    // Those that are compared.
-    fn sites<'a>(self, before: &'a Side, after: &'a Side) -> Option<(&'a Sites, &'a Sites)> {
-        let are_compared = matches!(self, Self::Compared | Self::Partial);
-        before.sites.as_ref().zip(after.sites.as_ref()).filter(|_| are_compared)
-    }
-
-    fn note(self) -> Option<&'static str> {
-        match self {
-            Self::Compared | Self::NotSampled => None,
-            Self::Partial => Some(
-                "only a part of what lives was sampled: a stack may be missing, or seem to grow as \
-                 sampled blocks replace older ones",
-            ),
-            Self::NotNamed => Some(
-                "call stacks are not compared, since functions of one side have no names: compare \
-                 processes that run, folders of `record`, or JSON of `profile`",
-            ),
-            Self::SampledOtherwise => Some(
-                "call stacks are not compared, since not the same was sampled on both sides: \
-                 compare looks between which nobody began or ended sampling, as \
-                 `tslab profile --seconds 0` takes them",
-            ),
-        }
-    }
-}
-
-// In one process nothing may have changed between the looks.
-fn is_sampled_alike(old: &Sites, new: &Sites, is_process: bool) -> bool {
-    let kind = |sites: &Sites| (sites.reach.map(|(reach, _)| reach), sites.are_partial);
-    kind(old) == kind(new) && (!is_process || old.reach == new.reach)
-}
-
-// Whether it is more than what chance makes of such samples.
-fn is_beyond_chance(before: Estimate, after: Estimate) -> bool {
-    let deviation = (before.variance + after.variance).sqrt();
-    float(before.live_bytes.abs_diff(after.live_bytes)) > 3.0 * deviation
-}
-
-// Whether more than so many percent were added. What was not there before grew without measure.
-#[expect(clippy::cast_precision_loss, reason = "a tolerance is no exact number")]
-fn grew(before: u64, after: u64, tolerance: f64) -> bool {
-    after > before && (after - before) as f64 * 100.0 > before as f64 * tolerance
-}
-
 impl Report {
     fn of(before: &Side, after: &Side, tolerance: f64) -> Self {
         let mut all = Vec::new();
-        let mut add = |topic: Topic, before: Sum, after: Sum| {
+        // `margin`: what samples add to what is held.
+        let mut add = |topic: Topic, before: Sum, after: Sum, margin: u64| {
             let pairs = [
-                (Quantity::LiveBytes, before.live_bytes, after.live_bytes),
-                (Quantity::Objects, before.objects, after.objects),
-                (Quantity::ResidentBytes, before.resident_bytes, after.resident_bytes),
+                (Quantity::LiveBytes, before.live_bytes, after.live_bytes, 0),
+                (Quantity::Objects, before.objects, after.objects, 0),
+                (Quantity::ResidentBytes, before.resident_bytes, after.resident_bytes, margin),
             ];
-            for (quantity, before, after) in pairs {
+            for (quantity, before, after, margin) in pairs {
                 let Some((before, after)) = before.zip(after) else { continue };
-                let regression = grew(before, after, tolerance);
-                let topic = topic.clone();
+                let regression = grew(before, after.saturating_sub(margin), tolerance);
+                let (topic, before) = (topic.clone(), Some(before));
                 all.push(Difference { topic, quantity, before, after, regression });
             }
         };
-        add(Topic::Process, before.process, after.process);
-        for (label, before, after) in
-            pairs(before.labels.as_ref(), after.labels.as_ref(), Sum::NOTHING)
+        add(Topic::Process, before.process, after.process, 0);
+        for (label, old, new) in pairs(before.labels.as_ref(), after.labels.as_ref(), Sum::NOTHING)
         {
-            add(Topic::Label(label), before, after);
+            let samples = |side: &Side| {
+                side.samples.as_ref().and_then(|of| of.get(&label)).copied().unwrap_or_default()
+            };
+            let more = samples(after).saturating_sub(samples(before));
+            add(Topic::Label(label), old, new, more.saturating_mul(SAMPLE_BYTES));
         }
         for (class, before, after) in
             pairs(before.classes.as_ref(), after.classes.as_ref(), Sum::NOTHING)
         {
-            add(Topic::Class(class), before, after);
+            add(Topic::Class(class), before, after, 0);
         }
         let call_stacks = Stacks::of(before, after);
-        if let Some((old, new)) = call_stacks.sites(before, after) {
-            let none = Estimate::default();
-            for (stack, old, new) in pairs(Some(&old.by_stack), Some(&new.by_stack), none) {
-                let (before, after) = (old.live_bytes, new.live_bytes);
-                let regression = is_beyond_chance(old, new) && grew(before, after, tolerance);
-                let (topic, quantity) = (Topic::Site(stack), Quantity::LiveBytes);
-                all.push(Difference { topic, quantity, before, after, regression });
-            }
+        for difference in call_stacks.differences(before, after, tolerance) {
+            let stacks::Difference { stack, before_bytes, after_bytes, regression } = difference;
+            all.push(Difference {
+                topic: Topic::Site(stack),
+                quantity: Quantity::LiveBytes,
+                before: before_bytes,
+                after: after_bytes,
+                regression,
+            });
         }
         let compared = all.len();
-        all.retain(|difference| difference.before != difference.after);
+        all.retain(|difference| difference.before != Some(difference.after));
         all.sort_by_key(Difference::order);
         let regressions = all.iter().filter(|difference| difference.regression).count();
         Self { tolerance_percent: tolerance, call_stacks, differences: all, compared, regressions }
@@ -242,7 +178,11 @@ impl Report {
     fn notes(&self, unsettled: bool) -> Vec<String> {
         let changing =
             "figures were changing while they were read: what came out negative counts as 0";
+        let began = "'?' before: of the label and class nothing was sampled at the first look, so \
+                     that nobody knows whether it grew";
+        let has_begun = self.differences.iter().any(|difference| difference.before.is_none());
         let notes = unsettled.then_some(changing).into_iter().chain(self.call_stacks.note());
+        let notes = notes.chain(has_begun.then_some(began));
         notes.map(str::to_owned).collect()
     }
 
@@ -268,24 +208,13 @@ impl Report {
     }
 }
 
-// What is known of both sides; what one of them lacks altogether is 0 there.
-fn pairs<K: Ord + Clone, V: Copy>(
-    before: Option<&BTreeMap<K, V>>,
-    after: Option<&BTreeMap<K, V>>,
-    nothing: V,
-) -> Vec<(K, V, V)> {
-    let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
-    let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let of = |side: &BTreeMap<K, V>, key: &K| side.get(key).copied().unwrap_or(nothing);
-    keys.into_iter().map(|key| (key.clone(), of(before, key), of(after, key))).collect()
-}
-
 impl Difference {
-    // Those that grew too much first, in each of them bytes before objects, the larger first.
-    fn order(&self) -> (bool, bool, Reverse<u64>, Topic) {
-        let size = self.after.abs_diff(self.before);
+    // Those that grew too much first, in each of them bytes before objects, the larger first; then
+    // those of which it is not known.
+    fn order(&self) -> (bool, bool, bool, Reverse<u64>, Topic) {
+        let size = self.after.abs_diff(self.before.unwrap_or_default());
         let is_count = self.quantity == Quantity::Objects;
-        (!self.regression, is_count, Reverse(size), self.topic.clone())
+        (!self.regression, self.before.is_none(), is_count, Reverse(size), self.topic.clone())
     }
 
     fn texts(&self) -> Vec<String> {
@@ -301,28 +230,29 @@ impl Difference {
             (Quantity::ResidentBytes, Topic::Process) => "RSS",
             (Quantity::ResidentBytes, _) => "held",
         };
-        let is_count = self.quantity == Quantity::Objects;
-        let shown = |value: u64| {
-            if is_count { value.to_string() } else { text::bytes(Some(value)) }
-        };
-        let sign = if self.after > self.before { "+" } else { "-" };
-        vec![
-            if self.regression { "!" } else { " " }.to_owned(),
-            topic,
-            quantity.to_owned(),
-            shown(self.before),
-            shown(self.after),
-            format!("{sign}{}", shown(self.after.abs_diff(self.before))),
-            self.percent(sign),
-        ]
+        let mark = if self.regression { "!" } else { " " }.to_owned();
+        let [before, change, percent] = self.change();
+        let after = self.shown(self.after);
+        vec![mark, topic, quantity.to_owned(), before, after, change, percent]
     }
 
-    fn percent(&self, sign: &str) -> String {
-        let size = u128::from(self.after.abs_diff(self.before));
-        match self.before {
+    fn shown(&self, value: u64) -> String {
+        let is_count = self.quantity == Quantity::Objects;
+        if is_count { value.to_string() } else { text::bytes(Some(value)) }
+    }
+
+    // What it was, and what was added, also in percent.
+    fn change(&self) -> [String; 3] {
+        let Some(before) = self.before else {
+            return [text::NOT_KNOWN.to_owned(), String::new(), String::new()];
+        };
+        let sign = if self.after > before { "+" } else { "-" };
+        let size = self.after.abs_diff(before);
+        let percent = match before {
             0 => "new".to_owned(),
-            before => format!("{sign}{}", size * 100 / u128::from(before)),
-        }
+            before => format!("{sign}{}", u128::from(size) * 100 / u128::from(before)),
+        };
+        [self.shown(before), format!("{sign}{}", self.shown(size)), percent]
     }
 }
 
@@ -384,91 +314,41 @@ mod tests {
         assert_eq!(format!("\n{}", report.text()), expected);
     }
 
-    // Of one stack so many samples of blocks live that each stand for as many others.
-    fn sampled(samples: usize, times: u64) -> Side {
+    // So many more samples of 128 B live in "GET /upload", which holds `held` bytes.
+    fn holds(held: u64, samples: usize) -> Image {
         let mut image = sample(42, 7);
         add_samples(&mut image);
-        for row in 6..6 + samples {
-            let fields = [("site", 4), ("bytes", 100_000), ("times", times)];
-            image.set_all("samples", row, &fields);
+        image.set("epochs", 7, "held_bytes", held);
+        for row in 10..10 + samples {
+            image.reach("samples", row);
+            image.set_all("samples", row, &[("site", 1), ("bytes", 128)]);
         }
-        side(&image)
-    }
-
-    fn grown_sites(before: &Side, after: &Side) -> Vec<Difference> {
-        let mut report = Report::of(before, after, 5.0);
-        report.differences.retain(|difference| matches!(difference.topic, Topic::Site(_)));
-        report.differences
+        image
     }
 
     #[test]
-    fn call_stacks_that_grew_beyond_chance_are_named() {
-        let sites = grown_sites(&sampled(1, 1), &sampled(10, 2));
-        assert_eq!(sites.len(), 1, "{sites:?}");
-        assert!(sites[0].regression && sites[0].after - sites[0].before == 1_900_000);
+    fn the_page_that_each_sample_takes_is_no_growth_of_what_a_label_holds() {
+        let before = holds(49_152, 0);
+        let held = |after: &Image| {
+            let mut report = report(&before, after, 0.0);
+            let upload = Topic::Label(Some("GET /upload".into()));
+            report.differences.retain(|difference| difference.topic == upload);
+            let [held] = report.differences.as_slice() else { panic!("{report:?}") };
+            assert_eq!(held.quantity, Quantity::ResidentBytes);
+            (held.after, held.regression)
+        };
+        assert_eq!(held(&holds(49_152 + 40_960, 10)), (90_112, false));
+        assert_eq!(held(&holds(49_152 + 40_961, 10)), (90_113, true));
+        assert_eq!(held(&holds(49_152 + 4096, 0)), (53_248, true));
+        let mut large = holds(49_152 + 4096, 1);
+        large.set("samples", 10, "site", 4);
+        assert_eq!(held(&large), (53_248, true), "large blocks have no cells");
+    }
+
+    #[test]
+    fn of_a_stack_the_innermost_calls_are_shown() {
         let shown = stack_text(&["a\n".into(), "b".into(), "c".into(), "d".into()]);
         assert_eq!(shown, "a\\n <- b <- c <- ...");
-        let notes = |after| Report::of(&sampled(1, 1), &after, 5.0).notes(false);
-        assert!(notes(sampled(2, 1)).is_empty());
-        let other = || Side { key: Some((43, 7)), ..sampled(2, 1) };
-        assert!(grown_sites(&sampled(1, 1), &other()).is_empty());
-        assert!(notes(other())[0].contains("have no names"));
-    }
-
-    // What the process says of its sampling, and whether functions have names.
-    fn told(told: &[(&str, u64)], are_named: bool) -> Side {
-        let mut image = sample(42, 7);
-        add_samples(&mut image);
-        image.set_all("process", 0, told);
-        let mut side = side(&image);
-        side.sites.as_mut().unwrap().are_named |= are_named;
-        side
-    }
-
-    #[test]
-    fn samples_of_a_part_are_compared_with_those_of_the_same_part() {
-        let watched =
-            |since_ms| told(&[("watch_bytes", 4096), ("sampling_since_ms", since_ms)], true);
-        let all = |since_ms| told(&[("sample_bytes", 4096), ("sampling_since_ms", since_ms)], true);
-        let other = |side| Side { key: Some((43, 7)), ..side };
-        let stacks = |before: &Side, after: &Side| Stacks::of(before, after);
-        assert_eq!(stacks(&all(0), &all(0)), Stacks::Compared);
-        assert_eq!(stacks(&watched(5), &watched(5)), Stacks::Partial);
-        assert_eq!(stacks(&all(5), &all(5)), Stacks::Partial);
-        assert_eq!(stacks(&watched(5), &other(watched(7))), Stacks::Partial);
-        for key in [Some((42, 8)), None] {
-            let started_later = Side { key, ..watched(7) };
-            assert_eq!(stacks(&watched(5), &started_later), Stacks::Partial);
-        }
-        let of_nobody = || Side { key: None, ..watched(5) };
-        assert_eq!(stacks(&of_nobody(), &of_nobody()), Stacks::Partial);
-        let different = [(watched(5), all(7)), (watched(5), watched(7)), (all(0), other(all(5)))];
-        for (before, after) in &different {
-            assert_eq!(stacks(before, after), Stacks::SampledOtherwise);
-            assert!(grown_sites(before, after).is_empty());
-        }
-        let report = Report::of(&watched(5), &watched(5), 5.0);
-        assert!(report.notes(false)[0].starts_with("only a part of what lives was sampled"));
-        assert!(text::json(&report).unwrap().contains(r#""call_stacks": "partial""#));
-        let report = Report::of(&watched(5), &all(7), 5.0);
-        let note = &report.notes(true)[1];
-        assert!(note.contains("not the same was sampled") && note.contains("--seconds 0"));
-        assert!(text::json(&report).unwrap().contains(r#""call_stacks": "sampled_otherwise""#));
-    }
-
-    #[test]
-    fn few_samples_that_stand_for_many_may_be_chance() {
-        let sites = grown_sites(&sampled(1, 1), &sampled(1, 40));
-        assert!(!sites[0].regression && sites[0].after == 4_000_000, "{sites:?}");
-        assert!(grown_sites(&sampled(1, 1), &sampled(2, 1))[0].regression, "each is sampled");
-    }
-
-    #[test]
-    fn the_tolerance_is_what_may_be_added() {
-        assert!(!grew(100, 105, 5.0) && grew(100, 106, 5.0));
-        assert!(!grew(100, 100, 0.0) && grew(100, 101, 0.0) && !grew(100, 99, 0.0));
-        assert!(grew(0, 1, 1e9) && !grew(0, 0, 0.0));
-        assert!(grew(1, u64::MAX, 5.0) && !grew(u64::MAX, 1, 5.0));
     }
 
     #[test]
@@ -478,7 +358,10 @@ mod tests {
         let appeared = report(&sample(42, 7), &after, 50.0);
         let topic = Topic::Label(Some("new".into()));
         let difference = &appeared.differences[0];
-        assert_eq!((&difference.topic, difference.before, difference.after), (&topic, 0, 4096));
+        assert_eq!(
+            (&difference.topic, difference.before, difference.after),
+            (&topic, Some(0), 4096)
+        );
         assert!(difference.regression && appeared.text().contains("new\n"));
         let gone = report(&after, &sample(42, 7), 0.0);
         assert_eq!((gone.regressions, gone.differences.len()), (0, 1));

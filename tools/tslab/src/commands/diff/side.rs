@@ -1,6 +1,6 @@
 //! One of the two things that are compared, from whichever form it comes in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,6 +46,9 @@ impl Sum {
     }
 }
 
+/// By label of epochs; None: those whose label is not known.
+pub type ByLabel<T> = BTreeMap<Option<Arc<str>>, T>;
+
 /// What is known of a process at one moment.
 #[derive(Debug)]
 pub struct Side {
@@ -54,7 +57,9 @@ pub struct Side {
     /// Of the whole process.
     pub process: Sum,
     /// By label of epochs; None: not known.
-    pub labels: Option<BTreeMap<Option<Arc<str>>, Sum>>,
+    pub labels: Option<ByLabel<Sum>>,
+    /// Live samples of size classes, each in a cell of its own; None: not known.
+    pub samples: Option<ByLabel<u64>>,
     /// By bytes of size classes; None: not known.
     pub classes: Option<BTreeMap<u64, Sum>>,
     /// Who allocated what lives; None: nothing was sampled.
@@ -68,11 +73,17 @@ pub struct Side {
 /// Number and start of a process: in two containers, two processes may have the same number.
 pub type Key = (u32, u64);
 
+/// Label of epochs and bytes of a size class, which begin to be sampled together. None: a label
+/// that is not known, or blocks of whole units.
+pub type Kind = (Option<Arc<str>>, Option<u64>);
+
 /// What lives, by who allocated it.
 #[derive(Debug, Default)]
 pub struct Sites {
-    /// By functions, innermost first.
-    pub by_stack: BTreeMap<Vec<String>, Estimate>,
+    /// By functions, innermost first, and then by label and class.
+    pub by_stack: BTreeMap<Vec<String>, BTreeMap<Kind, Estimate>>,
+    /// Labels and classes of which a block was sampled, whether it lives or not.
+    pub sampled: BTreeSet<Kind>,
     /// Functions have names; otherwise their addresses stand for them.
     pub are_named: bool,
     /// What is sampled, and since when: `Sampling::since_ms`.
@@ -90,18 +101,31 @@ pub struct Estimate {
     pub variance: f64,
 }
 
+impl Estimate {
+    /// Adds another one, of other blocks.
+    pub fn add(&mut self, other: Self) {
+        self.live_bytes = self.live_bytes.saturating_add(other.live_bytes);
+        self.variance += other.variance;
+    }
+}
+
 impl Sites {
-    fn of(sampling: &Sampling, samples: impl Iterator<Item = (Vec<String>, Estimate)>) -> Self {
+    fn of(
+        sampling: &Sampling,
+        samples: impl Iterator<Item = (Vec<String>, Kind, Estimate)>,
+    ) -> Self {
         let mut sites = Self {
             reach: Some((sampling.reach(), sampling.since_ms)),
             are_partial: sampling.is_partial(),
             ..Self::default()
         };
-        for (stack, estimate) in samples.filter(|(_, estimate)| estimate.live_bytes > 0) {
+        for (stack, kind, estimate) in samples {
+            sites.sampled.insert(kind.clone());
+            if estimate.live_bytes == 0 {
+                continue;
+            }
             sites.are_named |= stack.iter().any(|function| !function.starts_with("0x"));
-            let sum = sites.by_stack.entry(stack).or_default();
-            sum.live_bytes = sum.live_bytes.saturating_add(estimate.live_bytes);
-            sum.variance += estimate.variance;
+            sites.by_stack.entry(stack).or_default().entry(kind).or_default().add(estimate);
         }
         sites
     }
@@ -157,6 +181,8 @@ struct WrittenEpoch {
 #[derive(Deserialize)]
 struct WrittenSample {
     stack: Vec<String>,
+    epoch: Option<Arc<str>>,
+    class_bytes: Option<u64>,
     bytes: u64,
     deviation_bytes: u64,
 }
@@ -235,12 +261,14 @@ impl Side {
     fn of_samples(samples: Vec<WrittenSample>, sampling: &Sampling) -> Self {
         let samples = samples.into_iter().map(|sample| {
             let variance = float(sample.deviation_bytes).powi(2);
-            (sample.stack, Estimate { live_bytes: sample.bytes, variance })
+            let kind = (sample.epoch, sample.class_bytes);
+            (sample.stack, kind, Estimate { live_bytes: sample.bytes, variance })
         });
         Self {
             form: "JSON of `profile`",
             process: Sum::default(),
             labels: None,
+            samples: None,
             classes: None,
             sites: (sampling.weight_bytes > 0).then(|| Sites::of(sampling, samples)),
             key: None,
@@ -253,6 +281,7 @@ impl Side {
             form: "JSON of `epochs`",
             process: Sum::default(),
             labels: Some(labels(epochs)),
+            samples: None,
             classes: None,
             sites: None,
             key: None,
@@ -269,6 +298,7 @@ impl Side {
                 resident_bytes: rss,
             },
             labels: None,
+            samples: None,
             classes: Some(by_class(classes)),
             sites: None,
             key: None,
@@ -304,6 +334,7 @@ impl Side {
             form: "a statistics file",
             process: Sum { live_bytes, objects, resident_bytes: subject.rss_bytes },
             labels: Some(labels(&epochs)),
+            samples: samples(subject),
             classes: Some(by_class(&classes)),
             sites: sites(subject),
             // As JSON has it.
@@ -326,12 +357,23 @@ fn sites(subject: &Subject) -> Option<Sites> {
     let profile = subject.snapshot.has_samples().then(|| profile::of_subject(subject))?;
     let samples = profile.samples.iter().map(|sample| {
         let (live_bytes, variance) = (whole(sample.estimate.bytes), sample.variance);
-        (profile.functions(&sample.key.calls), Estimate { live_bytes, variance })
+        let kind = (sample.key.label.as_deref().map(Arc::from), sample.key.class_bytes);
+        (profile.functions(&sample.key.calls), kind, Estimate { live_bytes, variance })
     });
     Some(Sites::of(sampling, samples))
 }
 
-fn labels(epochs: &[WrittenEpoch]) -> BTreeMap<Option<Arc<str>>, Sum> {
+fn samples(subject: &Subject) -> Option<ByLabel<u64>> {
+    let sampling = subject.snapshot.sampling.as_ref()?;
+    let sites = sampling.live.iter().map(|sample| &sampling.sites[sample.site]);
+    let mut samples = BTreeMap::new();
+    for site in sites.filter(|site| site.class_bytes.is_some()) {
+        *samples.entry(site.label.as_deref().map(Arc::from)).or_default() += 1;
+    }
+    Some(samples)
+}
+
+fn labels(epochs: &[WrittenEpoch]) -> ByLabel<Sum> {
     let holder = |epoch: &WrittenEpoch| {
         let (row, parent, held_bytes) = (epoch.epoch, epoch.parent, epoch.held_bytes);
         Holder { row, parent, held_bytes }
@@ -381,16 +423,20 @@ mod tests {
         let of_json = written.sites.unwrap();
         let rounded = |sites: &Sites| -> Vec<_> {
             let deviation = |estimate: &Estimate| whole(estimate.variance.sqrt());
-            let site = |(stack, estimate): (&Vec<String>, &Estimate)| {
-                (stack.clone(), estimate.live_bytes, deviation(estimate))
+            let stacks = sites.by_stack.iter().flat_map(|(stack, kinds)| {
+                kinds.iter().map(move |(kind, estimate)| (stack, kind, estimate))
+            });
+            let site = |(stack, kind, estimate): (&Vec<String>, &Kind, &Estimate)| {
+                (stack.clone(), kind.clone(), estimate.live_bytes, deviation(estimate))
             };
-            sites.by_stack.iter().map(site).collect()
+            stacks.map(site).collect()
         };
         assert_eq!(rounded(&of_file), rounded(&of_json));
         assert_eq!((written.key, of_json.are_named), (Some((42, 7)), false));
         assert_eq!(of_file.reach, Some((Reach::Watched, 5)));
         assert_eq!((of_json.reach, of_json.are_partial), (of_file.reach, true));
-        let upload = of_file.by_stack[&vec!["0x1000".to_owned(), "0x2000".to_owned()]];
+        let stack = vec!["0x1000".to_owned(), "0x2000".to_owned()];
+        let upload = of_file.by_stack[&stack][&(Some("GET /upload".into()), Some(128))];
         assert!(upload.live_bytes >= 12_481, "{upload:?}");
     }
 
