@@ -17,6 +17,7 @@ static uint32_t forks;  // [const between forks] how many lie between us and the
 
 enum reach { REACH_UNTOLD, REACH_NOTHING, REACH_WATCHED, REACH_ALL };
 static uint32_t told_reach;  // [remote] what is sampled, as the file tells
+static bool inherits;        // [const between forks] blocks of a parent
 
 static uint32_t *link_of(uint32_t row) { return &links[row]; }
 
@@ -166,11 +167,13 @@ bool tsl_sample_watch_waits(void) {
   return tsl_report_is_on() && wanted_watch() != tsl_load_relaxed(&tsl_watch_bytes);
 }
 
-// P4. Somebody may have asked before the first call, but not before the file was made.
+// P4. Somebody may have asked before the first call, but not before the file was made. Of what a
+// child has from its parent nothing is sampled.
 static void tell_reach(struct tsl_process_row *row, enum reach reach) {
   if (tsl_load_relaxed(&told_reach) == reach) return;
   uint32_t told = tsl_exchange_relaxed(&told_reach, reach);
-  bool is_as_ever = told == REACH_UNTOLD && asked_bytes() == 0;
+  bool is_first = told == REACH_UNTOLD && asked_bytes() == 0;
+  bool is_as_ever = is_first && (!inherits || reach == REACH_NOTHING);
   if (!is_as_ever && told != reach) TSL_PUT(row, sampling_since_ms, tsl_os_now_ms());
 }
 
@@ -194,6 +197,7 @@ void tsl_sample_after_fork(void) {
   tsl_sites_after_fork();
   tsl_events_after_fork();
   told_reach = REACH_UNTOLD;
+  inherits = tsl_region.base != 0;
   tsl_points_mean = 0;  // until the child has a file
   tsl_watch_bytes = 0;
   tsl_watch_renew();

@@ -186,6 +186,7 @@ static void both_owners_hear_of_frees_in_turn(void) {
   struct tsl_home *third = tsl_home_take();
   blocks_open_part(heap, CELL_BYTES, &id);
   alloc_many(CLASS_BYTES, 4);
+  tsl_heap_current = other;
   blocks_open_part(other, CELL_BYTES, &id);
   blocks[1] = alloc(CLASS_BYTES);
   tsl_heap_current = &third->heap;

@@ -259,6 +259,7 @@ static void a_child_begins_anew(void) {
   tick();
   tick();
   CHECK_EQ(tsl_points_mean, MEAN);
+  CHECK_GE(process()->sampling_since_ms, 1);
   CHECK_EQ(totals().live, 0);
   free_all(2000, 1024);  // the parent's samples, which end unseen
   CHECK_EQ(totals().frees, 0);
