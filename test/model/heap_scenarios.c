@@ -11,9 +11,10 @@
 #include "state/change.h"
 #include "upkeep/collect.h"
 #include "upkeep/pool.h"
+#include "upkeep/thin.h"
 
 // Small blocks go home to their slab when others free them. One of the 64 of A's lies in its bin.
-enum { EIGHTH_BYTES = 8192, LARGE_BYTES = 100000, REST_OF_SLAB = 63 };
+enum { EIGHTH_BYTES = 8192, LARGE_BYTES = 100000, PAGE_BYTES = 4096, REST_OF_SLAB = 63 };
 
 static uint32_t flag;
 static tslab_epoch parent, second, third;
@@ -257,6 +258,59 @@ static void check_written(void) {
   for (unsigned i = 64; i < 68; i++) free_block(i);
 }
 
+// The helper gives pages of A's cells of 16 KiB back, for the second time that it looks at them,
+// while A frees the last block of the older one, and takes its memory for another cell.
+static void enter_and_note(void) {
+  EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0);
+  part_of_a = tsl_part_of(tsl_heap_current);
+}
+static void leave_epoch(void) { EXPECT(tslab_scope_leave(&scopes[A]) == 0); }
+static void cut_blocks(unsigned from, unsigned end) {
+  for (unsigned i = from; i < end; i++) {
+    blocks[i] = tslab_malloc(PAGE_BYTES);
+    EXPECT(blocks[i] != NULL);
+  }
+}
+static void tend_cells(void) {
+  struct tsl_heap *heap = &part_of_a->heap;
+  if (!tsl_tend_begin(heap->home)) return;
+  tsl_thin_begin_turn();
+  if (!tsl_change_is_shut(part_of_a)) tsl_thin_tend(heap);
+  tsl_tend_end(heap->home);
+}
+static void thin_older(void) {
+  enter_and_note();
+  cut_blocks(0, 6);
+  for (unsigned i = 0; i < 3; i++) free_block(i);
+  leave_epoch();
+}
+static void open_small_cells(void (*fill)(void)) {
+  tslab_epoch_options options = {.size = sizeof options,
+                                 .place = TSLAB_PLACE_OWN,
+                                 .threads = 3,
+                                 .first_cell_bytes = 4 * PAGE_BYTES};
+  warm_all();
+  epoch = tslab_epoch_open("own", &options);
+  model_as(A, fill);
+}
+static void with_thin_cell(void) {
+  open_small_cells(thin_older);
+  model_as(B, tend_cells);
+}
+static void write_page(unsigned index) { memset(blocks[index], 7, PAGE_BYTES); }
+static void drop_and_write(void) {
+  EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0);
+  free_block(3);
+  cut_blocks(6, 9);
+  write_page(8);
+  leave_epoch();
+}
+static void check_page(void) {
+  for (size_t i = 0; i < PAGE_BYTES; i++) EXPECT(((const char *)blocks[8])[i] == 7);
+  free_rest();
+  close_epoch();
+}
+
 static void enter_epoch(void) { EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0); }
 static void full_slab(void) {
   warm_all();
@@ -401,6 +455,12 @@ const struct model_scenario heap_scenarios[] = {
      .prepare = dead_part,
      .threads = {tend_part, release_and_write},
      .finish = check_written,
+     .purges = true},
+    {.name = "tend-cells",
+     .prepare = with_thin_cell,
+     .threads = {drop_and_write, tend_cells},
+     .finish = check_page,
+     .delays_changing = true,
      .purges = true},
     {.name = "tend-warm",
      .prepare = with_warm_part,
