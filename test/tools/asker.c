@@ -1,5 +1,5 @@
-// asker: a server of which an operator asks questions. It does what the lines of its input say, and
-// answers each with "done":
+// asker: a server of which an operator asks questions. It says "loaded" when its pool holds all
+// rows. It does what the lines of its input say, and answers each with "done":
 //   grow   its cache grows by 40 MiB
 //   thin   of the rows that its pool holds, 3 of 4 are freed
 //   drop   its cache is empty again
@@ -15,7 +15,7 @@
 enum { ROW_BYTES = 1000, ROWS = 20000, ENTRY_BYTES = 4000, ENTRIES = 10000, LEFT_BYTES = 2000 };
 
 static void *rows[ROWS], *entries[ENTRIES];
-static atomic_int ended;
+static atomic_int loaded, ended;
 
 // What is done with a result keeps a call from becoming a jump, which no stack would show.
 static void *filled(size_t bytes) {
@@ -31,6 +31,7 @@ __attribute__((noinline)) static void *load_row(void) {
 
 static void *pool_main(void *unused) {
   for (unsigned i = 0; i < ROWS; i++) rows[i] = load_row();
+  atomic_store(&loaded, 1);
   while (!atomic_load(&ended)) usleep(1000);
   return unused;
 }
@@ -74,6 +75,9 @@ int main(void) {
   pthread_t pool, requests;
   if (pthread_create(&pool, NULL, pool_main, NULL) != 0) return 2;
   if (pthread_create(&requests, NULL, request_main, NULL) != 0) return 2;
+  while (!atomic_load(&loaded)) usleep(1000);
+  puts("loaded");
+  fflush(stdout);
   char line[16];
   while (fgets(line, sizeof line, stdin) != NULL) {
     if (strcmp(line, "grow\n") == 0) fill_cache();

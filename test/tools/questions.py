@@ -56,13 +56,17 @@ class Asker:
             stdout=subprocess.PIPE,
             text=True,
         )
+        self.hears("loaded")
+
+    def hears(self, word: str) -> None:
+        assert self.child.stdout is not None
+        assert self.child.stdout.readline() == word + "\n"
 
     def does(self, what: str) -> None:
         assert self.child.stdin is not None
-        assert self.child.stdout is not None
         self.child.stdin.write(what + "\n")
         self.child.stdin.flush()
-        assert self.child.stdout.readline() == "done\n"
+        self.hears("done")
 
     def end(self) -> None:
         self.child.kill()
