@@ -152,7 +152,7 @@ static bool send(ptrdiff_t more_bytes) {
 // A slab to which others freed before is not pushed again, so that the owner's stack does not tell
 // the helper of more.
 void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks) {
-  ptrdiff_t bytes = (ptrdiff_t)(blocks * tsl_sizeclasses[class].bytes);
+  ptrdiff_t bytes = (ptrdiff_t)blocks * (ptrdiff_t)tsl_sizeclasses[class].bytes;
   if (tsl_likely(!send(bytes)) || owner >= TSL_HEAP_NOBODY) return;
   tsl_store_relaxed(&tsl_heap_at(owner)->home->loosened, 1);
   tsl_purge_call_helper(0);
