@@ -15,22 +15,23 @@ TSL_HIDDEN void tsl_loose_add(struct tsl_heap *heap, unsigned class, uint32_t bl
 enum { TSL_LOOSE_GRANULES = 1 << 10 };
 TSL_HIDDEN void tsl_loose_add_cells(struct tsl_heap *heap);
 
-// Whether there is such a piece in older cells; and what was freed, those of the newest included.
-static inline bool tsl_loose_has_piece(const struct tsl_heap *heap) {
-  return (int64_t)(heap->freed_granules - heap->loose_granules) >= TSL_LOOSE_GRANULES;
-}
+// The granules that it has freed there, which only grow until the part ends; whether there is a
+// piece of them in older cells; and the look of a thread that leaves a scope.
 static inline uint64_t tsl_loose_freed(const struct tsl_heap *heap) {
   return heap->freed_granules + tsl_cell_shares_granules(heap->cell_freed);
+}
+static inline bool tsl_loose_has_piece(const struct tsl_heap *heap) {
+  return (int64_t)(heap->freed_granules - heap->loose_granules) >= TSL_LOOSE_GRANULES;
 }
 static inline void tsl_loose_leave(struct tsl_heap *heap) {
   bool has_piece = tsl_loose_freed(heap) - heap->loose_granules >= TSL_LOOSE_GRANULES;
   if (tsl_unlikely(has_piece)) tsl_loose_add_cells(heap);
 }
 
-// The thread freed so many blocks of a class in slabs or cells of the heap `owner`, in which it is
-// not, or collected so many that others freed; of a cell that goes back about so many bytes, by the
-// mean of its blocks. A helper may be born meanwhile, for which the C
-// library allocates and frees. Any thread, for itself.
+// The thread freed so many blocks of a class in slabs of the heap `owner`, in which it is not, or
+// one in a cell; or it collected so many that others freed, or so many bytes, which of a cell are
+// reckoned by the mean of its blocks. A helper may be born meanwhile, for which the C library
+// allocates and frees. Any thread, for itself.
 TSL_HIDDEN void tsl_loose_send(uint32_t owner, unsigned class, unsigned blocks);
 TSL_HIDDEN void tsl_loose_send_in_cell(uint32_t owner, unsigned class);
 TSL_HIDDEN void tsl_loose_collect(unsigned class, unsigned blocks);

@@ -30,8 +30,8 @@ enum {
 };
 
 static ptrdiff_t loose_total;  // [remote] bytes in slabs that no helper has looked at
-static ptrdiff_t sent_total;  // [remote] bytes freed in slabs of others that no owner has collected
-static ptrdiff_t sent_seen;   // [remote] of these, when a round began
+static ptrdiff_t sent_total;   // [remote] bytes freed in memory of others, not collected
+static ptrdiff_t sent_seen;    // [remote] of these, when a round began
 static uint64_t purge_due_ms;  // [remote] the thread that moves it on does the step
 // [due] Of the thread that does the step: these three.
 static uint64_t window_began_ms;

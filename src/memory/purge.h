@@ -39,7 +39,7 @@ TSL_HIDDEN size_t tsl_purge_returnable_bytes(void);
 // epochs, were `before` bytes, and are `after` now. Any thread.
 TSL_HIDDEN void tsl_purge_loosen(size_t before, size_t after);
 
-// So many more bytes, or less, are free in slabs of others than their owners know. Any thread.
+// So many more bytes, or less, are free in memory of others than their owners know. Any thread.
 TSL_HIDDEN void tsl_purge_send(ptrdiff_t bytes);
 
 // The helper looks at all of these now, and they count no longer.
