@@ -224,19 +224,57 @@ static void free_foreign(uint32_t entry, void *block) {
   if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
-// `entry` comes without the current heap's tag, as the fast path left it. A thread in an epoch
-// frees the blocks of its home like its own.
+// Finds the thread's part of a shared epoch in which the block lies. The next frees look there
+// first. In other epochs the close would find somebody inside, and not count what survives there.
+TSL_NOINLINE static bool find_outlived(struct tsl_home *home, uint32_t entry) {
+  if (home == &tsl_home_empty || home->own->shared == 0) return false;
+  uint32_t owner = tsl_entry_owner(entry);
+  if (owner >= TSL_HEAP_NOBODY || (entry ^ tsl_entry(owner, 0)) >= TSL_CODES) return false;
+  struct tsl_heap *heap = tsl_heap_at(owner);
+  if (heap->home != home || !tsl_epoch_is_shared(tsl_epoch_at(heap->epoch))) return false;
+  home->outlived = heap;
+  return true;
+}
+
+TSL_NOINLINE static void free_in_shared_full(struct tsl_heap *heap, void *block, size_t code) {
+  tsl_heap_put_full(heap, block, code);
+  tsl_scope_visit_shared_end(heap);
+}
+
+// Whether another thread freed the block, and this one has not collected it. Where nothing waits,
+// no line of the slab is read.
+TSL_ALWAYS_INLINE bool waits_in_shared(const struct tsl_heap *heap, struct tsl_position position) {
+  tsl_unit ready = (tsl_unit)tsl_load_relaxed(&heap->ready);
+  return tsl_unlikely((ready | heap->pending) != 0) && tsl_slab_has(position);
+}
+
+// From outside of the epoch. Unlike the fast path, this has the time to look whether it is a block.
+TSL_ALWAYS_INLINE void free_in_shared(struct tsl_heap *heap, void *block, size_t code) {
+  struct tsl_position position = tsl_slab_position(tsl_code_class((unsigned)code), block);
+  if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
+  if (waits_in_shared(heap, position)) return tsl_misuse_twice(block);
+  tsl_scope_visit_shared(heap);
+  TSL_PUSH_UNLESS_FULL(heap, block, code, free_in_shared_full(heap, block, code));
+  tsl_scope_visit_shared_end(heap);
+}
+
+// A thread in an epoch frees the blocks of its home like its own.
+TSL_ALWAYS_INLINE void free_at_home(struct tsl_heap *home, void *block, size_t code) {
+  TSL_PUSH_UNLESS_FULL(home, block, code, tsl_heap_put_full(home, block, code));
+}
+
 TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   struct tsl_home *home = tsl_heap_current->home;
   unsigned code = tsl_entry_code(entry);
-  entry ^= tsl_heap_current->tag;
-  uint32_t home_code = entry ^ home->heap.tag;
+  size_t home_code = entry ^ home->heap.tag;
   if (entry == 0) {
     tsl_free_outside(block);
   } else if (home_code < TSL_CODES) {
-    tsl_heap_push(&home->heap, tsl_code_class(home_code), block);
+    free_at_home(&home->heap, block, home_code);
   } else if (home_code - TSL_CODE_VISITED < TSL_CODES) {
     tsl_home_put_visited(home, tsl_code_class(code), block);
+  } else if (find_outlived(home, entry)) {
+    free_in_shared(home->outlived, block, code);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
   } else {
@@ -244,35 +282,15 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   }
 }
 
-// The thread's heap in a shared epoch, for a block in a slab of it; else NULL. In other epochs the
-// close would find somebody inside, and not count what survives in the heap.
-TSL_ALWAYS_INLINE struct tsl_heap *shared_heap(uint32_t entry) {
-  const struct tsl_home *home = tsl_heap_current->home;
-  if (home == &tsl_home_empty || home->own->shared == 0) return NULL;
-  uint32_t owner = tsl_entry_owner(entry), code = entry ^ tsl_entry(owner, 0);
-  if (owner >= TSL_HEAP_NOBODY || code >= TSL_CODES) return NULL;
-  struct tsl_heap *heap = tsl_heap_at(owner);
-  bool is_shared = heap->home == home && tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
-  return is_shared ? heap : NULL;
-}
-
-// From outside of the epoch. Unlike the fast path, this has the time to look whether it is a block,
-// and whether another thread freed it.
-TSL_NOINLINE static void free_in_shared(struct tsl_heap *heap, unsigned class, void *block) {
-  struct tsl_position position = tsl_slab_position(class, block);
-  if (position.index < 0) return tsl_misuse_interior(block);
-  if (tsl_slab_has(position)) return tsl_misuse_twice(block);
-  tsl_scope_visit_shared(heap);
-  tsl_heap_push(heap, class, block);
-  tsl_scope_visit_shared_end(heap);
-}
-
 // The warm paths of frees in young epochs, and of what outlives its shared epoch: they need no
 // frame.
 void tsl_free_slow(void *block, uint32_t entry) {
+  struct tsl_heap *heap = tsl_heap_current;
   unsigned code = tsl_entry_code(entry);
-  if (tsl_likely(tsl_code_is_cell(code))) return tsl_cells_free(tsl_heap_current, block, code);
-  struct tsl_heap *heap = shared_heap(entry ^ tsl_heap_current->tag);
-  if (heap != NULL) return free_in_shared(heap, tsl_code_class(code), block);
+  if (tsl_likely(tsl_code_is_cell(code))) return tsl_cells_free(heap, block, code);
+  struct tsl_home *home = heap->home;
+  entry ^= heap->tag;
+  if (tsl_likely((entry ^ home->outlived->tag) < TSL_CODES))
+    return free_in_shared(home->outlived, block, code);
   free_beyond_cells(block, entry);
 }

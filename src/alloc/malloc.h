@@ -72,6 +72,28 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   return tsl_malloc_beyond_bin(offset, heap);
 }
 
+TSL_ALWAYS_INLINE void tsl_fast_mark(struct tsl_free_block *freed, uintptr_t link, void *heap) {
+  freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
+  tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other
+  tsl_store_relaxed(&freed->mark, (uintptr_t)heap);
+  tsl_compiler_fence();  // pairs: bin-head
+}
+
+// Puts a block on the bin of its class. When the bin is full, or the block is its head (B3), returns
+// `full` from the calling function. `code` is a variable of the caller, and stays in its register.
+#define TSL_PUSH_UNLESS_FULL(heap, block, code, full)                                        \
+  do {                                                                                       \
+    if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, tsl_code_offset(code))->room))) \
+      return full;                                                                           \
+    TSL_OPAQUE(code);                                                                        \
+    uintptr_t link_ = (uintptr_t)(block);                                                    \
+    if (tsl_unlikely(TSL_XOR_IS_ZERO(link_, TSL_BIN(heap, tsl_code_offset(code))->head)))    \
+      return full;                                                                           \
+    tsl_fast_mark(block, link_, heap);                                                       \
+    TSL_OPAQUE(code);                                                                        \
+    TSL_BIN(heap, tsl_code_offset(code))->head = (block);                                    \
+  } while (0)
+
 // NULL and every address outside the region fail the comparison with the open units; so does a
 // misaligned address, whose lowest bits the rotation moves to the top. An address inside on which
 // no slab lies has a map entry that is not this heap's.
@@ -85,18 +107,5 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   entry ^= heap->tag;
   if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
   size_t code = entry;
-  if (tsl_unlikely(TSL_DECREMENT_IS_NEGATIVE(TSL_BIN(heap, tsl_code_offset(code))->room))) {
-    return tsl_heap_put_full(heap, block, code);
-  }
-  TSL_OPAQUE(code);
-  struct tsl_free_block *freed = block;
-  uintptr_t link = (uintptr_t)block;
-  if (tsl_unlikely(TSL_XOR_IS_ZERO(link, TSL_BIN(heap, tsl_code_offset(code))->head)))  // B3
-    return tsl_heap_put_full(heap, block, code);
-  freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
-  tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other
-  tsl_store_relaxed(&freed->mark, (uintptr_t)heap);
-  TSL_OPAQUE(code);
-  tsl_compiler_fence();  // pairs: bin-head
-  TSL_BIN(heap, tsl_code_offset(code))->head = block;
+  TSL_PUSH_UNLESS_FULL(heap, block, code, tsl_heap_put_full(heap, block, code));
 }

@@ -91,6 +91,11 @@ void tsl_scope_tell(struct tsl_heap *heap) { scope_tell(heap, 1); }
 
 void tsl_scope_tell_visit(struct tsl_heap *heap) { scope_tell(heap, UNTOLD_VISITS); }
 
+void tsl_scope_tell_shared(struct tsl_heap *heap) {
+  tsl_scope_tell_visit(heap);
+  tsl_scope_lower_shared(heap);
+}
+
 int tsl_scope_misused(const struct tslab_scope *scope) {
   tsl_misuse_scope(scope);
   return EPERM;

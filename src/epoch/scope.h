@@ -42,6 +42,9 @@ TSL_HIDDEN void tsl_scope_tell(struct tsl_heap *heap);
 // The same for a visit. Of visits and scopes in quick succession, 16 may then be unreported.
 TSL_HIDDEN void tsl_scope_tell_visit(struct tsl_heap *heap);
 
+// The same for one in a shared epoch, which ends with it.
+TSL_HIDDEN void tsl_scope_tell_shared(struct tsl_heap *heap);
+
 // The rest of leaving a heap whose epoch has ended.
 TSL_HIDDEN void tsl_scope_leave_ended(struct tsl_heap *heap);
 
@@ -125,10 +128,13 @@ TSL_ALWAYS_INLINE void tsl_scope_visit_shared(struct tsl_heap *heap) {
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
   tsl_compiler_fence();  // pairs: heap-torn
 }
-TSL_ALWAYS_INLINE void tsl_scope_visit_shared_end(struct tsl_heap *heap) {
-  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell_visit(heap);
+TSL_ALWAYS_INLINE void tsl_scope_lower_shared(struct tsl_heap *heap) {
   tsl_compiler_fence();  // pairs: heap-torn
   tsl_store_relaxed(&heap->depth, heap->depth - 1);
+}
+TSL_ALWAYS_INLINE void tsl_scope_visit_shared_end(struct tsl_heap *heap) {
+  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) return tsl_scope_tell_shared(heap);
+  tsl_scope_lower_shared(heap);
 }
 
 // Reports the misuse of a scope, and returns EPERM.

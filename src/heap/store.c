@@ -72,6 +72,7 @@ struct tsl_home *tsl_home_add(void) {
   struct tsl_home *home = (struct tsl_home *)tsl_heap_at(number);
   heap_init(&home->heap, number, home);
   home->ticks = TSL_TICK_REFILLS;
+  home->outlived = &tsl_home_empty.heap;
   tsl_store_open(&home->heap);
   home->own = (struct tsl_home_store *)home->heap.store;
   home_list(home, number);

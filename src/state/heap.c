@@ -25,6 +25,7 @@ TSL_RELRO struct tsl_home tsl_home_empty = {
         },
     .unit_count = UINT32_MAX,
     .slot_count = TSL_HOME_SLOTS,
+    .outlived = &tsl_home_empty.heap,
 };
 
 uint32_t tsl_last_home;  // [remote]

@@ -321,6 +321,28 @@ static void what_is_freed_from_outside_is_at_hand(void) {
   CHECK(tsl_heap_valid(part));
 }
 
+static struct tsl_heap *fill_from(tslab_epoch epoch, void **first) {
+  CHECK(has_slabs(epoch));
+  epochs_alloc_many(first, epoch, BYTES, BLOCKS);
+  return tsl_heap_at(tsl_entry_owner(tsl_map_lookup(first[0])));
+}
+
+// Each goes to its own label's, whichever the thread freed into last.
+static void what_is_freed_from_outside_of_two_labels_is_apart(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+  void **others = blocks + BLOCKS;
+  const struct tsl_heap *part = fill_from(open_as(TSLAB_PLACE_SHARED), blocks);
+  const struct tsl_heap *other = fill_from(tslab_epoch_open("query", &options), others);
+  CHECK(part != other);
+  for (unsigned i = 0; i < BLOCKS; i++) {
+    tslab_free(blocks[i]);
+    CHECK(part->bins[tsl_class_around(blocks[i])].head == blocks[i]);
+    tslab_free(others[i]);
+    CHECK(other->bins[tsl_class_around(others[i])].head == others[i]);
+  }
+  CHECK(tsl_heap_valid(part) && tsl_heap_valid(other));
+}
+
 static void *free_there(void *block) {
   tslab_free(block);
   return NULL;
@@ -477,6 +499,7 @@ int main(void) {
   RUN(dead_cells_go_back);
   RUN(shared_ones_take_no_place_of_others);
   RUN_UNLESS_SECURE(what_is_freed_from_outside_is_at_hand);
+  RUN_UNLESS_SECURE(what_is_freed_from_outside_of_two_labels_is_apart);
   RUN_UNLESS_SECURE(what_others_freed_is_not);
   RUN(what_is_freed_from_outside_of_its_own_epoch_is_not);
   RUN(threads_find_their_parts);
