@@ -79,7 +79,7 @@ TSL_ALWAYS_INLINE void tsl_fast_mark(struct tsl_free_block *freed, uintptr_t lin
   tsl_compiler_fence();  // pairs: bin-head
 }
 
-// Puts a block on the bin of its class. When the bin is full, or the block is its head (B3), returns
+// Puts a block on the bin of its class. When the bin is full, or the block its head (B3), returns
 // `full` from the calling function. `code` is a variable of the caller, and stays in its register.
 #define TSL_PUSH_UNLESS_FULL(heap, block, code, full)                                        \
   do {                                                                                       \
