@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from work import EVERY_ROUND, Bar, Metric, Work
+from work import EVERY_ROUND, PATTERNS, Bar, Metric, Work
 from written import CSV_WRITES, HISTOGRAM_WRITES
 
 WASTE_WRITES = ("--fragmentation", "{folder}/waste.csv")
@@ -197,7 +197,6 @@ def beyond_preset(pattern: str, factor: str) -> Work:
     return server(f"synthetic_{pattern}_x{factor}", "tslab", metrics, *options, pace=pace)
 
 
-PATTERNS = ("burst", "steady", "leak", "hotspot", "kernel")
 SERVERS = (
     *(at_preset(pattern, f"synthetic_{pattern}", "tslab") for pattern in PATTERNS),
     *(at_preset(pattern, f"synthetic_{pattern}_plain", "malloc") for pattern in PATTERNS),

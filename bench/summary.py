@@ -115,6 +115,7 @@ JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
     Bar.TWICE: lambda _metric, _ours, _peer, ratio: ratio >= 2.0,
     Bar.TIMES_BEST: lambda metric, ours, peer, _ratio: ours <= metric.limit * peer,
     Bar.TIMES_PLAIN: lambda metric, ours, peer, _ratio: ours <= metric.limit * peer,
+    Bar.PART_OF_BEST: lambda metric, _ours, _peer, ratio: ratio >= metric.limit,
     Bar.WITHIN_1_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.99,
 }
 # Judged without any peer's figure.
@@ -134,6 +135,7 @@ def bar_text(metric: Metric) -> str:
         Bar.TWICE: ">= 2.00 best",
         Bar.TIMES_BEST: f"<= {limit} best",
         Bar.TIMES_PLAIN: f"<= {limit} plain",
+        Bar.PART_OF_BEST: f">= {limit} best",
         Bar.WITHIN_1_PCT: f">= 0.99 {UNOBSERVED}",
         Bar.SHOWN: "-",
     }

@@ -21,6 +21,7 @@ class Bar(Enum):
     TWICE = "at least twice as good as every peer"
     TIMES_BEST = "at most so many times the best peer"
     TIMES_PLAIN = "at most so many times the same work without epochs"
+    PART_OF_BEST = "at least so large a part of the best peer"
     SHOWN = "no requirement"
 
 
@@ -409,6 +410,44 @@ TENANTS = tuple(
     )
 )
 
+# The suite's patterns of servers, at their own pace beside the same without epochs, and as fast as
+# they go beside peers. The largest of few requests says nothing of an allocator.
+PATTERNS = ("burst", "steady", "leak", "hotspot", "kernel")
+
+
+def served(name: str, mode: str, metrics: tuple[Metric, ...], *options: str) -> Work:
+    command = ("synthetic_bench", f"--allocator={mode}", *options)
+    return Work(
+        name, (*command, "--duration_s=4"), (*command, "--duration_s=1"), metrics, "servers",
+        ours_alone=True,
+    )  # fmt: skip
+
+
+def paced(name: str) -> tuple[Work, Work]:
+    keys = ("p50_ns", "p99_ns", "p999_ns")
+    plain = served(
+        f"paced_{name}_plain", "malloc", tuple(shown(key, "ns") for key in keys),
+        f"--pattern={name}",
+    )  # fmt: skip
+    wrapped = served(
+        f"paced_{name}_wrapped", "tslab", tuple(times_plain(key, "ns", 1.15) for key in keys),
+        f"--pattern={name}",
+    )  # fmt: skip
+    return plain, replace(wrapped, plain=plain.name)
+
+
+def saturated(name: str) -> Work:
+    rate = Metric("rate", "requests/s", Bar.PART_OF_BEST, 0.95, higher_is_better=True)
+    options = (f"--pattern={name}", "--rate_factor=max")
+    work = served(f"saturated_{name}", "tslab", (rate,), *options)
+    return replace(work, ours_alone=False, peer_mode="--allocator=malloc")
+
+
+SERVERS = (
+    *(one for name in PATTERNS for one in paced(name)),
+    *(saturated(name) for name in PATTERNS if name != "leak"),
+)
+
 # What it costs that labels are watched whose objects outlive their epochs, beside the same with
 # no watch. None of the objects do, one in 21,000, or one in 21,000 of epochs with their own memory.
 WATCHED = tuple(
@@ -514,6 +553,7 @@ EPOCHS = (
     *LAST_ONES,
     *OUTLIVED,
     *TENANTS,
+    *SERVERS,
     *WATCHED,
 )
 
