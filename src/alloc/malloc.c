@@ -241,8 +241,8 @@ TSL_NOINLINE static void free_in_shared_full(struct tsl_heap *heap, void *block,
   tsl_scope_visit_shared_end(heap);
 }
 
-// Whether another thread freed the block, and this one has not collected it. Where nothing waits,
-// no line of the slab is read.
+// Whether the block is free already, asked only where frees of other threads wait to be collected:
+// else no line of the slab is read.
 TSL_ALWAYS_INLINE bool waits_in_shared(const struct tsl_heap *heap, struct tsl_position position) {
   tsl_unit ready = (tsl_unit)tsl_load_relaxed(&heap->ready);
   return tsl_unlikely((ready | heap->pending) != 0) && tsl_slab_has(position);

@@ -5,9 +5,11 @@
 #include "base/options.h"
 #include "ends.h"
 #include "epochs.h"
+#include "heap/slabs.h"
 #include "heap/store.h"
 #include "heap/valid.h"
 #include "os_fake.h"
+#include "state/change.h"
 #include "state/history.h"
 #include "threads.h"
 #include "upkeep/tick.h"
@@ -362,6 +364,30 @@ static void what_others_freed_is_not(void) {
   epochs_leave(&scope);
 }
 
+static void *free_first_and_last(void *unused) {
+  tslab_free(blocks[0]);
+  tslab_free(blocks[MANY - 1]);
+  return unused;
+}
+
+// Nor one that waits behind a slab which the owner has collected.
+static void what_waits_behind_is_not(void) {
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
+  tslab_epoch epoch = open_as(TSLAB_PLACE_SHARED);
+  CHECK(has_slabs(epoch));
+  epochs_alloc_many(blocks, epoch, BYTES, MANY);
+  struct tsl_heap *part = tsl_heap_at(tsl_entry_owner(tsl_map_lookup(blocks[0])));
+  threads_run_one(free_first_and_last, NULL);
+  struct tsl_change change = tsl_change_begin(part->home);
+  tsl_heap_look_at_ready(part, 1);
+  tsl_change_end(change);
+  CHECK_EQ(pushed_ready(part), 0);
+  CHECK_NE(part->pending, 0);
+  void *waiting = blocks[tsl_unit_of(blocks[0]) == part->pending ? 0 : MANY - 1];
+  tslab_free(waiting);
+  CHECK(part->bins[tsl_class_around(waiting)].head != waiting);
+}
+
 // Such a close would find the part in use, and count none of its survivors.
 static void what_is_freed_from_outside_of_its_own_epoch_is_not(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
@@ -501,6 +527,7 @@ int main(void) {
   RUN_UNLESS_SECURE(what_is_freed_from_outside_is_at_hand);
   RUN_UNLESS_SECURE(what_is_freed_from_outside_of_two_labels_is_apart);
   RUN_UNLESS_SECURE(what_others_freed_is_not);
+  RUN_UNLESS_SECURE(what_waits_behind_is_not);
   RUN(what_is_freed_from_outside_of_its_own_epoch_is_not);
   RUN(threads_find_their_parts);
   RUN(what_many_at_once_took_goes_back);
