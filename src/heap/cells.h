@@ -23,8 +23,8 @@ TSL_HIDDEN void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number);
 // the cell is sealed, or goes back. Who owns its heap, or acts for the owner.
 TSL_HIDDEN void tsl_cells_collect(tsl_cell_number number);
 
-// Reports a heap's cells after each 256 KiB, of frees up to 16 KiB later: its thread may stay in the
-// scope for ever. Owner only.
+// Reports a heap's cells after each 256 KiB; up to 16 KiB of frees come late. Its thread may stay
+// in the scope for ever. Owner only.
 TSL_HIDDEN void tsl_cells_tell(struct tsl_heap *heap);
 
 // Frees a block in a cell that is not the current heap's newest. Any thread.
