@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from work import EVERY_ROUND, PATTERNS, Bar, Metric, Work
+from work import EVERY_ROUND, PATTERNS, Bar, Metric, Work, server
 from written import CSV_WRITES, HISTOGRAM_WRITES
 
 WASTE_WRITES = ("--fragmentation", "{folder}/waste.csv")
@@ -157,16 +157,15 @@ PACED = (60, 3)
 UNPACED = (2, EVERY_ROUND)
 
 
-def server(
+def beside_peers(
     name: str, mode: str, metrics: tuple[Metric, ...], *options: str, pace: tuple[int, int] = PACED
 ) -> Work:
     """Ours with an epoch for each request, or as any malloc; peers as any malloc."""
     seconds, rounds = pace
-    command = ("synthetic_bench", f"--allocator={mode}", *options)
-    return Work(
-        name, (*command, f"--duration_s={seconds}"), (*command, "--duration_s=1"), metrics,
-        "servers", most_rounds=rounds, peer_mode="--allocator=malloc",
-        ours_alone=mode == "malloc", writes=("--hgrm={folder}/values.hgrm",),
+    return replace(
+        server(name, mode, metrics, *options, seconds=seconds),
+        most_rounds=rounds, peer_mode="--allocator=malloc", ours_alone=mode == "malloc",
+        writes=("--hgrm={folder}/values.hgrm",),
     )  # fmt: skip
 
 
@@ -181,7 +180,7 @@ def at_preset(pattern: str, name: str, mode: str) -> Work:
         *shown("B", "rss_peak_bytes"),
         *growth,
     )
-    return server(name, mode, metrics, f"--pattern={pattern}")
+    return beside_peers(name, mode, metrics, f"--pattern={pattern}")
 
 
 def beyond_preset(pattern: str, factor: str) -> Work:
@@ -194,7 +193,7 @@ def beyond_preset(pattern: str, factor: str) -> Work:
     )
     options = (f"--pattern={pattern}", f"--rate_factor={factor}")
     pace = UNPACED if factor == "max" else PACED
-    return server(f"synthetic_{pattern}_x{factor}", "tslab", metrics, *options, pace=pace)
+    return beside_peers(f"synthetic_{pattern}_x{factor}", "tslab", metrics, *options, pace=pace)
 
 
 SERVERS = (

@@ -411,25 +411,28 @@ TENANTS = tuple(
 )
 
 # The suite's patterns of servers, at their own pace beside the same without epochs, and as fast as
-# they go beside peers. The largest of few requests says nothing of an allocator.
+# they go beside peers.
 PATTERNS = ("burst", "steady", "leak", "hotspot", "kernel")
 
 
-def served(name: str, mode: str, metrics: tuple[Metric, ...], *options: str) -> Work:
+def server(
+    name: str, mode: str, metrics: tuple[Metric, ...], *options: str, seconds: int = 4
+) -> Work:
+    """With an epoch for each request (`tslab`), or as any malloc."""
     command = ("synthetic_bench", f"--allocator={mode}", *options)
     return Work(
-        name, (*command, "--duration_s=4"), (*command, "--duration_s=1"), metrics, "servers",
-        ours_alone=True,
+        name, (*command, f"--duration_s={seconds}"), (*command, "--duration_s=1"), metrics,
+        "servers", ours_alone=True,
     )  # fmt: skip
 
 
 def paced(name: str) -> tuple[Work, Work]:
     keys = ("p50_ns", "p99_ns", "p999_ns")
-    plain = served(
+    plain = server(
         f"paced_{name}_plain", "malloc", tuple(shown(key, "ns") for key in keys),
         f"--pattern={name}",
     )  # fmt: skip
-    wrapped = served(
+    wrapped = server(
         f"paced_{name}_wrapped", "tslab", tuple(times_plain(key, "ns", 1.15) for key in keys),
         f"--pattern={name}",
     )  # fmt: skip
@@ -439,11 +442,11 @@ def paced(name: str) -> tuple[Work, Work]:
 def saturated(name: str) -> Work:
     rate = Metric("rate", "requests/s", Bar.PART_OF_BEST, 0.95, higher_is_better=True)
     options = (f"--pattern={name}", "--rate_factor=max")
-    work = served(f"saturated_{name}", "tslab", (rate,), *options)
+    work = server(f"saturated_{name}", "tslab", (rate,), *options)
     return replace(work, ours_alone=False, peer_mode="--allocator=malloc")
 
 
-SERVERS = (
+PACED_OR_SATURATED = (
     *(one for name in PATTERNS for one in paced(name)),
     *(saturated(name) for name in PATTERNS if name != "leak"),
 )
@@ -553,7 +556,7 @@ EPOCHS = (
     *LAST_ONES,
     *OUTLIVED,
     *TENANTS,
-    *SERVERS,
+    *PACED_OR_SATURATED,
     *WATCHED,
 )
 
