@@ -72,6 +72,7 @@ TSL_ALWAYS_INLINE void *tsl_fast_malloc(size_t bytes) {
   return tsl_malloc_beyond_bin(offset, heap);
 }
 
+// Links a block that is free now, and marks it as the heap's (B2).
 TSL_ALWAYS_INLINE void tsl_fast_mark(struct tsl_free_block *freed, uintptr_t link, void *heap) {
   freed->link = link;    // NOLINT(clang-analyzer-core.NullDereference): NULL is outside
   tsl_compiler_fence();  // pairs: bin-head; and two stores: a load of one waits for no other

@@ -42,7 +42,7 @@ TSL_HIDDEN void tsl_scope_tell(struct tsl_heap *heap);
 // The same for a visit. Of visits and scopes in quick succession, 16 may then be unreported.
 TSL_HIDDEN void tsl_scope_tell_visit(struct tsl_heap *heap);
 
-// The same for one in a shared epoch, which ends with it.
+// The same for a visit in a shared epoch; ends the visit.
 TSL_HIDDEN void tsl_scope_tell_shared(struct tsl_heap *heap);
 
 // The rest of leaving a heap whose epoch has ended.

@@ -266,8 +266,8 @@ struct tsl_home {
   bool was_pooled;       // [helper] which found it in the pool
 
   TSL_ON_LINE struct tsl_home_store *own;  // [const] its heap's store
-  struct tsl_heap *outlived;               // [owner] its part of a shared epoch in which it last
-                                           // freed from outside; the empty heap: in none
+  struct tsl_heap *outlived;               // [owner] the part of a shared epoch that its thread
+                                           // freed into last from outside; the empty heap: none
   uint64_t told_ms;                        // [owner] when its thread last reported all
   uint32_t spare;                          // [owner] its parts without an epoch
   uint32_t family;                         // [owner] all its parts
