@@ -14,6 +14,7 @@
 #include "heap/hold.h"
 #include "heap/mixed.h"
 #include "heap/remote.h"
+#include "heap/visit.h"
 #include "memory/detention.h"
 #include "memory/large.h"
 #include "memory/mirror.h"
@@ -243,16 +244,19 @@ TSL_NOINLINE static void free_in_shared_full(struct tsl_heap *heap, void *block,
 
 // Whether the block is free already, asked only where frees of other threads wait to be collected:
 // else no line of the slab is read.
-TSL_ALWAYS_INLINE bool waits_in_shared(const struct tsl_heap *heap, struct tsl_position position) {
+TSL_ALWAYS_INLINE bool is_free_in_shared(const struct tsl_heap *heap, unsigned class,
+                                         struct tsl_position position, const void *block) {
   tsl_unit ready = (tsl_unit)tsl_load_relaxed(&heap->ready);
-  return tsl_unlikely((ready | heap->pending) != 0) && tsl_slab_has(position);
+  return tsl_unlikely((ready | heap->pending) != 0) &&
+         tsl_visit_is_free(heap->number, class, position, block);
 }
 
 // From outside of the epoch. Unlike the fast path, this has the time to look whether it is a block.
 TSL_ALWAYS_INLINE void free_in_shared(struct tsl_heap *heap, void *block, size_t code) {
-  struct tsl_position position = tsl_slab_position(tsl_code_class((unsigned)code), block);
+  unsigned class = tsl_code_class((unsigned)code);
+  struct tsl_position position = tsl_slab_position(class, block);
   if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
-  if (waits_in_shared(heap, position)) return tsl_misuse_twice(block);
+  if (is_free_in_shared(heap, class, position, block)) return tsl_misuse_twice(block);
   tsl_scope_visit_shared(heap);
   TSL_PUSH_UNLESS_FULL(heap, block, code, free_in_shared_full(heap, block, code));
   tsl_scope_visit_shared_end(heap);

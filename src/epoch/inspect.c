@@ -5,6 +5,7 @@
 #include "heap/cells.h"
 #include "heap/extent.h"
 #include "heap/hold.h"
+#include "heap/remote.h"
 #include "heap/rest.h"
 #include "heap/total.h"
 #include "slab/canary.h"
@@ -275,6 +276,23 @@ static void subtract_hot(const struct tsl_heap *heap, struct tsl_survivors *live
   }
 }
 
+typedef void waiting_visit(uint32_t slot, const struct tsl_survivors *blocks, void *context);
+
+// Blocks of shared epochs that wait in the gathers of other threads look live, too (remote.h).
+static void visit_waiting(waiting_visit *visit, void *context) {
+  for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
+    const struct tsl_heap *heap = tsl_heap_at(number);
+    if (!tsl_heap_is_ready(heap) || !tsl_heap_is_home(heap)) continue;
+    for (unsigned class = 0; class < TSL_GATHERS; class += 1) {
+      uint32_t part, objects = tsl_remote_waiting_for(heap->home, class, &part);
+      if (objects == 0) continue;
+      size_t bytes = (size_t)objects * tsl_sizeclasses[class].bytes;
+      struct tsl_survivors blocks = {.objects = objects, .bytes = bytes};
+      visit(tsl_heap_at(part)->epoch, &blocks, context);
+    }
+  }
+}
+
 struct heap_count {
   tslab_epoch_stats *stats;
   struct tsl_survivors *live;
@@ -354,10 +372,23 @@ bool tsl_inspect_record(tslab_epoch id, tslab_epoch_stats *stats) {
   return true;
 }
 
+struct shared_count {
+  uint32_t slot;
+  struct tsl_survivors *live;
+};
+
+static void subtract_waiting(uint32_t slot, const struct tsl_survivors *blocks, void *context) {
+  const struct shared_count *shared = context;
+  if (slot != shared->slot) return;
+  shared->live->objects -= blocks->objects;
+  shared->live->bytes -= blocks->bytes;
+}
+
 static void stats_count(uint32_t slot, tslab_epoch_stats *stats) {
   struct tsl_survivors live = {0};
   struct tsl_total total = tsl_total_of(slot);
   visit_pieces(slot, count_piece, &live);
+  visit_waiting(subtract_waiting, &(struct shared_count){slot, &live});
   visit_parts(slot, count_part, &(struct heap_count){stats, &live, &total});
   stats->live_objects = live.objects;
   stats->live_bytes = live.bytes;
@@ -393,11 +424,18 @@ static void add_part(struct tsl_part *part, void *context) {
   adding->add(part->heap.epoch, &live, adding->context);
 }
 
+static void add_waiting(uint32_t slot, const struct tsl_survivors *blocks, void *context) {
+  const struct adding *adding = context;
+  struct tsl_survivors less = {.objects = 0 - blocks->objects, .bytes = 0 - blocks->bytes};
+  adding->add(slot, &less, adding->context);
+}
+
 void tsl_inspect_live(void (*add)(uint32_t slot, const struct tsl_survivors *live, void *context),
                       void *context) {
   struct adding adding = {add, context};
   visit_pieces(EVERY_EPOCH, add_piece, &adding);
   visit_all_parts(EVERY_EPOCH, add_part, &adding);
+  visit_waiting(add_waiting, &adding);
 }
 
 static tslab_epoch id_of(uint32_t slot) {

@@ -58,7 +58,7 @@ static void put_blocks(uint32_t owner, unsigned class, struct tsl_position posit
 static void count_sent(uint32_t owner, unsigned class) {
   struct tsl_home *home = tsl_heap_current->home;
   if (owner == TSL_HEAP_SEALED || class >= TSL_CLASSES) return;
-  if (!tsl_owner_is_home(owner)) return tsl_report_away_of_slab(owner, class);
+  if (!tsl_owner_is_home(owner)) return tsl_report_away_of_slab(owner, class, 1);
   if (home == &tsl_home_empty) return tsl_report_homeless(class);
   home->heap.store->tallies[class].sent++;
   tsl_report_sent(home, class);
@@ -96,6 +96,16 @@ void tsl_remote_put(uint32_t owner, unsigned class, void *block) {
   put_blocks(owner, class, position, 1);
 }
 
+static void note_owner(struct tsl_home *home, uint32_t owner, unsigned class) {
+  uint32_t bit = UINT32_C(1) << class, others = home->own->gathers_of_homes & ~bit;
+  home->own->gathers_of_homes = tsl_owner_is_home(owner) ? others | bit : others;
+}
+
+// 1 or 0. What waits for a home is counted as it is freed, what waits for a part as it is sent.
+static uint32_t is_of_home(const struct tsl_home *home, unsigned class) {
+  return home->own->gathers_of_homes >> class & 1;
+}
+
 // `opened` is stored before the blocks are put: a thread that a fork takes in between loses them in
 // the child, and does not put them twice.
 void tsl_remote_send(struct tsl_home *home, unsigned class) {
@@ -105,6 +115,8 @@ void tsl_remote_send(struct tsl_home *home, unsigned class) {
   if (blocks == 0) return;
   tsl_store_relaxed(&gather->opened, gather->out);
   struct tsl_position position = tsl_slab_position(class, (void *)gather->start);
+  if (is_of_home(home, class) == 0)
+    tsl_report_away_of_slab(gather->owner, class, tsl_bit_count(blocks));
   put_blocks(gather->owner, class, position, blocks);
 }
 
@@ -116,6 +128,16 @@ uint32_t tsl_remote_waiting(const struct tsl_home *home, unsigned class) {
   const struct tsl_gather *gather = &home->own->gathers[class];
   uint64_t opened = tsl_load_acquire(&gather->opened);  // pairs: gather
   return tsl_bit_count(opened & ~tsl_load_relaxed(&gather->out));
+}
+
+uint32_t tsl_remote_waiting_for(const struct tsl_home *home, unsigned class, uint32_t *part) {
+  const struct tsl_gather *gather = &home->own->gathers[class];
+  uint32_t round = tsl_load_acquire(&gather->round);     // pairs: gather-round
+  uint64_t waiting = tsl_load_acquire(&gather->opened);  // pairs: gather-round
+  waiting &= ~tsl_load_acquire(&gather->out);            // pairs: gather-round
+  *part = tsl_load_acquire(&gather->owner);              // pairs: gather-round
+  bool is_whole = round % 2 == 0 && tsl_load_relaxed(&gather->round) == round;
+  return is_whole && waiting != 0 && !tsl_owner_is_home(*part) ? tsl_bit_count(waiting) : 0;
 }
 
 // A fork may come between any two stores: the child finds a gather in which nothing waits.
@@ -143,13 +165,22 @@ void tsl_remote_forget(struct tsl_home *home) {
   }
 }
 
+// Whether the owner's blocks may wait. What has to be read for this the owner's thread writes: of a
+// heap that ends, and frees of which come in a row, it is read once.
+static bool stays(struct tsl_home *home, uint32_t owner) {
+  if (owner == home->own->ending) return false;
+  if (tsl_owner_stays(owner)) return true;
+  home->own->ending = owner;
+  return false;
+}
+
 // Makes the block's word the one to gather. The block itself is sent at once: a thread that frees
 // here and there keeps no blocks back.
 TSL_NOINLINE static void gather_open(struct tsl_home *home, uint32_t owner, unsigned class,
                                      void *block) {
   struct tsl_position position = tsl_slab_position(class, block);
   if (position.index < 0) return tsl_misuse_interior(block);
-  if (!tsl_owner_is_home(owner)) return tsl_remote_put(owner, class, block);
+  if (!stays(home, owner)) return tsl_remote_put(owner, class, block);
   struct tsl_gather *gather = &home->own->gathers[class];
   unsigned word = (unsigned)position.index / 64, bit = (unsigned)position.index % 64;
   uintptr_t start = (uintptr_t)block - (size_t)bit * tsl_sizeclasses[class].bytes;
@@ -160,6 +191,7 @@ TSL_NOINLINE static void gather_open(struct tsl_home *home, uint32_t owner, unsi
   uint64_t others =
       tsl_low_bits(tsl_sizeclasses[class].capacity - word * 64) & ~(UINT64_C(1) << bit);
   gather_begin(gather, start, owner, others);
+  note_owner(home, owner, class);
   tsl_store_release(&position.slab->gatherer, home->heap.number);  // pairs: gatherer
   count_sent(owner, class);
   put_blocks(owner, class, position, 1);
@@ -184,5 +216,5 @@ void tsl_remote_gather(struct tsl_home *home, uint32_t owner, unsigned class, vo
   if (tsl_unlikely(!is_there || (gather->out >> index & 1) == 0))
     return gather_open(home, owner, class, block);
   tsl_store_relaxed(&gather->out, gather->out ^ UINT64_C(1) << index);
-  home->heap.store->tallies[class].sent++;
+  home->heap.store->tallies[class].sent += is_of_home(home, class);
 }

@@ -36,7 +36,8 @@ static bool waits(const struct tsl_gather *gather, uint32_t owner, unsigned clas
   return exact && index < 64 && (waiting >> index & 1) != 0;
 }
 
-static bool has(uint32_t owner, unsigned class, struct tsl_position position, const void *block) {
+bool tsl_visit_is_free(uint32_t owner, unsigned class, struct tsl_position position,
+                       const void *block) {
   if (tsl_slab_has(position)) return true;
   uint32_t gatherer = tsl_load_acquire(&position.slab->gatherer);  // pairs: gatherer
   return gatherer != 0 && waits(&tsl_home_at(gatherer)->own->gathers[class], owner, class, block);
@@ -50,7 +51,7 @@ bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_position po
     tsl_visit_end(position.slab);
     return false;
   }
-  if (has(home->heap.number, class, position, block)) return true;
+  if (tsl_visit_is_free(home->heap.number, class, position, block)) return true;
   if (++*checks == TSL_VISIT_CHECKS) tsl_store_relaxed(&home->unvisited, 1);
   return false;
 }

@@ -22,11 +22,15 @@ TSL_HIDDEN void tsl_visit_begin(uint32_t owner, unsigned class, const struct tsl
 
 // The rest is the owner's.
 
+// Whether the block is free in its slab, or waits in the gather of the thread that gathered from
+// the slab last. Never true of a live one.
+TSL_HIDDEN bool tsl_visit_is_free(uint32_t owner, unsigned class, struct tsl_position position,
+                                  const void *block);
+
 // Takes the mark off.
 TSL_HIDDEN void tsl_visit_end(const struct tsl_slab *slab);
 
-// Whether somebody freed the block before: it is free in its slab, or waits in the gather of the
-// thread that gathered from the slab last. Never true of a live one; false of any in a pause.
+// The same for a block of a home, asked as the block is freed. False of any in a pause.
 TSL_HIDDEN bool tsl_visit_has(struct tsl_home *home, unsigned class, struct tsl_position position,
                               const void *block);
 

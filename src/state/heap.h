@@ -65,12 +65,12 @@ TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8, TSL_HOME_WARM = 4 };
 enum { TSL_HOME_LABELS = 8, TSL_HOME_REGULARS = 4 };
 
-// Freed blocks of one word of another home's slab, which wait to be sent together (remote.h).
+// Freed blocks of one word of another heap's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
   uintptr_t start;  // [owner] of the word's first block; 0: no word
   uint64_t opened;  // [owner] bit i: the block i places behind `start` is one of this gather's;
   uint64_t out;     // [owner] and it was not freed yet. Those of `opened` without this bit wait
-  uint32_t owner;   // [owner] the home whose slab it is
+  uint32_t owner;   // [owner] the heap whose slab it is
   uint32_t round;   // [owner] odd while the fields above change to another word
 };
 
@@ -177,8 +177,10 @@ struct tsl_home_store {
   uint32_t shared_turn;              // [owner] and the one looked at last; 0: none
   uint32_t grown;                    // [owner, read by helper] its parts that ever had two cells
                                      // or a store
+  uint32_t ending;                   // [owner] the heap that ends whose block it freed last
   struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
   uint32_t warm_count;                     // [owner, taken by the helper] so many
+  uint32_t gathers_of_homes;               // [owner] a bit a class: its gather is of a home's slab
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_cell_tally cells;
   struct tsl_unit_tally taken;

@@ -3,11 +3,20 @@
 #pragma once
 
 #include "base/check.h"
+#include "state/epoch.h"
 #include "state/heap.h"
 
 // Whether the owner in a map entry is a home: not a part, nor a heap that was sealed. Any thread.
 static inline bool tsl_owner_is_home(uint32_t owner) {
   return owner < TSL_HEAP_NOBODY && tsl_heap_is_home(tsl_heap_at(owner));
+}
+
+// Whether it is a home, or a thread's part of a shared epoch: heaps that are never sealed (PL2).
+// Any thread that has a block of it.
+static inline bool tsl_owner_stays(uint32_t owner) {
+  if (owner >= TSL_HEAP_NOBODY) return false;
+  const struct tsl_heap *heap = tsl_heap_at(owner);
+  return tsl_heap_is_home(heap) || tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
 }
 
 // The pooled home that this thread has claimed and acts for; NULL: none. Kept from debug level 1

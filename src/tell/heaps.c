@@ -233,17 +233,19 @@ void tsl_report_warm(const struct tsl_part *part) {
   TSL_PUT(row, away_bytes, 0);
 }
 
-void tsl_report_away(uint32_t part, unsigned class) {
+static void add_away(uint32_t part, unsigned class, uint32_t blocks) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part) : NULL;
   if (row == NULL) return;
-  tsl_add_relaxed(&row->away_objects, 1);
-  tsl_add_relaxed(&row->away_bytes, tsl_sizeclasses[class].bytes);
+  tsl_add_relaxed(&row->away_objects, blocks);
+  tsl_add_relaxed(&row->away_bytes, (uint64_t)blocks * tsl_sizeclasses[class].bytes);
 }
 
-void tsl_report_away_of_slab(uint32_t part, unsigned class) {
-  tsl_report_away(part, class);
+void tsl_report_away(uint32_t part, unsigned class) { add_away(part, class, 1); }
+
+void tsl_report_away_of_slab(uint32_t part, unsigned class, uint32_t blocks) {
+  add_away(part, class, blocks);
   struct tsl_bins_row *row = tsl_report_is_on() ? TSL_ROW(bins, part) : NULL;
-  if (row != NULL) tsl_add_relaxed(&row->away[class], 1);
+  if (row != NULL) tsl_add_relaxed(&row->away[class], blocks);
 }
 
 // Each heap is reported again when its thread reaches a slow path.

@@ -45,8 +45,8 @@ TSL_HIDDEN void tsl_report_warm(const struct tsl_part *part);
 // the epoch. Any thread.
 TSL_HIDDEN void tsl_report_away(uint32_t part, unsigned class);
 
-// The same for a block in a slab, whose class is counted, too.
-TSL_HIDDEN void tsl_report_away_of_slab(uint32_t part, unsigned class);
+// The same for blocks of one class in slabs, where the class counts them, too.
+TSL_HIDDEN void tsl_report_away_of_slab(uint32_t part, unsigned class, uint32_t blocks);
 
 // Counts a block of a home that a thread without a heap freed. Any thread.
 TSL_HIDDEN void tsl_report_homeless(unsigned class);

@@ -1,8 +1,11 @@
 #include "heap/remote.h"
 
 #include "blocks.h"
+#include "epoch/inspect.h"
 #include "heap/rest.h"
 #include "state.h"
+#include "tell/rows.h"
+#include "upkeep/reports.h"
 
 enum { CLASS_BYTES = 64, CLASS = TSL_CLASS_OF_64, WORD = 64 };
 
@@ -158,18 +161,101 @@ static void what_is_no_block_is_refused(void) {
   said((void *)(start + capacity * UINT64_C(48)), "not the beginning");
 }
 
+// The owner's part of an epoch, with a word of blocks, in slabs.
+static struct tsl_part *enter_part(tslab_epoch id) {
+  struct tsl_part *part = tsl_part_take(owner->home, tsl_epoch_slot(id));
+  tsl_heap_current = &part->heap;
+  part->heap.mixed = false;
+  block_count = 0;
+  alloc_many(CLASS_BYTES, WORD);
+  return part;
+}
+
+static struct tsl_part *enter_shared(void) {
+  tslab_epoch id;
+  CHECK_EQ(tsl_epoch_open_shared(0, &id), 0);
+  struct tsl_part *part = enter_part(id);
+  tsl_part_share(part);
+  return part;
+}
+
 // A closed epoch's memory goes back when it drains: nothing of it is kept waiting.
-static void blocks_of_epochs_do_not_wait(void) {
+static void blocks_of_epochs_that_end_do_not_wait(void) {
   open_blocks(1);
   tslab_epoch id;
-  tslab_epoch_options options = {.first_cell_bytes = TSLAB_NO_CELLS};
-  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
-  tsl_heap_current = &tsl_part_take(owner->home, tsl_epoch_slot(id))->heap;
-  block_count = 0;
-  alloc_many(CLASS_BYTES, 4);
+  CHECK_EQ(tsl_epoch_open(0, NULL, &id), 0);
+  enter_part(id);
   free_from(0, 4);
   CHECK_EQ(*word_of(0), 0xf);
   CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 0);
+}
+
+static void add_live(uint32_t slot, const struct tsl_survivors *live, void *context) {
+  struct tsl_survivors *sum = context;
+  if (slot != tsl_heap_current->epoch) return;
+  sum->objects += live->objects;
+  sum->bytes += live->bytes;
+}
+
+// The current epoch's.
+static size_t live_objects(void) {
+  struct tsl_survivors sum = {0};
+  tsl_inspect_live(add_live, &sum);
+  CHECK_EQ(sum.bytes, sum.objects * CLASS_BYTES);
+  return sum.objects;
+}
+
+static void what_waits_does_not_live(void) {
+  open_blocks(1);
+  enter_shared();
+  CHECK_EQ(live_objects(), WORD);
+  free_from(0, 4);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 3);
+  CHECK_EQ(live_objects(), WORD - 4);
+  act_as(freer, send_class);
+  CHECK_EQ(live_objects(), WORD - 4);
+}
+
+// They count where their label's other blocks do, not in the home of the thread that freed them.
+static void blocks_of_shared_epochs_wait(void) {
+  open_blocks(1);
+  tsl_options.stats = 1;
+  tsl_report_start();
+  uint32_t part = enter_shared()->heap.number;
+  const struct tsl_bins_row *row = TSL_ROW(bins, part);
+  free_from(0, 4);
+  CHECK_EQ(*word_of(0), 1);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 3);
+  CHECK_EQ(row->away[CLASS], 1);
+  act_as(freer, send_class);
+  CHECK_EQ(*word_of(0), 0xf);
+  CHECK_EQ(row->away[CLASS], 4);
+  CHECK_EQ(TSL_ROW(heaps, part)->away_objects, 4);
+  CHECK_EQ(freer->store->tallies[CLASS].sent, 0);
+}
+
+// Their own thread frees them from outside of the epoch.
+static void what_waits_of_a_shared_epoch_is_not_freed_again(void) {
+  open_blocks(1);
+  enter_shared();
+  free_from(0, 2);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 1);
+  tsl_heap_current = owner;
+  CHECK(blocks_is_reported(blocks[1], "free already"));
+  CHECK(blocks_is_reported(blocks[0], "free already"));
+  tsl_fast_free(blocks[2]);
+}
+
+// One gather after the other, of the same class.
+static void blocks_of_homes_count_after_those_of_a_shared_epoch(void) {
+  open_blocks(1);
+  void *first = blocks[0], *second = blocks[1];
+  enter_shared();
+  free_from(0, 2);
+  free_as(freer, first);
+  free_as(freer, second);
+  CHECK_EQ(freer->store->tallies[CLASS].sent, 2);
+  CHECK_EQ(*word_of(0), 3);
 }
 
 // There a free is looked at in the quarantine of its own thread, or at once.
@@ -196,6 +282,10 @@ int main(void) {
   RUN(a_block_that_waits_is_not_freed_again);
   RUN(a_block_that_two_others_free_arrives_once);
   RUN(what_is_no_block_is_refused);
-  RUN(blocks_of_epochs_do_not_wait);
+  RUN(blocks_of_epochs_that_end_do_not_wait);
+  RUN(blocks_of_shared_epochs_wait);
+  RUN(what_waits_does_not_live);
+  RUN(what_waits_of_a_shared_epoch_is_not_freed_again);
+  RUN(blocks_of_homes_count_after_those_of_a_shared_epoch);
   return test_status();
 }

@@ -259,6 +259,7 @@ static void pages_of_remote_frees_in_shared_epochs_go_back(void) {
   help(4 * DELAY_MS);
   tsl_heap_current = &other->heap;
   free_all_but_firsts();
+  tsl_remote_send_all(other);
   CHECK(!tsl_rounds_are_missing());
   help(4 * DELAY_MS);
   CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
