@@ -81,7 +81,7 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
     }
     tsl_report_left(heap);
     if (least == 1) tsl_watch_look(part);
-    if (tsl_sample_watch_waits()) tsl_sample_follow();
+    if (tsl_watch_waits() && tsl_sample_watch_waits()) tsl_sample_follow();
     if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   }
   heap->leaves = part->leave_pace;

@@ -238,6 +238,11 @@ size_t tsl_purge_much_bytes(void) {
   return tsl_limit_is_near() ? TSL_PURGE_NEAR_BYTES : TSL_PURGE_MUCH_BYTES;
 }
 
+// How near the limit is, is asked last: it takes longest.
+static bool calls_helper(size_t bytes) {
+  return bytes >= TSL_PURGE_NEAR_BYTES && bytes >= tsl_purge_much_bytes();
+}
+
 static void nobody(size_t more_bytes TSL_UNUSED) {}
 
 void (*tsl_purge_helper_missing)(size_t more_bytes) = nobody;
@@ -245,7 +250,6 @@ void (*tsl_purge_helper_missing)(size_t more_bytes) = nobody;
 void tsl_purge_call_helper(size_t more_bytes) {
   uint64_t wanted = tsl_option(helper);
   if (wanted == TSL_HELPER_NEVER || tsl_purge_has_helper()) return;
-  if (wanted == TSL_HELPER_ALWAYS ||
-      tsl_purge_returnable_bytes() + more_bytes >= tsl_purge_much_bytes())
+  if (wanted == TSL_HELPER_ALWAYS || calls_helper(tsl_purge_returnable_bytes() + more_bytes))
     tsl_purge_helper_missing(more_bytes);
 }

@@ -54,6 +54,12 @@ void tsl_report_history(uint32_t label) {
 
 static size_t limit_of(size_t limit) { return limit == SIZE_MAX ? 0 : limit; }
 
+static bool says_limits(const struct tsl_epochs_row *row, const struct tsl_epoch *epoch) {
+  size_t soft = tsl_load_relaxed(&epoch->soft_limit), hard = tsl_load_relaxed(&epoch->hard_limit);
+  return tsl_load_relaxed(&row->soft_limit_bytes) == limit_of(soft) &&
+         tsl_load_relaxed(&row->hard_limit_bytes) == limit_of(hard);
+}
+
 // Several threads may write at once. Each reads the limits again after it wrote, until they are
 // what it wrote: so the write that comes last is of the newest limits.
 static void put_limits(struct tsl_epochs_row *row, const struct tsl_epoch *epoch) {
@@ -93,7 +99,7 @@ static bool report_epoch(uint32_t slot) {
   TSL_PUT(row, state, row_state(epoch, word));
   TSL_PUT(row, opened_ms, epoch->opened_ms);
   TSL_PUT(row, closed_ms, tsl_load_relaxed(&epoch->closed_ms));
-  put_limits(row, epoch);
+  if (!says_limits(row, epoch)) put_limits(row, epoch);
   tsl_store_release(&row->id, tsl_epoch_id(slot, word));  // pairs: mirror
   return true;
 }
