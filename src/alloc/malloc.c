@@ -225,15 +225,22 @@ static void free_foreign(uint32_t entry, void *block) {
   if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
-// Finds the thread's part of a shared epoch in which the block lies. The next frees look there
-// first. In other epochs the close would find somebody inside, and not count what survives there.
-TSL_NOINLINE static bool find_outlived(struct tsl_home *home, uint32_t entry) {
-  if (home == &tsl_home_empty || home->own->shared == 0) return false;
-  uint32_t owner = tsl_entry_owner(entry);
-  if (owner >= TSL_HEAP_NOBODY || (entry ^ tsl_entry(owner, 0)) >= TSL_CODES) return false;
-  struct tsl_heap *heap = tsl_heap_at(owner);
-  if (heap->home != home || !tsl_epoch_is_shared(tsl_epoch_at(heap->epoch))) return false;
-  home->outlived = heap;
+// Whether the block is free already, asked only where frees of other threads wait to be collected:
+// else no line of the slab is read.
+TSL_ALWAYS_INLINE bool was_freed(const struct tsl_heap *heap, unsigned class,
+                                 struct tsl_position position, const void *block) {
+  tsl_unit ready = (tsl_unit)tsl_load_relaxed(&heap->ready);
+  return tsl_unlikely((ready | heap->pending) != 0) &&
+         tsl_visit_is_free(heap->number, class, position, block);
+}
+
+// From outside of the block's epoch: unlike the fast path, this has the time to look whether it is
+// a block that lives. False, and reported, where it is not.
+TSL_ALWAYS_INLINE bool check_outlived(const struct tsl_heap *heap, void *block, size_t code) {
+  unsigned class = tsl_code_class((unsigned)code);
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block), false;
+  if (was_freed(heap, class, position, block)) return tsl_misuse_twice(block), false;
   return true;
 }
 
@@ -242,24 +249,44 @@ TSL_NOINLINE static void free_in_shared_full(struct tsl_heap *heap, void *block,
   tsl_scope_visit_shared_end(heap);
 }
 
-// Whether the block is free already, asked only where frees of other threads wait to be collected:
-// else no line of the slab is read.
-TSL_ALWAYS_INLINE bool is_free_in_shared(const struct tsl_heap *heap, unsigned class,
-                                         struct tsl_position position, const void *block) {
-  tsl_unit ready = (tsl_unit)tsl_load_relaxed(&heap->ready);
-  return tsl_unlikely((ready | heap->pending) != 0) &&
-         tsl_visit_is_free(heap->number, class, position, block);
-}
-
-// From outside of the epoch. Unlike the fast path, this has the time to look whether it is a block.
 TSL_ALWAYS_INLINE void free_in_shared(struct tsl_heap *heap, void *block, size_t code) {
-  unsigned class = tsl_code_class((unsigned)code);
-  struct tsl_position position = tsl_slab_position(class, block);
-  if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
-  if (is_free_in_shared(heap, class, position, block)) return tsl_misuse_twice(block);
+  if (!check_outlived(heap, block, code)) return;
   tsl_scope_visit_shared(heap);
   TSL_PUSH_UNLESS_FULL(heap, block, code, free_in_shared_full(heap, block, code));
   tsl_scope_visit_shared_end(heap);
+}
+
+// As a thread inside would free it.
+static void free_inside(struct tsl_heap *heap, void *block, size_t code) {
+  TSL_PUSH_UNLESS_FULL(heap, block, code, tsl_heap_put_full(heap, block, code));
+}
+
+// In an epoch with memory of its own. False when that is not open.
+static bool free_in_own(struct tsl_heap *heap, void *block, size_t code) {
+  struct tsl_part *part = tsl_part_of(heap);
+  if (!tsl_scope_free_begin(part)) return false;
+  if (check_outlived(heap, block, code)) free_inside(heap, block, code);
+  tsl_scope_free_end(part);
+  return true;
+}
+
+// The thread's part of another epoch in which a small block lies; NULL where it is not one.
+static struct tsl_heap *find_part(const struct tsl_home *home, uint32_t entry) {
+  uint32_t owner = tsl_entry_owner(entry);
+  if (owner >= TSL_HEAP_NOBODY || (entry ^ tsl_entry(owner, 0)) >= TSL_CODES) return NULL;
+  struct tsl_heap *heap = tsl_heap_at(owner);
+  return heap->home == home && home != &tsl_home_empty ? heap : NULL;
+}
+
+// The next frees look first in the part of a shared epoch that was found last.
+TSL_NOINLINE static bool free_outlived(struct tsl_home *home, void *block, uint32_t entry) {
+  struct tsl_heap *heap = find_part(home, entry);
+  if (heap == NULL) return false;
+  unsigned code = tsl_entry_code(entry);
+  if (!tsl_epoch_is_shared(tsl_epoch_at(heap->epoch))) return free_in_own(heap, block, code);
+  home->outlived = heap;
+  free_in_shared(heap, block, code);
+  return true;
 }
 
 // A thread in an epoch frees the blocks of its home like its own.
@@ -277,11 +304,9 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
     free_at_home(&home->heap, block, home_code);
   } else if (home_code - TSL_CODE_VISITED < TSL_CODES) {
     tsl_home_put_visited(home, tsl_code_class(code), block);
-  } else if (find_outlived(home, entry)) {
-    free_in_shared(home->outlived, block, code);
   } else if (code == TSL_CODE_LARGE) {
     free_large(block);
-  } else {
+  } else if (!free_outlived(home, block, entry)) {
     free_foreign(entry, block);
   }
 }

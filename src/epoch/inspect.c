@@ -278,18 +278,21 @@ static void subtract_hot(const struct tsl_heap *heap, struct tsl_survivors *live
 
 typedef void waiting_visit(uint32_t slot, const struct tsl_survivors *blocks, void *context);
 
+static void visit_waiting_of(const struct tsl_home *home, waiting_visit *visit, void *context) {
+  for (unsigned class = 0; class < TSL_GATHERS; class += 1) {
+    uint32_t part, objects = tsl_remote_waiting_for(home, class, &part);
+    if (objects == 0) continue;
+    size_t bytes = (size_t)objects * tsl_sizeclasses[class].bytes;
+    struct tsl_survivors blocks = {.objects = objects, .bytes = bytes};
+    visit(tsl_heap_at(part)->epoch, &blocks, context);
+  }
+}
+
 // Blocks of shared epochs that wait in the gathers of other threads look live, too (remote.h).
 static void visit_waiting(waiting_visit *visit, void *context) {
-  for (uint32_t number = tsl_load_relaxed(&tsl_region.last_heap); number != 0; number--) {
-    const struct tsl_heap *heap = tsl_heap_at(number);
-    if (!tsl_heap_is_ready(heap) || !tsl_heap_is_home(heap)) continue;
-    for (unsigned class = 0; class < TSL_GATHERS; class += 1) {
-      uint32_t part, objects = tsl_remote_waiting_for(heap->home, class, &part);
-      if (objects == 0) continue;
-      size_t bytes = (size_t)objects * tsl_sizeclasses[class].bytes;
-      struct tsl_survivors blocks = {.objects = objects, .bytes = bytes};
-      visit(tsl_heap_at(part)->epoch, &blocks, context);
-    }
+  for (uint32_t number = 0; (number = tsl_home_behind(number)) != 0;) {
+    const struct tsl_home *home = tsl_home_at(number);
+    if (tsl_heap_is_ready(&home->heap)) visit_waiting_of(home, visit, context);
   }
 }
 
@@ -388,7 +391,8 @@ static void stats_count(uint32_t slot, tslab_epoch_stats *stats) {
   struct tsl_survivors live = {0};
   struct tsl_total total = tsl_total_of(slot);
   visit_pieces(slot, count_piece, &live);
-  visit_waiting(subtract_waiting, &(struct shared_count){slot, &live});
+  if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
+    visit_waiting(subtract_waiting, &(struct shared_count){slot, &live});
   visit_parts(slot, count_part, &(struct heap_count){stats, &live, &total});
   stats->live_objects = live.objects;
   stats->live_bytes = live.bytes;

@@ -23,13 +23,23 @@ static void home_after_fork(struct tsl_home *home) {
   home->unwinding = false;
 }
 
+// Who ends the epoch waits for frees, but not for scopes.
+static void part_after_fork(struct tsl_part *part) {
+  part->heap.depth += part->frees;
+  part->frees = 0;
+}
+
 void tsl_orphans_after_fork(const struct tsl_home *mine) {
   tsl_pool_forget();
   for (uint32_t number = 1; number <= tsl_region.last_heap; number++) {
     struct tsl_heap *heap = heap_if_ready(number);
     if (heap == NULL || heap->home == mine) continue;
     if (heap->torn == TSL_HEAP_WHOLE) tsl_store_relaxed(&heap->torn, TSL_HEAP_PERHAPS_TORN);
-    if (tsl_heap_is_home(heap)) home_after_fork(heap->home);
+    if (tsl_heap_is_home(heap)) {
+      home_after_fork(heap->home);
+    } else {
+      part_after_fork(tsl_part_of(heap));
+    }
   }
   tsl_store_relaxed(&tsl_orphans_wait, tsl_region.last_heap != 0);
 }

@@ -39,6 +39,7 @@ static bool others_are_inside(const struct tsl_epoch *epoch) {
     if (heap->home == tsl_heap_current->home) continue;
     if (!has_passed) tsl_scope_barrier();
     has_passed = true;
+    tsl_scope_await_frees(tsl_part_at(number));
     if (tsl_load_acquire(&heap->depth) != 0) return true;  // pairs: scope-depth
   }
   return false;

@@ -35,6 +35,10 @@ void tsl_scope_barrier(void) {
   if (!tsl_scope_fences) tsl_os_barrier();
 }
 
+void tsl_scope_await_frees(const struct tsl_part *part) {
+  while (tsl_load_acquire(&part->frees) != 0) tsl_os_yield();  // pairs: scope-depth
+}
+
 // Before the list is ended, who closes the epoch has yet to walk it, and finds the part there. The
 // thread may have allocated large blocks after the release had freed those on the list: they end
 // with its part.
@@ -90,6 +94,13 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
 void tsl_scope_tell(struct tsl_heap *heap) { scope_tell(heap, 1); }
 
 void tsl_scope_tell_visit(struct tsl_heap *heap) { scope_tell(heap, UNTOLD_VISITS); }
+
+// What is told is the depth as after a leave.
+void tsl_scope_tell_free(struct tsl_heap *heap) {
+  tsl_store_relaxed(&heap->depth, heap->depth + 1);
+  tsl_scope_tell_visit(heap);
+  tsl_store_relaxed(&heap->depth, heap->depth - 1);
+}
 
 void tsl_scope_tell_shared(struct tsl_heap *heap) {
   tsl_scope_tell_visit(heap);

@@ -42,6 +42,9 @@ TSL_HIDDEN void tsl_scope_tell(struct tsl_heap *heap);
 // The same for a visit. Of visits and scopes in quick succession, 16 may then be unreported.
 TSL_HIDDEN void tsl_scope_tell_visit(struct tsl_heap *heap);
 
+// The same for a free from outside, which opens no scope.
+TSL_HIDDEN void tsl_scope_tell_free(struct tsl_heap *heap);
+
 // The same for a visit in a shared epoch; ends the visit.
 TSL_HIDDEN void tsl_scope_tell_shared(struct tsl_heap *heap);
 
@@ -121,6 +124,25 @@ TSL_ALWAYS_INLINE void tsl_scope_visit_end(struct tsl_heap *heap) {
   if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell_visit(heap);
   tsl_scope_leave_heap(heap);
 }
+
+// A free from outside of the epoch in the thread's own part. The objects that survive there count:
+// so unlike for scopes and visits, who ends the epoch waits until the free is over. False, and
+// nothing begun, when the epoch is not open.
+TSL_ALWAYS_INLINE bool tsl_scope_free_begin(struct tsl_part *part) {
+  tsl_assert(tsl_owner_is_me(&part->heap));
+  tsl_store_relaxed(&part->frees, part->frees + 1);
+  tsl_scope_fence();
+  const struct tsl_epoch *epoch = tsl_epoch_at(part->heap.epoch);
+  uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
+  if (tsl_likely(tsl_epoch_state(word) == TSL_EPOCH_OPEN)) return true;
+  tsl_store_release(&part->frees, part->frees - 1);  // pairs: scope-depth
+  return false;
+}
+TSL_ALWAYS_INLINE void tsl_scope_free_end(struct tsl_part *part) {
+  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(part->heap.leaves))) tsl_scope_tell_free(&part->heap);
+  tsl_store_release(&part->frees, part->frees - 1);  // pairs: scope-depth
+}
+
 // The same in a shared epoch: since that never ends (PL2), nobody seals the heap. A fork may find
 // the thread inside.
 TSL_ALWAYS_INLINE void tsl_scope_visit_shared(struct tsl_heap *heap) {
@@ -170,3 +192,7 @@ TSL_HIDDEN void tsl_scope_init(void);
 
 // Makes every other thread of the process pass a barrier.
 TSL_HIDDEN void tsl_scope_barrier(void);
+
+// Waits for the frees in a part of another thread (tsl_scope_free_begin), which are of a few
+// instructions. Behind the barrier: those that begin now are refused.
+TSL_HIDDEN void tsl_scope_await_frees(const struct tsl_part *part);

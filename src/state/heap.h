@@ -23,7 +23,8 @@
 // Parts:
 //  PA1  a part gets another life once it is sealed, and the upper half of `ready` is the number of
 //      that life: a late push of a slab of an earlier life fails
-//  PA2  a part is sealed at most once a life, and only while `depth` is 0 and its epoch is closed
+//  PA2  a part is sealed at most once a life, and only while `depth` is 0 and its epoch is closed,
+//      and after `frees` was 0: a free that begins later is refused
 //  PA3  a part without an epoch has no slabs and no store, and no cells unless it is warm (warm.h)
 #pragma once
 
@@ -318,6 +319,7 @@ struct tsl_part {
   uint64_t living;       // [owner] and classes that lived at all (tell/watch.h)
   size_t loose_seen;     // [owner] bytes that were free in its slabs when asked last
   uint32_t loose_life;   // [owner] in this life
+  uint32_t frees;        // [owner, read by closers] frees from outside that are under way (scope.h)
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

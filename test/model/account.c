@@ -171,7 +171,8 @@ static bool is_in_heap(uintptr_t address, size_t offset) {
 }
 
 bool model_is_depth(uintptr_t address) {
-  return is_in_heap(address, offsetof(struct tsl_heap, depth));
+  return is_in_heap(address, offsetof(struct tsl_heap, depth)) ||
+         is_in_heap(address, offsetof(struct tsl_part, frees));
 }
 
 bool model_is_changing(uintptr_t address) {

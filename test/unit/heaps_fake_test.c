@@ -69,6 +69,25 @@ static void scopes_are_told_when_they_are_left_and_when_their_epoch_ends(void) {
   CHECK_EQ(row->state, 1);
 }
 
+static void frees_from_outside_are_told_and_open_no_scope(void) {
+  tslab_scope scope;
+  open_homes();
+  tsl_report_start();
+  epochs_enter(&scope, EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS));
+  const struct tsl_heaps_row *row = TSL_ROW(heaps, tsl_heap_current->number);
+  const struct tsl_bins_row *bins = TSL_ROW(bins, tsl_heap_current->number);
+  unsigned class = tsl_sizeclass_of(100);
+  void *blocks[200];
+  for (unsigned i = 0; i < 200; i++) blocks[i] = alloc(100);
+  epochs_leave(&scope);
+  uint32_t live = bins->out[class] - bins->hot[class];
+  CHECK_EQ(live, 200);
+  for (unsigned i = 0; i < 200; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(row->scopes, 0);
+  live = bins->out[class] - bins->hot[class];
+  CHECK_LE(live, 16);
+}
+
 static void check_frees_by_others(size_t first_cell_bytes, unsigned in_slabs) {
   tslab_scope scope;
   open_homes();
@@ -374,6 +393,7 @@ int main(void) {
   RUN_UNLESS_SECURE(frees_of_a_parts_cells_by_others_are_told);
   RUN(scopes_are_told_when_they_are_left);
   RUN(scopes_are_told_when_they_are_left_and_when_their_epoch_ends);
+  RUN_UNLESS_SECURE(frees_from_outside_are_told_and_open_no_scope);
   RUN(a_home_from_the_pool_is_its_new_threads);
   RUN(a_part_like_the_last_one_is_told);
   RUN_UNLESS_SECURE(scopes_are_told_but_for_a_few);

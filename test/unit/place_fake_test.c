@@ -4,6 +4,7 @@
 
 #include "base/options.h"
 #include "ends.h"
+#include "epoch/scope.h"
 #include "epochs.h"
 #include "heap/slabs.h"
 #include "heap/store.h"
@@ -388,17 +389,33 @@ static void what_waits_behind_is_not(void) {
   CHECK(part->bins[tsl_class_around(waiting)].head != waiting);
 }
 
-// Such a close would find the part in use, and count none of its survivors.
-static void what_is_freed_from_outside_of_its_own_epoch_is_not(void) {
+// Also from the outside of an epoch with memory of its own. Its close counts what survives.
+static void what_is_freed_from_outside_of_its_own_epoch_is_too(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
   tslab_scope scope;
   epochs_enter(&scope, epoch);
   struct tsl_heap *part = tsl_heap_current;
-  void *block = tslab_malloc(BYTES);
+  for (unsigned i = 0; i < 3; i++) blocks[i] = tslab_malloc(BYTES);
   epochs_leave(&scope);
+  tslab_free(blocks[0]);
+  CHECK(part->bins[tsl_class_around(blocks[0])].head == blocks[0]);
+  CHECK_EQ(pushed_ready(part), 0);
+  CHECK_EQ(tsl_part_of(part)->frees, 0);
+  tslab_free(blocks[1]);
+  epochs_close(epoch, 1);
+}
+
+// Who was about to begin when the epoch ended is refused.
+static void no_free_begins_in_an_epoch_that_ended(void) {
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  void *block = epochs_alloc(epoch, BYTES);
+  struct tsl_part *part = tsl_part_at(tsl_entry_owner(tsl_map_lookup(block)));
+  CHECK(tsl_scope_free_begin(part));
+  tsl_scope_free_end(part);
+  epochs_close(epoch, 1);
+  CHECK(!tsl_scope_free_begin(part));
+  CHECK_EQ(part->frees, 0);
   tslab_free(block);
-  CHECK_NE(pushed_ready(part), 0);
-  epochs_close(epoch, 0);
 }
 
 static uint64_t refills_in(tslab_epoch epoch) {
@@ -528,7 +545,8 @@ int main(void) {
   RUN_UNLESS_SECURE(what_is_freed_from_outside_of_two_labels_is_apart);
   RUN_UNLESS_SECURE(what_others_freed_is_not);
   RUN_UNLESS_SECURE(what_waits_behind_is_not);
-  RUN(what_is_freed_from_outside_of_its_own_epoch_is_not);
+  RUN_UNLESS_SECURE(what_is_freed_from_outside_of_its_own_epoch_is_too);
+  RUN(no_free_begins_in_an_epoch_that_ended);
   RUN(threads_find_their_parts);
   RUN(what_many_at_once_took_goes_back);
   RUN(closes_look_seldom_in_vain);
