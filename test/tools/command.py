@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+SKIPPED = 77
+
+
+class MissingError(Exception):
+    """Why a test is skipped, in words that tools/skips.py knows."""
 
 
 class Command:
@@ -79,3 +86,20 @@ def end_input(child: subprocess.Popen[str]) -> None:
     assert child.stdin is not None
     child.stdin.close()
     child.wait(timeout=30)
+
+
+def needed(*names: str) -> None:
+    """Programs without which the test is skipped."""
+    missing = [name for name in names if shutil.which(name) is None]
+    if missing:
+        raise MissingError(f"not installed: {' '.join(missing)}")
+
+
+def status_of(check: Callable[..., None], *arguments: Any) -> int:
+    """The exit status of a test that may be skipped."""
+    try:
+        check(*arguments)
+    except MissingError as error:
+        print(f"skipped: {error}")
+        return SKIPPED
+    return 0

@@ -1,9 +1,9 @@
 """Live, held and resident are the same figures whichever face of the command is asked.
 
-faces.py TSLAB PRELOAD HOLDER SERVER
+faces.py TSLAB PRELOAD CHECK [PROGRAM]
 
-The programs are stopped while they are asked: all faces read the same file. Where a figure has a
-truth of its own, in the program or in smaps, it is met within 2 %.
+CHECK is one of those below. The programs are stopped while they are asked: all faces read the same
+file. Where a figure has a truth of its own, in the program or in smaps, it is met within 2 %.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +18,11 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from command import Command, first_line, process, stop
+from command import Command, first_line, needed, process, status_of, stop
 from live import KIB, own_mappings_bytes
 from prometheus import daemon
 from servers import redis
@@ -303,7 +302,7 @@ def stopped(tslab: Command, pid: int) -> Iterator[Faces]:
         os.kill(pid, signal.SIGCONT)
 
 
-def check_holder(tslab: Command, holder: str) -> None:
+def check_holder(tslab: Command, _: str, holder: str) -> None:
     """Every kind of memory: what the program counted itself is what lives."""
     with process(holder) as child:
         truth = json.loads(first_line(child))
@@ -327,9 +326,7 @@ def check_sparse(tslab: Command, preload: str) -> None:
 
 def check_redis(tslab: Command, preload: str) -> None:
     """What it says of its own memory is what lives; under load, when that changes, all agree."""
-    if shutil.which("redis-server") is None:
-        print("redis-server is not installed: its figures are not compared")
-        return
+    needed("redis-server", "redis-benchmark")
     with tempfile.TemporaryDirectory() as folder, redis(preload, folder) as server:
         server.does("DEBUG", "POPULATE", "400000", "key", "200")
         server.does("DEBUG", "POPULATE", "4000", "more", "200")
@@ -354,13 +351,16 @@ def check_server(tslab: Command, preload: str, server: str) -> None:
             check_sites(tslab, faces)
 
 
-def main(tslab_path: str, preload: str, holder: str, server: str) -> int:
-    tslab = Command(tslab_path)
-    check_holder(tslab, holder)
-    check_sparse(tslab, preload)
-    check_redis(tslab, preload)
-    check_server(tslab, preload, server)
-    return 0
+CHECKS: dict[str, Callable[..., None]] = {
+    "holder": check_holder,
+    "sparse": check_sparse,
+    "redis": check_redis,
+    "server": check_server,
+}
+
+
+def main(tslab_path: str, preload: str, name: str, *program: str) -> int:
+    return status_of(CHECKS[name], Command(tslab_path), preload, *program)
 
 
 if __name__ == "__main__":
