@@ -26,16 +26,21 @@ class Command:
     def __init__(self, path: str) -> None:
         self.path = path
 
-    def streams(self, *arguments: str, status: int = 0) -> tuple[str, str]:
+    def streams(self, *arguments: str, status: int = 0, **environment: str) -> tuple[str, str]:
         done = subprocess.run(
-            [self.path, *arguments], capture_output=True, text=True, check=False, timeout=30
+            [self.path, *arguments],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
         )
         said = done.stdout + done.stderr
         assert done.returncode == status, f"{arguments}: status {done.returncode}\n{said}"
         return done.stdout, done.stderr
 
-    def run(self, *arguments: str, status: int = 0) -> str:
-        return "".join(self.streams(*arguments, status=status))
+    def run(self, *arguments: str, status: int = 0, **environment: str) -> str:
+        return "".join(self.streams(*arguments, status=status, **environment))
 
     def json(self, *arguments: str, status: int = 0) -> Any:
         return json.loads(self.streams(*arguments, "--json", status=status)[0])

@@ -20,6 +20,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from command import Command, first_line, needed, process, status_of, stop
@@ -42,8 +43,11 @@ CLIENTS = 20
 LOAD_SECONDS = 1.5
 LOAD_ALLOCATIONS = 5000
 
+# A figure of `top` has one digit after the point.
+ROUNDED = 0.051
 UNITS = {"B": 1, "KiB": KIB, "MiB": KIB**2, "GiB": KIB**3}
 SAMPLE = re.compile(r"(\w+)\{(.*)\} (\S+)")
+DEFAULT_EPOCH = re.compile(r'^ *(\S+ \S+) +(\S+ \S+) .*"default"', re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 # Many objects, of which few are left: slabs with free memory.
@@ -74,8 +78,15 @@ class Faces:
         )
         processes = ask("ps")["processes"]
         self.listed = next(one for one in processes if str(one["pid"]) == self.pid)
-        self.top = tslab.run("top", "--batch", "-n", "1")
+        self.top = self.of_top(tslab)
         self.samples, self.answers = self.served(tslab)
+
+    def of_top(self, tslab: Command) -> str:
+        """Its frame where no other process is, with room for every epoch."""
+        file = Path(self.listed["path"])
+        with tempfile.TemporaryDirectory(dir=file.parent) as alone:
+            (Path(alone) / file.name).hardlink_to(file)
+            return tslab.run("top", "--batch", "-n", "1", "--directory", alone, LINES="1000")
 
     def served(self, tslab: Command) -> tuple[list[tuple[str, dict[str, str], float]], Any]:
         """`/metrics`, and the answers of which the page is made."""
@@ -126,9 +137,10 @@ def close(what: str, figure: float, truth: float) -> None:
     assert abs(figure - truth) <= MOST_OFF * truth, (what, figure, truth)
 
 
-def size(text: str) -> float:
+def shows(what: str, text: str, figure: float) -> None:
+    """A figure in its unit, with as many digits as people read."""
     number, unit = text.split()
-    return float(number) * UNITS[unit]
+    assert abs(float(number) - figure / UNITS[unit]) <= ROUNDED, (what, text, figure)
 
 
 def check_live(faces: Faces) -> None:
@@ -195,12 +207,11 @@ def check_held(faces: Faces) -> None:
         of_label = faces.metric("tslab_epoch_held_bytes", epoch=label["label"])
         same(f"held by {label}", label["held_bytes"], of_label)
     default = next(epoch for epoch in faces.epochs if epoch["epoch"] == 0)
-    selected = faces.top[faces.top.index("  EPOCHS") :].splitlines()[1]
-    if f"\n{faces.pid} " in faces.top:
-        shown = re.match(r" *(\S+ \S+) +(\S+ \S+) ", selected)
-        assert shown, selected
-        close("held in top", size(shown[1]), default["held_bytes"])
-        close("live in top", size(shown[2]), default["live"]["bytes"])
+    assert f"\n{faces.pid} " in faces.top, faces.top
+    shown = DEFAULT_EPOCH.search(faces.top)
+    assert shown, faces.top
+    shows("held in top", shown[1], default["held_bytes"])
+    shows("live in top", shown[2], default["live"]["bytes"])
 
 
 def check_epochs(faces: Faces) -> None:
