@@ -26,7 +26,7 @@ from typing import Any
 from command import Command, first_line, needed, process, status_of, stop
 from live import KIB, own_mappings_bytes
 from prometheus import daemon
-from servers import redis
+from servers import memcached, redis
 
 MOST_OFF = 0.02
 SAMPLES = {"TSLAB_SAMPLE_BYTES": "16K", "TSLAB_SAMPLE_RATE": "0"}
@@ -42,6 +42,9 @@ ENDS = {
 CLIENTS = 20
 LOAD_SECONDS = 1.5
 LOAD_ALLOCATIONS = 5000
+# Its store is of large blocks: under load it allocates seldom, and stores more often than this.
+MEMCACHED_VALUES = 200_000
+LOAD_VALUES = 5000
 
 # A figure of `top` has one digit after the point.
 ROUNDED = 0.051
@@ -351,6 +354,22 @@ def check_redis(tslab: Command, preload: str) -> None:
                 assert more > LOAD_ALLOCATIONS, "there was no load"
 
 
+def check_memcached(tslab: Command, preload: str) -> None:
+    """What it says of its slabs and tables is what lives; under load all agree."""
+    needed("memcached")
+    with tempfile.TemporaryDirectory() as folder, memcached(preload, folder) as server:
+        server.fill(MEMCACHED_VALUES)
+        used = server.used_bytes()
+        with stopped(tslab, server.pid) as faces:
+            close("live of memcached", faces.totals["live_bytes"], used)
+        with server.under_load(CLIENTS):
+            time.sleep(LOAD_SECONDS)
+            with stopped(tslab, server.pid):
+                pass
+        stored = server.figures()["cmd_set"] - MEMCACHED_VALUES
+        assert stored > LOAD_VALUES, "there was no load"
+
+
 def check_server(tslab: Command, preload: str, server: str) -> None:
     """Threads in the middle of requests, in epochs that open and close."""
     with process(server, "annotated", "100000000", preload=preload, **SAMPLES) as child:
@@ -366,6 +385,7 @@ CHECKS: dict[str, Callable[..., None]] = {
     "holder": check_holder,
     "sparse": check_sparse,
     "redis": check_redis,
+    "memcached": check_memcached,
     "server": check_server,
 }
 

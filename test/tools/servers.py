@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import random
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from clients import PATIENCE_SECONDS, asked_by, connected
 from command import process
 
-PATIENCE_SECONDS = 30
+# What memcached counts of its own memory.
+MEMCACHED_BYTES = ("total_malloced", "hash_bytes", "read_buf_bytes", "response_obj_bytes")
+STATS = (b"stats", b"stats slabs")
+FIGURE = re.compile(r"^STAT (\w+) (\d+)\r$", re.MULTILINE)
 
 
 class Redis:
@@ -66,3 +73,58 @@ def redis(preload: str, folder: str, *environment: str) -> Iterator[Redis]:
             assert time.monotonic() < end, "redis-server does not answer"
             time.sleep(0.05)
         yield server
+
+
+class Memcached:
+    """A memcached that listens in a folder."""
+
+    VALUE = b"x" * 500
+    BATCH = 100
+    KEYS = 1_000_000
+
+    def __init__(self, pid: int, path: str) -> None:
+        self.pid = pid
+        self.path = path
+        self.connection = connected(path)
+
+    def figures(self) -> dict[str, int]:
+        """What it says of itself, as far as it is numbers."""
+        said = "".join(self.connection.ask(b"%s\r\n" % what, b"END\r\n") for what in STATS)
+        return {name: int(value) for name, value in FIGURE.findall(said)}
+
+    def used_bytes(self) -> int:
+        """What it says of its own memory."""
+        figures = self.figures()
+        return sum(figures[name] for name in MEMCACHED_BYTES)
+
+    def fill(self, values: int) -> None:
+        for first in range(0, values, self.BATCH):
+            self.connection.ask(self.sets(range(first, first + self.BATCH)), b"END\r\n")
+
+    def sets(self, keys: Iterable[int]) -> bytes:
+        """Values without answers of their own, and a key that has none, which ends an answer."""
+        head = b"set %d 0 0 %d noreply\r\n%s\r\n"
+        stored = [head % (key, len(self.VALUE), self.VALUE) for key in keys]
+        return b"".join(stored) + b"get none\r\n"
+
+    @contextmanager
+    def under_load(self, clients: int) -> Iterator[None]:
+        """Clients that set and read, each in requests of many keys."""
+
+        def some_keys() -> bytes:
+            return self.sets(random.sample(range(self.KEYS), self.BATCH))
+
+        with asked_by(clients, self.path, some_keys, b"END\r\n"):
+            yield
+
+
+@contextmanager
+def memcached(preload: str, folder: str) -> Iterator[Memcached]:
+    """A server without keys."""
+    path = f"{folder}/socket"
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    options = ("-s", path, "-m", "1024", "-u", user)
+    with process("memcached", *options, preload=preload) as child:
+        server = Memcached(child.pid, path)
+        with server.connection.socket:
+            yield server
