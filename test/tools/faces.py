@@ -79,8 +79,9 @@ class Faces:
         self.watch = json.loads(
             tslab.run("watch", self.pid, "-n", "1", "--interval", "0.01", "--json")
         )
-        processes = ask("ps")["processes"]
-        self.listed = next(one for one in processes if str(one["pid"]) == self.pid)
+        # One that ended may have had the same number.
+        running = [one for one in ask("ps")["processes"] if one["life"] == "alive"]
+        self.listed = next(one for one in running if one["pid"] == pid)
         self.top = self.of_top(tslab)
         self.samples, self.answers = self.served(tslab)
 
