@@ -26,7 +26,9 @@ from typing import Any
 from command import Command, first_line, needed, process, status_of, stop
 from live import KIB, own_mappings_bytes
 from prometheus import daemon
-from servers import memcached, redis
+from servers import memcached, redis, store
+
+HERE = Path(__file__).parent
 
 MOST_OFF = 0.02
 SAMPLES = {"TSLAB_SAMPLE_BYTES": "16K", "TSLAB_SAMPLE_RATE": "0"}
@@ -371,6 +373,43 @@ def check_memcached(tslab: Command, preload: str) -> None:
         assert stored > LOAD_VALUES, "there was no load"
 
 
+def check_written(faces: Faces) -> None:
+    """The program wrote to all that lives: at most what is free is not resident."""
+    free = sum(faces.parts.values()) - faces.parts["live"] - faces.parts["large"]
+    assert faces.why["not_resident_bytes"] <= free, faces.why
+
+
+def check_store(tslab: Command, preload: str, blocks: int, *interpreter: str) -> None:
+    """By what its blocks say, what lives has grown; under load all agree."""
+
+    def live_bytes() -> int:
+        return int(tslab.json("stats", str(server.pid))["totals"]["live_bytes"])
+
+    with tempfile.TemporaryDirectory() as folder, store(preload, folder, *interpreter) as server:
+        used, live = server.used_bytes(), live_bytes()
+        server.put(blocks)
+        used = server.used_bytes() - used
+        with stopped(tslab, server.pid) as faces:
+            close("blocks", faces.totals["live_bytes"] - live, used)
+            check_written(faces)
+        with server.under_load(CLIENTS):
+            time.sleep(LOAD_SECONDS)
+            with stopped(tslab, server.pid) as busy:
+                more = busy.stats["allocations"] - faces.stats["allocations"]
+                assert more > LOAD_ALLOCATIONS, "there was no load"
+                check_written(busy)
+
+
+def check_python(tslab: Command, preload: str) -> None:
+    python = ("env", "PYTHONMALLOC=malloc", sys.executable)
+    check_store(tslab, preload, 200_000, *python, str(HERE / "store.py"))
+
+
+def check_node(tslab: Command, preload: str) -> None:
+    needed("node")
+    check_store(tslab, preload, 5000, "node", str(HERE / "store.js"))
+
+
 def check_server(tslab: Command, preload: str, server: str) -> None:
     """Threads in the middle of requests, in epochs that open and close."""
     with process(server, "annotated", "100000000", preload=preload, **SAMPLES) as child:
@@ -387,6 +426,8 @@ CHECKS: dict[str, Callable[..., None]] = {
     "sparse": check_sparse,
     "redis": check_redis,
     "memcached": check_memcached,
+    "python": check_python,
+    "node": check_node,
     "server": check_server,
 }
 

@@ -78,9 +78,9 @@ def redis(preload: str, folder: str, *environment: str) -> Iterator[Redis]:
 class Memcached:
     """A memcached that listens in a folder."""
 
-    VALUE = b"x" * 500
+    VALUE = b"x" * 1000
     BATCH = 100
-    KEYS = 1_000_000
+    KEYS = 250_000
 
     def __init__(self, pid: int, path: str) -> None:
         self.pid = pid
@@ -126,5 +126,36 @@ def memcached(preload: str, folder: str) -> Iterator[Memcached]:
     options = ("-s", path, "-m", "1024", "-u", user)
     with process("memcached", *options, preload=preload) as child:
         server = Memcached(child.pid, path)
+        with server.connection.socket:
+            yield server
+
+
+class Store:
+    """A server of ours, store.py or store.js, that listens in a folder."""
+
+    def __init__(self, pid: int, path: str) -> None:
+        self.pid = pid
+        self.path = path
+        self.connection = connected(path)
+
+    def put(self, blocks: int) -> None:
+        self.connection.ask(b"%d\n" % blocks, b"\n")
+
+    def used_bytes(self) -> int:
+        """What it says of its blocks."""
+        return int(self.connection.ask(b"bytes\n", b"\n"))
+
+    @contextmanager
+    def under_load(self, clients: int) -> Iterator[None]:
+        with asked_by(clients, self.path, lambda: b"100\n", b"\n"):
+            yield
+
+
+@contextmanager
+def store(preload: str, folder: str, *interpreter: str) -> Iterator[Store]:
+    """An empty one; `interpreter`: with the path of the program."""
+    path = f"{folder}/socket"
+    with process(*interpreter, path, preload=preload) as child:
+        server = Store(child.pid, path)
         with server.connection.socket:
             yield server
