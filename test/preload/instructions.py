@@ -81,7 +81,7 @@ def main() -> int:
     parser.add_argument("--update", action="store_true")
     arguments = parser.parse_args()
     if shutil.which("valgrind") is None:
-        print("skipped: valgrind is not installed")
+        print("skipped: not installed: valgrind")
         return SKIPPED
 
     golden = dict(line.split() for line in arguments.list.read_text().splitlines())
