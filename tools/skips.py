@@ -61,7 +61,7 @@ REASONS: tuple[tuple[str, Callable[[], bool]], ...] = (
     (r"seccomp filters are not available here", has_seccomp),
     (r"written for x86-64", is_x86_64),
     (r"not installed: |there is no prometheus here", has_packages),
-    (r"no Python here has its test suite", never),
+    (r"no Python here (has its test suite|is 3\.\d+ or later)", never),
     (r"the C library has no makecontext", never),
 )
 

@@ -1,8 +1,8 @@
 """Functions of other languages in call stacks, as `tslab profile` names them.
 
-languages.py TSLAB PRELOAD KEEPER RUST_SOURCE
+languages.py TSLAB PRELOAD CHECK [SOURCE]
 
-KEEPER is written in C++. What runs or compiles the others may be missing.
+CHECK is one of those below. SOURCE is a C++ program, or one in Rust to be compiled.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from command import Command, first_line, process
+from command import Command, MissingError, first_line, needed, process, status_of
 
 # With a sample in 4 KiB, of 2 MB there are 488 on average: so many are never missing.
 LIVE_BYTES = 2_000_000
@@ -87,24 +87,19 @@ def check_cxx(tslab: Command, preload: str, keeper: str) -> None:
 
 
 def check_rust(tslab: Command, preload: str, source: str) -> None:
-    rustc = shutil.which("rustc")
-    if rustc is None:
-        print("rustc is not installed: its names are not looked at")
-        return
+    needed("rustc")
     with tempfile.TemporaryDirectory() as folder:
         for mangling in ("legacy", "v0"):
             program = str(Path(folder) / mangling)
             names = ["-Zunstable-options", f"-Csymbol-mangling-version={mangling}"]
-            words = [rustc, "--crate-name=keeper", "-Copt-level=1", *names, "-o", program, source]
+            words = ["rustc", "--crate-name=keeper", "-Copt-level=1", *names, "-o", program, source]
             subprocess.run(words, env={**os.environ, "RUSTC_BOOTSTRAP": "1"}, check=True)
             with sampled(preload, program) as pid:
                 check(tslab, pid, r"<?keeper::shop::Cart<.*>::add", r".*::main")
 
 
 def check_node(tslab: Command, preload: str) -> None:
-    if shutil.which("node") is None:
-        print("node is not installed: its names are not looked at")
-        return
+    needed("node")
     # Each function is compiled when it is first called, and none into another.
     options = ("--perf-basic-prof", "--always-sparkplug", "--no-opt", "--no-maglev")
     with sampled(preload, "node", *options, "-e", NODE) as pid:
@@ -125,7 +120,7 @@ def pythons() -> dict[str, str]:
 
 def check_python(tslab: Command, preload: str) -> None:
     if not pythons():
-        print(f"no Python from 3.{OLDEST_PYTHON_WITH_MAP} on: its names are not looked at")
+        raise MissingError(f"no Python here is 3.{OLDEST_PYTHON_WITH_MAP} or later")
     for name, path in pythons().items():
         with sampled(preload, path, "-X", "perf", "-c", PYTHON) as pid:
             frames = ("parse_header", "handle_request", "<module>", "pymain_.*")
@@ -148,14 +143,17 @@ def check_note(tslab: Command, preload: str) -> None:
     assert "PYTHONMALLOC=malloc" in said[1], said
 
 
-def main(tslab_path: str, preload: str, keeper: str, rust_source: str) -> int:
-    tslab = Command(tslab_path)
-    check_cxx(tslab, preload, keeper)
-    check_rust(tslab, preload, rust_source)
-    check_node(tslab, preload)
-    check_python(tslab, preload)
-    check_note(tslab, preload)
-    return 0
+CHECKS: dict[str, Callable[..., None]] = {
+    "cxx": check_cxx,
+    "rust": check_rust,
+    "node": check_node,
+    "python": check_python,
+    "note": check_note,
+}
+
+
+def main(tslab_path: str, preload: str, name: str, *source: str) -> int:
+    return status_of(CHECKS[name], Command(tslab_path), preload, *source)
 
 
 if __name__ == "__main__":
