@@ -40,6 +40,7 @@ fn ps_lists_every_process_and_says_what_it_cannot_read() {
     assert_eq!(processes[1]["epochs_open"], 1);
     assert_eq!(processes[1]["epochs_closed_with_survivors"], 1);
     assert_eq!(processes[1]["rss_bytes"], Value::Null);
+    assert_eq!(processes[1]["of_other_user"], false);
 }
 
 #[test]
@@ -72,6 +73,9 @@ fn files_of_other_users_share_a_line() {
     let Some(output) = as_nobody(&files, &["ps"]) else { return };
     let expected = "of other users: 3 files, which only they and root may read\n";
     assert_eq!(output, expected);
+    let told: Value = serde_json::from_str(&as_nobody(&files, &["ps", "--json"]).unwrap()).unwrap();
+    let processes = told["processes"].as_array().unwrap();
+    assert!(processes.iter().all(|process| process["of_other_user"] == true), "{told}");
     let all = as_nobody(&files, &["ps", "--all"]).unwrap();
     assert_eq!(all.matches("run this command as the user of that process").count(), 3, "{all}");
 }

@@ -27,8 +27,7 @@ struct Process {
     /// Why the file cannot be read.
     error: Option<String>,
     /// The file is of another user, and may not be read.
-    #[serde(skip)]
-    is_closed: bool,
+    of_other_user: bool,
 }
 
 /// Lists the processes. `all`: in the text, a line also for each that has ended or is of another
@@ -65,7 +64,7 @@ impl Process {
             epochs_open: totals.epochs_open,
             epochs_closed_with_survivors: totals.epochs_closed_with_survivors,
             error: None,
-            is_closed: false,
+            of_other_user: false,
         }
     }
 
@@ -84,7 +83,7 @@ impl Process {
             epochs_open: None,
             epochs_closed_with_survivors: None,
             error: Some(format!("{error:#}")),
-            is_closed: host::is_closed(&entry.path),
+            of_other_user: host::is_closed(&entry.path),
         }
     }
 
@@ -141,17 +140,17 @@ impl Report {
 struct Folded<'a> {
     shown: Vec<&'a Process>,
     ended: Vec<&'a Process>,
-    closed: usize,
+    others: usize,
 }
 
 impl<'a> Folded<'a> {
     fn of(processes: &'a [Process], all: bool) -> Self {
-        let mut folded = Self { shown: Vec::new(), ended: Vec::new(), closed: 0 };
+        let mut folded = Self { shown: Vec::new(), ended: Vec::new(), others: 0 };
         for process in processes {
             if all {
                 folded.shown.push(process);
-            } else if process.is_closed {
-                folded.closed += 1;
+            } else if process.of_other_user {
+                folded.others += 1;
             } else if process.life == Life::Dead && process.error.is_none() {
                 folded.ended.push(process);
             } else {
@@ -162,7 +161,7 @@ impl<'a> Folded<'a> {
     }
 
     fn text(&self) -> String {
-        [self.ended_text(), self.closed_text()].into_iter().flatten().collect()
+        [self.ended_text(), self.others_text()].into_iter().flatten().collect()
     }
 
     fn ended_text(&self) -> Option<String> {
@@ -182,9 +181,9 @@ impl<'a> Folded<'a> {
         ))
     }
 
-    fn closed_text(&self) -> Option<String> {
-        let files = text::count_of(self.closed, "file", "files");
+    fn others_text(&self) -> Option<String> {
+        let files = text::count_of(self.others, "file", "files");
         let text = format!("of other users: {files}, which only they and root may read\n");
-        (self.closed > 0).then_some(text)
+        (self.others > 0).then_some(text)
     }
 }

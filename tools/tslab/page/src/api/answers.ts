@@ -20,6 +20,8 @@ export interface Process {
   readonly epochs_open: Figure;
   readonly epochs_closed_with_survivors: Figure;
   readonly error: string | null;
+  /** Its file may not be read. */
+  readonly of_other_user: boolean;
 }
 
 export interface Processes {

@@ -137,7 +137,8 @@ export function processOf(processes: readonly Process[], pid: number): Process |
 
 function largest(processes: readonly Process[]): Process | undefined {
   const alive = processes.filter(({ life, error }) => life === "alive" && error === null);
-  const candidates = alive.length > 0 ? alive : processes;
+  const own = processes.filter(({ of_other_user }) => !of_other_user);
+  const candidates = alive.length > 0 ? alive : own;
   return candidates.reduce<Process | undefined>(
     (most, process) =>
       most === undefined || (process.rss_bytes ?? 0) > (most.rss_bytes ?? 0) ? process : most,

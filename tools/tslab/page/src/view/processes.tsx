@@ -16,8 +16,9 @@ const RECENT = 120;
 
 export function ProcessList({ model }: { readonly model: Model }): JSX.Element {
   const [filter, setFilter] = useKept("processes.filter", "");
-  const [isOpen, open] = useKept("processes.ended", false);
-  const all = listed(model);
+  const known = listed(model);
+  const all = known.filter((process) => !process.of_other_user || isWatched(model, process));
+  const others = known.length - all.length;
   const isFolded = (process: Process) => process.life === "dead" && !isWatched(model, process);
   const isFiltered = all.length > FEW && filter.trim() !== "";
   const processes = isFiltered ? found(all, filter) : all;
@@ -29,18 +30,14 @@ export function ProcessList({ model }: { readonly model: Model }): JSX.Element {
         <span class="count">{number(all.filter((process) => !isFolded(process)).length)}</span>
       </h2>
       {all.length > FEW ? <Filter text={filter} change={setFilter} /> : null}
-      {all.length === 0 ? <Empty>{emptyText(model)}</Empty> : null}
+      {known.length === 0 ? <Empty>{emptyText(model)}</Empty> : null}
       {isFiltered && processes.length === 0 ? (
         <Empty>No process has “{filter}” in its name or number.</Empty>
       ) : null}
       <Items processes={processes.filter((process) => !isFolded(process))} model={model} />
-      {ended.length === 0 ? null : (
-        <details open={isOpen} onToggle={(event) => open(event.currentTarget.open)}>
-          <summary>
-            Ended <span class="count">{number(ended.length)}</span>
-          </summary>
-          {isOpen ? <Items processes={ended} model={model} /> : null}
-        </details>
+      {ended.length === 0 ? null : <Ended processes={ended} model={model} />}
+      {others === 0 ? null : (
+        <Empty>Of other users: {count(others, "file")}, which only they and root may read.</Empty>
       )}
     </nav>
   );
@@ -75,6 +72,18 @@ const Items = ({ processes, model }: ItemsProps): JSX.Element => (
     ))}
   </ul>
 );
+
+function Ended({ processes, model }: ItemsProps): JSX.Element {
+  const [isOpen, open] = useKept("processes.ended", false);
+  return (
+    <details open={isOpen} onToggle={(event) => open(event.currentTarget.open)}>
+      <summary>
+        Ended <span class="count">{number(processes.length)}</span>
+      </summary>
+      {isOpen ? <Items processes={processes} model={model} /> : null}
+    </details>
+  );
+}
 
 const isWatched = ({ watched }: Model, process: Process): boolean =>
   watched?.process?.path === process.path;

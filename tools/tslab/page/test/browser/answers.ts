@@ -163,6 +163,13 @@ export function stranger(pid: number, name: string): Told {
   };
 }
 
+/** One whose file is of another user. */
+export function closed(pid: number): Told {
+  const told = stranger(pid, "other-daemon");
+  const error = "it cannot be opened: run this command as the user of that process, or root";
+  return { ...told, process: { ...told.process, version: null, error, of_other_user: true } };
+}
+
 const identity = ({ pid, name }: Size): Identity => ({
   pid,
   start_ticks: 777,
@@ -185,6 +192,7 @@ const process = ({ pid, name, rss, live }: Size): Process => ({
   epochs_open: 18,
   epochs_closed_with_survivors: 3,
   error: null,
+  of_other_user: false,
 });
 
 function stats(size: Size, second: number): Stats {

@@ -1,5 +1,5 @@
 // page: what is shown of processes and epochs, and that it stays true.
-import { crowd, server, stranger, type Told } from "./answers.js";
+import { closed, crowd, server, stranger, type Told } from "./answers.js";
 import { expect, test } from "./setting.js";
 
 test("shows the largest process at once", async ({ page, address }) => {
@@ -58,6 +58,29 @@ test("finds a process among many", async ({ page, address, agent }) => {
   await expect(page.getByText("Ended 1")).toBeVisible();
   await page.getByLabel("Filter processes").fill("nobody");
   await expect(page.getByText("No process has “nobody”")).toBeVisible();
+});
+
+test("files of other users share a line", async ({ page, address, agent }) => {
+  agent.told = [server(200), closed(8), closed(9)];
+  await page.goto(address);
+  const processes = page.getByRole("navigation");
+  await expect(processes.getByRole("heading")).toHaveText("Processes 1");
+  await expect(processes.getByRole("link")).toHaveCount(1);
+  await expect(processes.getByText(/^Of other users/)).toHaveText(
+    "Of other users: 2 files, which only they and root may read.",
+  );
+  await page.goto(`${address}#/9`);
+  await expect(page.getByText("run this command as the user of that process")).toBeVisible();
+  await expect(processes.getByRole("link", { name: /^other-daemon/ })).toHaveText(/unreadable9$/);
+  await expect(processes.getByText(/^Of other users: 1 file,/)).toBeVisible();
+});
+
+test("where all files are of other users, none is chosen", async ({ page, address, agent }) => {
+  agent.told = [closed(8), closed(9)];
+  await page.goto(address);
+  await expect(page.getByText(/^Of other users: 2 files,/)).toBeVisible();
+  await expect(page.getByText("Choose a process.")).toBeVisible();
+  await expect(page.getByText("No process here runs on tslab.")).toHaveCount(0);
 });
 
 test("few processes need no filter", async ({ page, address }) => {

@@ -20,6 +20,7 @@ const process = (pid: number, rss: number, more: Partial<Process> = {}): Process
   epochs_open: 0,
   epochs_closed_with_survivors: 0,
   error: null,
+  of_other_user: false,
   ...more,
 });
 

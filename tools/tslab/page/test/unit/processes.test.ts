@@ -16,6 +16,7 @@ const process = (pid: number, name: string | null, more: Partial<Process> = {}):
   epochs_open: 0,
   epochs_closed_with_survivors: 0,
   error: null,
+  of_other_user: false,
   ...more,
 });
 
