@@ -170,6 +170,26 @@ export function closed(pid: number): Told {
   return { ...told, process: { ...told.process, version: null, error, of_other_user: true } };
 }
 
+/** A hundred processes that run, and three hundred that have ended. */
+export function host(): Told[] {
+  const worker = (number: number): Told => stranger(5000 + number, `worker-${number}`);
+  const ended = (number: number): Told => {
+    const told = stranger(6000 + number, `job-${number}`);
+    const last_word_ms = (number + 1) * 60_000;
+    const last = { life: "dead", rss_bytes: null, last_word_ms } as const;
+    return {
+      ...told,
+      process: { ...told.process, ...last, live_bytes: 4096 },
+      stats: { ...told.stats, ...last, totals: { ...told.stats.totals, live_bytes: 4096 } },
+    };
+  };
+  return [
+    server(200),
+    ...Array.from({ length: 99 }, (_, number) => worker(number)),
+    ...Array.from({ length: 300 }, (_, number) => ended(number)),
+  ];
+}
+
 const identity = ({ pid, name }: Size): Identity => ({
   pid,
   start_ticks: 777,

@@ -1,5 +1,5 @@
 // page: what is shown of processes and epochs, and that it stays true.
-import { closed, crowd, server, stranger, type Told } from "./answers.js";
+import { closed, crowd, host, server, stranger } from "./answers.js";
 import { expect, test } from "./setting.js";
 
 test("shows the largest process at once", async ({ page, address }) => {
@@ -11,24 +11,6 @@ test("shows the largest process at once", async ({ page, address }) => {
   await expect(page.getByRole("navigation").getByRole("link")).toHaveCount(2);
   await expect(page.locator(".link")).toHaveText(/^live \d\d:\d\d:\d\d$/);
 });
-
-/** A hundred processes that run, and three hundred that have ended. */
-function host(): Told[] {
-  const worker = (number: number): Told => stranger(5000 + number, `worker-${number}`);
-  const ended = (number: number): Told => {
-    const told = stranger(6000 + number, `job-${number}`);
-    const last_word_ms = (number + 1) * 60_000;
-    return {
-      ...told,
-      process: { ...told.process, life: "dead", rss_bytes: null, live_bytes: 4096, last_word_ms },
-    };
-  };
-  return [
-    server(200),
-    ...Array.from({ length: 99 }, (_, number) => worker(number)),
-    ...Array.from({ length: 300 }, (_, number) => ended(number)),
-  ];
-}
 
 test("folds processes that have ended", async ({ page, address, agent }) => {
   agent.told = host();

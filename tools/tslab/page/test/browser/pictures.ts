@@ -2,7 +2,7 @@
 import type { Page } from "@playwright/test";
 
 import type { Agent } from "./agent.js";
-import { hostile, server, stranger } from "./answers.js";
+import { closed, host, hostile, server, stranger } from "./answers.js";
 import { test } from "./setting.js";
 
 const FOLDER = "compiled/pictures";
@@ -50,6 +50,20 @@ for (const { name, path, width, colorScheme } of PICTURES) {
     await page.emulateMedia({ colorScheme });
     await watch(page, agent, address + path);
     await page.screenshot({ path: `${FOLDER}/${name}.png`, fullPage: true });
+  });
+}
+
+for (const [name, width] of [
+  ["crowd", 1440],
+  ["crowd-narrow", 360],
+] as const) {
+  test(name, async ({ page, agent, address }) => {
+    agent.told = [...host(), closed(8)];
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(address);
+    await page.getByText("Ended 300").click();
+    await page.getByRole("link", { name: /^job-8 / }).scrollIntoViewIfNeeded();
+    await page.screenshot({ path: `${FOLDER}/${name}.png` });
   });
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 
 import type { Page } from "@playwright/test";
 
-import { server } from "./answers.js";
+import { closed, host, server } from "./answers.js";
 import { expect, test } from "./setting.js";
 
 const EPOCH = "#/4242/epoch/16777223";
@@ -92,6 +92,20 @@ for (const width of [360, 768]) {
   });
 }
 
+for (const width of [360, 768]) {
+  test(`fits hundreds of processes into ${width} pixels`, async ({ page, address, agent }) => {
+    agent.told = [...host(), closed(8)];
+    await page.setViewportSize({ width, height: 800 });
+    await page.goto(address);
+    await showAll(page);
+    await expectFit(page, width);
+    await page.getByRole("link", { name: /^job-299/ }).click();
+    await expect(page.getByRole("heading", { level: 1 })).toContainText("job-299");
+    await expect(page.getByText("This process has ended and left its file")).toBeVisible();
+    await expectFit(page, width);
+  });
+}
+
 test("a narrow screen shows either the list or a process", async ({ page, address }) => {
   await page.setViewportSize({ width: 360, height: 800 });
   await page.goto(address);
@@ -114,6 +128,27 @@ for (const colorScheme of ["light", "dark"] as const) {
     await page.keyboard.press("?");
     await expectAccessible(page);
   });
+}
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`hundreds of processes are accessible in the ${colorScheme} theme`, async ({
+    page,
+    address,
+    agent,
+  }) => {
+    agent.told = [...host(), closed(8)];
+    await page.emulateMedia({ colorScheme });
+    await page.goto(address);
+    await showAll(page);
+    await expectAccessible(page);
+  });
+}
+
+/** Also those that have ended. */
+async function showAll(page: Page): Promise<void> {
+  const processes = page.getByRole("navigation");
+  await processes.getByText("Ended 300").click();
+  await expect(processes.getByRole("link")).toHaveCount(400);
 }
 
 async function expectFit(page: Page, width: number): Promise<void> {
