@@ -86,20 +86,31 @@ function goBack({ route }: Model): void {
   if (route.epoch !== null && route.pid !== null) location.hash = hashOfProcess(route.pid);
 }
 
-/** Into an epoch's view, and out of it to where it was opened. */
+/** Into another view, and out of it to where it was opened. */
 function useFocus(route: Route): void {
   const before = useRef(route);
   useEffect(() => {
     const left = before.current;
     before.current = route;
-    if (left.epoch === route.epoch) return;
-    const opener = left.epoch === null ? null : rowOf(route, left.epoch);
-    (opener ?? document.querySelector<HTMLElement>("main h1"))?.focus();
+    if (left.epoch === route.epoch && (left.pid === route.pid || isListBeside())) return;
+    (openerOf(left, route) ?? document.querySelector<HTMLElement>("main h1"))?.focus();
   }, [route]);
 }
 
-const rowOf = ({ pid }: Route, epoch: number): HTMLElement | null =>
-  document.querySelector(`main a[data-row][href="${hashOfEpoch(pid ?? 0, epoch)}"]`);
+/** A narrow screen shows either the list or a process. */
+const isListBeside = (): boolean => ["nav", "main"].every(isShown);
+
+const isShown = (selector: string): boolean =>
+  document.querySelector<HTMLElement>(selector)?.offsetParent != null;
+
+/** The link to what was left, for the process of an epoch or for the list. */
+function openerOf(left: Route, { pid, epoch }: Route): HTMLElement | null {
+  if (pid === null) return rowOf(hashOfProcess(left.pid ?? 0));
+  return left.epoch === null || epoch !== null ? null : rowOf(hashOfEpoch(pid, left.epoch));
+}
+
+const rowOf = (hash: string): HTMLElement | null =>
+  document.querySelector(`a[data-row][href="${hash}"]`);
 
 type Keys = Readonly<Record<string, () => void>>;
 

@@ -116,6 +116,22 @@ test("a narrow screen shows either the list or a process", async ({ page, addres
   await expect(page.getByRole("navigation")).toBeVisible();
 });
 
+test("a narrow screen shows a process from its head, and the list where it was left", async ({
+  page,
+  address,
+  agent,
+}) => {
+  agent.told = host();
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.goto(`${address}#/`);
+  await page.getByRole("link", { name: /^worker-98/ }).click();
+  await expect(page.getByRole("heading", { level: 1 })).toBeFocused();
+  await expect(page.getByRole("heading", { level: 1 })).toBeInViewport();
+  await page.getByRole("link", { name: "← Processes" }).click();
+  await expect(page.getByRole("link", { name: /^worker-98/ })).toBeFocused();
+  await expect(page.getByRole("link", { name: /^worker-98/ })).toBeInViewport();
+});
+
 for (const colorScheme of ["light", "dark"] as const) {
   test(`is accessible in the ${colorScheme} theme`, async ({ page, address }) => {
     await page.emulateMedia({ colorScheme });
