@@ -401,11 +401,13 @@ def check_store(tslab: Command, preload: str, blocks: int, *interpreter: str) ->
 
 
 def check_python(tslab: Command, preload: str) -> None:
+    """A thread a client; without the setting small objects are not malloc's."""
     python = ("env", "PYTHONMALLOC=malloc", sys.executable)
     check_store(tslab, preload, 200_000, *python, str(HERE / "store.py"))
 
 
 def check_node(tslab: Command, preload: str) -> None:
+    """Buffers, which its collector frees."""
     needed("node")
     check_store(tslab, preload, 5000, "node", str(HERE / "store.js"))
 
