@@ -62,6 +62,8 @@ REASONS: tuple[tuple[str, Callable[[], bool]], ...] = (
     (r"written for x86-64", is_x86_64),
     (r"not installed: |there is no prometheus here", has_packages),
     (r"no Python here (has its test suite|is 3\.\d+ or later)", never),
+    (r"no core dump here; ", has_packages),
+    (r"not in the toolchain: ", never),
     (r"the C library has no makecontext", never),
 )
 
