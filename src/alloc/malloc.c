@@ -225,23 +225,9 @@ static void free_foreign(uint32_t entry, void *block) {
   if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
-// Whether the block is free already, asked only where frees of other threads wait to be collected:
-// else no line of the slab is read.
-TSL_ALWAYS_INLINE bool was_freed(const struct tsl_heap *heap, unsigned class,
-                                 struct tsl_position position, const void *block) {
-  tsl_unit ready = (tsl_unit)tsl_load_relaxed(&heap->ready);
-  return tsl_unlikely((ready | heap->pending) != 0) &&
-         tsl_visit_is_free(heap->number, class, position, block);
-}
-
-// From outside of the block's epoch: unlike the fast path, this has the time to look whether it is
-// a block that lives. False, and reported, where it is not.
-TSL_ALWAYS_INLINE bool check_outlived(const struct tsl_heap *heap, void *block, size_t code) {
-  unsigned class = tsl_code_class((unsigned)code);
-  struct tsl_position position = tsl_slab_position(class, block);
-  if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block), false;
-  if (was_freed(heap, class, position, block)) return tsl_misuse_twice(block), false;
-  return true;
+// Whether frees of other threads wait to be collected.
+TSL_ALWAYS_INLINE bool are_sent(const struct tsl_heap *heap) {
+  return ((tsl_unit)tsl_load_relaxed(&heap->ready) | heap->pending) != 0;
 }
 
 TSL_NOINLINE static void free_in_shared_full(struct tsl_heap *heap, void *block, size_t code) {
@@ -249,11 +235,32 @@ TSL_NOINLINE static void free_in_shared_full(struct tsl_heap *heap, void *block,
   tsl_scope_visit_shared_end(heap);
 }
 
-TSL_ALWAYS_INLINE void free_in_shared(struct tsl_heap *heap, void *block, size_t code) {
-  if (!check_outlived(heap, block, code)) return;
+TSL_ALWAYS_INLINE void push_in_shared(struct tsl_heap *heap, void *block, size_t code) {
   tsl_scope_visit_shared(heap);
   TSL_PUSH_UNLESS_FULL(heap, block, code, free_in_shared_full(heap, block, code));
   tsl_scope_visit_shared_end(heap);
+}
+
+// False, and reported, where the block is no block or free already. That is asked only where frees
+// of other threads wait to be collected: else no line of the slab is read.
+static bool check_outlived(const struct tsl_heap *heap, void *block, unsigned class) {
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return tsl_misuse_interior(block), false;
+  if (!are_sent(heap) || !tsl_visit_is_free(heap->number, class, position, block)) return true;
+  return tsl_misuse_twice(block), false;
+}
+
+TSL_NOINLINE static void free_in_shared_after(struct tsl_heap *heap, void *block, size_t code) {
+  if (check_outlived(heap, block, tsl_code_class((unsigned)code)))
+    push_in_shared(heap, block, code);
+}
+
+// From outside of the epoch: unlike the fast path, this has the time to look whether it is a block.
+TSL_ALWAYS_INLINE void free_in_shared(struct tsl_heap *heap, void *block, size_t code) {
+  struct tsl_position position = tsl_slab_position(tsl_code_class((unsigned)code), block);
+  if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
+  if (tsl_unlikely(are_sent(heap))) return free_in_shared_after(heap, block, code);
+  push_in_shared(heap, block, code);
 }
 
 // As a thread inside would free it.
@@ -265,7 +272,7 @@ static void free_inside(struct tsl_heap *heap, void *block, size_t code) {
 static bool free_in_own(struct tsl_heap *heap, void *block, size_t code) {
   struct tsl_part *part = tsl_part_of(heap);
   if (!tsl_scope_free_begin(part)) return false;
-  if (check_outlived(heap, block, code)) free_inside(heap, block, code);
+  if (check_outlived(heap, block, tsl_code_class((unsigned)code))) free_inside(heap, block, code);
   tsl_scope_free_end(part);
   return true;
 }
