@@ -169,7 +169,7 @@ mod tests {
         let subject = Subject::of_bytes(own.bytes());
         let callers = Callers::of(&Subject { life: crate::host::Life::Alive, ..subject });
         let name = callers.callers[0].name.as_deref().unwrap();
-        assert!(name.contains("callers::held (callers.rs:"), "{name}");
+        assert!(name.contains("held (callers.rs:"), "{name}");
         assert_eq!((callers.made_ms, &callers.callers[0].rows[..]), (own.made_ms, &[1][..]));
     }
 }
