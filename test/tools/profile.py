@@ -218,22 +218,34 @@ class Checks:
         """Where collectors of profiles look for one."""
         path = Path(folder, "served.pb.gz")
         name = self.json("stats", pid)["name"]
+        with self.server() as address:
+            for query in (f"process={name}", f"pid={pid}"):
+                path.write_bytes(served(f"{address}debug/pprof/heap?{query}"))
+                check_message(path, self.grower)
+
+    @contextmanager
+    def server(self) -> Iterator[str]:
         with subprocess.Popen(
             [self.tslab, "serve", "--history", "none", "--listen", "127.0.0.1:0"],
             stderr=subprocess.PIPE,
             text=True,
-        ) as server:
+        ) as child:
             try:
-                assert server.stderr is not None
-                address = server.stderr.readline().removeprefix("tslab: serving ").strip()
-                for query in (f"process={name}", f"pid={pid}"):
-                    url = f"{address}debug/pprof/heap?{query}"
-                    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
-                        assert answer.headers["content-type"] == "application/octet-stream"
-                        path.write_bytes(answer.read())
-                    check_message(path, self.grower)
+                assert child.stderr is not None
+                yield child.stderr.readline().removeprefix("tslab: serving ").strip()
             finally:
-                server.terminate()
+                child.terminate()
+
+    def check_part_served(self, pid: str, sampled: str) -> None:
+        """A profile of a part says so, whoever collects it."""
+        with self.server() as address:
+            told = json.loads(served(f"{address}api/v1/processes/{pid}/profile"))
+            message = gzip.decompress(served(f"{address}debug/pprof/heap?pid={pid}"))
+        assert (told["sampled"], told["partial"]) == (sampled, True), told
+        assert any("parse_header" in sample["stack"] for sample in told["samples"]), told
+        strings = [bytes(value).decode() for number, value in fields(message) if number == 6]
+        assert {"sampled", sampled} <= set(strings), strings
+        assert any(text.startswith(f"process {pid} ") for text in strings), strings
 
     def check_with_go(self, path: Path, legacy: Path) -> None:
         top = self.pprof("-top", str(path))
@@ -260,6 +272,12 @@ class Checks:
 
     def sample_bytes(self, pid: str) -> int:
         return int(self.json("stats", pid)["process"]["sample_bytes"])
+
+    def wait_for_samples(self, pid: str) -> None:
+        ends = time.monotonic() + SECONDS
+        while self.json("stats", pid)["process"]["samples_taken"] == 0:
+            assert time.monotonic() < ends, "no label is watched"
+            time.sleep(0.05)
 
     def wait_until_off(self, pid: str) -> None:
         ends = time.monotonic() + SECONDS
@@ -302,6 +320,14 @@ class Checks:
         self.wait_until_off(pid)
 
 
+def served(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
+        is_json = answer.headers["content-type"] == "application/json"
+        assert is_json == ("/api/" in url), url
+        said: bytes = answer.read()
+        return said
+
+
 def wait_for_file(pid: str) -> None:
     """Processes tell nothing of themselves while they are young."""
     ends = time.monotonic() + SECONDS
@@ -326,9 +352,14 @@ def check(checks: Checks) -> None:
     with grower([checks.grower, "on"], checks.preload, "0") as child:
         pid = str(child.pid)
         wait_for_file(pid)
+        checks.wait_for_samples(pid)
+        checks.check_part_served(pid, "watched")
         checks.check_asked(pid)
         checks.check_kept(pid)
         checks.check_interrupted(pid)
+        checks.of("profile", pid, "--stop", "-o", os.devnull)
+        checks.wait_until_off(pid)
+        checks.check_part_served(pid, "ended")
 
 
 def main(tslab: str, preload: str, source: str, *growers: str) -> int:

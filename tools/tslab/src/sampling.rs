@@ -34,14 +34,26 @@ pub struct Sampling {
 }
 
 /// Of which allocations samples are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// Of none.
+    #[default]
     Nothing,
     /// Of those in epochs of labels whose objects outlive them.
     Watched,
     /// Of all.
     All,
+}
+
+impl Reach {
+    /// For programs; samples of before may be of others.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Nothing => "ended",
+            Self::Watched => "watched",
+            Self::All => "all",
+        }
+    }
 }
 
 /// A call stack that allocates blocks of one size class in epochs of one label.

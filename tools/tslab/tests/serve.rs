@@ -290,7 +290,7 @@ fn errors_of_the_api_say_what_to_do() {
         ("/api/v1/processes/%2Fetc%2Fpasswd", 404, "/api/v1/processes lists those"),
         ("/api/v1/processes/%ff/epochs", 404, "/api/v1/processes lists those"),
         ("/api/v1/processes/4200000000/leaks?after=soon", 400, "such as after=60"),
-        ("/debug/pprof/heap", 404, "no such process samples all its allocations"),
+        ("/debug/pprof/heap", 404, "no such process has sampled any allocation"),
         ("/debug/pprof/heap?process=nobody", 404, "/api/v1/processes lists"),
         ("/debug/pprof/heap?pid=4199999999", 404, "there is no process 4199999999"),
         ("/debug/pprof/heap?pid=redis", 400, "such as pid=4242"),
@@ -320,7 +320,7 @@ fn a_profile_is_of_one_process() {
     let one = Crowd::named(&files, "one", sampled(&[]));
     let begun = &[("sample_bytes", 4096), ("sampling_since_ms", 5)];
     let other = Crowd::named(&files, "other", sampled(begun));
-    let ended = Crowd::named(&files, "ended", sampled(&[("sampling_since_ms", 5)]));
+    let _ended = Crowd::named(&files, "ended", sampled(&[("sampling_since_ms", 5)]));
     let server = Server::start(&files, &[]);
     let path = "/debug/pprof/heap";
     let response = server.get(path);
@@ -338,17 +338,14 @@ fn a_profile_is_of_one_process() {
     }
     let refused = server.get(&format!("{path}?process=silent"));
     assert!(
-        refused.body.contains("no such process samples all its allocations"),
+        refused.body.contains("no such process has sampled any allocation"),
         "{}",
         refused.body
     );
-    let refused = server.get(&format!("{path}?pid={}", ended.first()));
-    assert_eq!(refused.status, 404);
-    assert!(refused.body.contains("has sampled nothing for"), "{}", refused.body);
 }
 
 #[test]
-fn what_is_left_is_shown_of_a_process_that_stopped_sampling() {
+fn a_profile_of_a_part_is_served_and_says_so() {
     let files = Directory::new();
     let told = |values: &'static [(&str, u64)]| {
         move |image: &mut Image| {
@@ -364,19 +361,26 @@ fn what_is_left_is_shown_of_a_process_that_stopped_sampling() {
     let idle = Crowd::named(&files, "idle", idle);
     let server = Server::start(&files, &[]);
     let profile = |pid: u32| server.get(&format!("/api/v1/processes/{pid}/profile"));
-    let answer = profile(ended.first());
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    let answer: Value = serde_json::from_str(&answer.body).unwrap();
-    assert_eq!((&answer["sample_bytes"], &answer["watch_bytes"]), (&0.into(), &0.into()));
-    assert_eq!(answer["partial"], true);
-    let live = |sample: &Value| sample["samples"].as_u64().unwrap();
-    assert_eq!(answer["samples"].as_array().unwrap().iter().map(live).sum::<u64>(), 6);
-    let refused = profile(watched.first());
-    assert_eq!(refused.status, 404);
-    assert!(refused.body.contains("samples only epochs of labels whose"), "{}", refused.body);
-    let refused = profile(idle.first());
-    assert_eq!(refused.status, 404);
-    assert!(refused.body.contains("has sampled nothing for"), "{}", refused.body);
+    let heap = |query: &str| server.get(&format!("/debug/pprof/heap?{query}"));
+    for (sampled, pid) in [("ended", ended.first()), ("watched", watched.first())] {
+        let answer = profile(pid);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let answer: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!((&answer["sampled"], &answer["partial"]), (&sampled.into(), &true.into()));
+        let live = |sample: &Value| sample["samples"].as_u64().unwrap();
+        assert_eq!(answer["samples"].as_array().unwrap().iter().map(live).sum::<u64>(), 6);
+        for query in [format!("pid={pid}"), format!("process={sampled}")] {
+            assert_eq!(heap(&query).status, 200, "{query}");
+        }
+    }
+    let either = heap("");
+    assert!(either.body.contains("2 such processes have sampled"), "{}", either.body);
+    let idle = idle.first();
+    for refused in [profile(idle), heap(&format!("pid={idle}"))] {
+        assert_eq!(refused.status, 404);
+        assert!(refused.body.contains("has sampled nothing for"), "{}", refused.body);
+        assert!(refused.body.contains(&format!("`tslab profile {idle} --keep`")));
+    }
 }
 
 #[test]

@@ -246,14 +246,11 @@ impl Subject {
         self.snapshot.has_samples() && self.snapshot.sampling.as_ref().is_some_and(is_all)
     }
 
-    /// Whether it has stopped sampling, and samples of before are left.
-    pub fn keeps_samples(&self) -> bool {
+    /// Whether there are samples, if only of a part.
+    pub fn has_profile(&self) -> bool {
+        let is_any = |sampling: &Sampling| sampling.sites.iter().any(|site| site.allocations > 0);
         let sampling = self.snapshot.sampling.as_ref();
-        let is_left = |sampling: &Sampling| {
-            sampling.reach() == Reach::Nothing
-                && sampling.sites.iter().any(|site| site.allocations > 0)
-        };
-        self.snapshot.has_samples() && sampling.is_some_and(is_left)
+        self.samples_all() || self.snapshot.has_samples() && sampling.is_some_and(is_any)
     }
 
     /// Whether it runs, and could be asked for samples of all.

@@ -161,22 +161,21 @@ pub(super) fn names(subject: &Subject, calls: &BTreeSet<u64>) -> Names {
 /// The samples that a process has taken so far, in JSON, also if it has stopped sampling. Fails
 /// with `NotFound` when there are none.
 pub fn so_far(setting: &Setting, target: &str) -> Result<Answer> {
-    let subject = find_sampled(setting, target, Subject::keeps_samples)?;
+    let subject = find_sampled(setting, target)?;
     let output = text::json(&report(&subject, &of_subject(&subject)))?;
     Ok(Answer { output, ..Answer::default() })
 }
 
-/// The same for `pprof`. Collectors follow it, so it fails once a process has stopped sampling.
+/// The same for `pprof`.
 pub fn pprof_so_far(setting: &Setting, target: &str) -> Result<Vec<u8>> {
-    let subject = find_sampled(setting, target, |_| false)?;
+    let subject = find_sampled(setting, target)?;
     let look = Look { subject, asked_for: None, before_bytes: 0, has_earlier: true, goes_on: true };
-    Ok(pprof::bytes(&of_subject(&look.subject), look.frame(View::Live))?)
+    Ok(pprof::bytes(&of_subject(&look.subject), &look.frame(View::Live))?)
 }
 
-// `will_do`: where not all is sampled.
-fn find_sampled(setting: &Setting, target: &str, will_do: fn(&Subject) -> bool) -> Result<Subject> {
+fn find_sampled(setting: &Setting, target: &str) -> Result<Subject> {
     let subject = Subject::find(setting, target)?;
-    if subject.samples_all() || will_do(&subject) {
+    if subject.has_profile() {
         return Ok(subject);
     }
     let pid = subject.pid;
@@ -363,7 +362,7 @@ impl Look {
     fn bytes(&self, profile: &Profile, format: Format, arguments: &Arguments) -> Result<Vec<u8>> {
         let view = if arguments.cumulative { View::Cumulative } else { View::Live };
         Ok(match format {
-            Format::Pprof => pprof::bytes(profile, self.frame(view))?,
+            Format::Pprof => pprof::bytes(profile, &self.frame(view))?,
             Format::HeapV2 => heap_v2::text(profile).into_bytes(),
             Format::Folded => folded::text(profile, view).into_bytes(),
             Format::Json => text::json(&report(&self.subject, profile))?.into_bytes(),
@@ -383,6 +382,7 @@ impl Look {
         pprof::Frame {
             time_nanos: nanos(now.saturating_sub(ago)),
             duration_nanos: nanos(self.asked_for.unwrap_or_default()),
+            gap: self.subject.partial_note(),
             view,
         }
     }
@@ -498,8 +498,9 @@ fn create_numbered(pid: u32, format: Format) -> Result<(File, PathBuf)> {
 #[cfg(test)]
 pub(super) fn every_format(subject: &Subject) -> String {
     let profile = of_subject(subject);
-    let frame = pprof::Frame { time_nanos: 0, duration_nanos: 0, view: View::Live };
-    assert!(pprof::bytes(&profile, frame).is_ok());
+    let gap = subject.partial_note();
+    let frame = pprof::Frame { time_nanos: 0, duration_nanos: 0, gap, view: View::Live };
+    assert!(pprof::bytes(&profile, &frame).is_ok());
     let texts = [
         text::json(&report(subject, &profile)).expect("it can be written"),
         folded::text(&profile, View::Cumulative),

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::names::Names;
-use crate::sampling::{LiveSample, Sampling, Site, float};
+use crate::sampling::{LiveSample, Reach, Sampling, Site, float};
 
 pub mod filter;
 pub mod folded;
@@ -149,6 +149,8 @@ pub struct Profile {
     pub taken: u64,
     /// Of further ones nothing is known.
     pub lost: u64,
+    /// What is sampled now.
+    pub reach: Reach,
     /// Those of which more lives first.
     pub samples: Vec<Sample>,
     /// Of all calls in them.
@@ -179,7 +181,8 @@ impl Profile {
         });
         let Sampling { weight_bytes, taken, lost, .. } = *sampling;
         let mean_bytes = sampling.mean_bytes();
-        Self { mean_bytes, weight_bytes, taken, lost, samples, names }
+        let reach = sampling.reach();
+        Self { mean_bytes, weight_bytes, taken, lost, reach, samples, names }
     }
 
     /// All that was allocated, and all that lives.

@@ -10,7 +10,7 @@ use prost::Message;
 
 use super::{Amount, Profile, Sample, View};
 use crate::names::{FAMILY, GONE_ON, Module};
-use crate::sampling::whole;
+use crate::sampling::{Reach, whole};
 
 /// The message, as far as it is used here. Texts are places in the table of strings.
 pub mod proto {
@@ -154,25 +154,27 @@ const TYPES: [(&str, &str); 4] = [
     ("inuse_space", "bytes"),
 ];
 
-/// When a profile was taken, and what is shown of it first.
-#[derive(Clone, Copy, Debug)]
+/// When a profile was taken, what it lacks, and what is shown of it first.
+#[derive(Clone, Debug)]
 pub struct Frame {
     /// Nanoseconds since 1970.
     pub time_nanos: u64,
     /// For how long was sampled; 0: not known.
     pub duration_nanos: u64,
+    /// Of what samples are missing.
+    pub gap: Option<String>,
     /// What is shown first.
     pub view: View,
 }
 
 /// The file's bytes.
-pub fn bytes(profile: &Profile, frame: Frame) -> io::Result<Vec<u8>> {
+pub fn bytes(profile: &Profile, frame: &Frame) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(&message(profile, frame).encode_to_vec())?;
     encoder.finish()
 }
 
-fn message(profile: &Profile, frame: Frame) -> proto::Profile {
+fn message(profile: &Profile, frame: &Frame) -> proto::Profile {
     let mut builder = Builder::default();
     builder.string("");
     let mut message = proto::Profile {
@@ -183,12 +185,12 @@ fn message(profile: &Profile, frame: Frame) -> proto::Profile {
         duration_nanos: signed(frame.duration_nanos),
         period_type: Some(builder.value_type("space", "bytes")),
         period: signed(profile.mean_bytes),
-        comment: vec![builder.string(&comment(profile))],
+        comment: builder.comments(profile, frame),
         default_sample_type: builder.string(match frame.view {
             View::Live => "inuse_space",
             View::Cumulative => "alloc_space",
         }),
-        sample: profile.samples.iter().map(|sample| builder.sample(sample)).collect(),
+        sample: profile.samples.iter().map(|one| builder.sample(one, profile.reach)).collect(),
         ..proto::Profile::default()
     };
     let calls: BTreeSet<_> =
@@ -238,6 +240,11 @@ impl Builder {
         place
     }
 
+    fn comments(&mut self, profile: &Profile, frame: &Frame) -> Vec<i64> {
+        let all = [comment(profile)].into_iter().chain(frame.gap.clone());
+        all.map(|comment| self.string(&comment)).collect()
+    }
+
     fn value_type(&mut self, kind: &str, unit: &str) -> proto::ValueType {
         proto::ValueType { r#type: self.string(kind), unit: self.string(unit) }
     }
@@ -263,11 +270,12 @@ impl Builder {
         modules.iter().map(&mut mapping).collect()
     }
 
-    fn sample(&mut self, sample: &Sample) -> proto::Sample {
+    // A collector that joins the profiles of many processes tells by a label which are of a part.
+    fn sample(&mut self, sample: &Sample, reach: Reach) -> proto::Sample {
         let key = &sample.key;
         let Amount { alloc_objects, alloc_bytes, objects, bytes } = sample.estimate;
         let values = [alloc_objects, alloc_bytes, objects, bytes];
-        let mut label = Vec::new();
+        let mut label = vec![self.text_label("sampled", reach.text())];
         if let Some(text) = &key.label {
             label.push(self.text_label("epoch", text));
         }
@@ -336,10 +344,14 @@ mod tests {
     use super::*;
     use crate::profile::of_test;
 
-    const FRAME: Frame =
-        Frame { time_nanos: 1_700_000_000_000_000_000, duration_nanos: 5, view: View::Live };
+    const FRAME: Frame = Frame {
+        time_nanos: 1_700_000_000_000_000_000,
+        duration_nanos: 5,
+        gap: None,
+        view: View::Live,
+    };
 
-    fn decoded(profile: &Profile, frame: Frame) -> proto::Profile {
+    fn decoded(profile: &Profile, frame: &Frame) -> proto::Profile {
         let mut plain = Vec::new();
         let packed = bytes(profile, frame).unwrap();
         flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut plain).unwrap();
@@ -371,7 +383,7 @@ mod tests {
 
     #[test]
     fn the_frame_is_as_readers_expect_it() {
-        let profile = decoded(&of_test(), FRAME);
+        let profile = decoded(&of_test(), &FRAME);
         assert_eq!(profile.string_table[0], "");
         let types: Vec<_> = profile
             .sample_type
@@ -386,13 +398,13 @@ mod tests {
         assert_eq!(profile.time_nanos, 1_700_000_000_000_000_000);
         assert!(profile.text(profile.drop_frames).contains("|calloc|"));
         assert!(profile.text(profile.comment[0]).starts_with("40 blocks were sampled"));
-        let cumulative = decoded(&of_test(), Frame { view: View::Cumulative, ..FRAME });
+        let cumulative = decoded(&of_test(), &Frame { view: View::Cumulative, ..FRAME });
         assert_eq!(cumulative.text(cumulative.default_sample_type), "alloc_space");
     }
 
     #[test]
     fn the_program_is_the_first_mapping_and_calls_lie_in_it() {
-        let profile = decoded(&of_test(), FRAME);
+        let profile = decoded(&of_test(), &FRAME);
         let main = profile.mapping[0];
         assert_eq!((main.id, profile.text(main.filename)), (1, "/opt/server"));
         assert_eq!((profile.text(main.build_id), main.has_functions), ("00ab", true));
@@ -409,12 +421,13 @@ mod tests {
 
     #[test]
     fn samples_have_values_and_labels() {
-        let profile = decoded(&of_test(), FRAME);
+        let profile = decoded(&of_test(), &FRAME);
         let values: Vec<_> = profile.sample.iter().map(|sample| sample.value.as_slice()).collect();
         assert_eq!(values[0], [0, 0, 1, 100_000]);
         assert_eq!(values[1], [0, 0, 98, 12_481]);
         let upload = &profile.sample[1];
         let expected = [
+            ("sampled", "ended", 0, ""),
             ("epoch", "GET /upload", 0, ""),
             ("bytes", "", 128, "bytes"),
             ("age", "1-10min", 0, ""),
@@ -423,18 +436,29 @@ mod tests {
         assert_eq!(profile.functions(upload), ["handle"]);
         assert_eq!(
             profile.labels(&profile.sample[0]),
-            [("epoch", "default", 0, ""), ("age", "0-1s", 0, "")]
+            [("sampled", "ended", 0, ""), ("epoch", "default", 0, ""), ("age", "0-1s", 0, "")]
         );
         let deep = profile.sample.iter().find(|sample| sample.location_id.len() == 4).unwrap();
         assert_eq!(profile.functions(deep), ["copy_name", "handle"]);
         let allocated = profile.sample.iter().find(|sample| sample.value[1] == 83_207).unwrap();
         assert_eq!(allocated.value, [650, 83_207, 0, 0]);
-        assert_eq!(profile.labels(allocated).len(), 2);
+        assert_eq!(profile.labels(allocated).len(), 3);
+    }
+
+    #[test]
+    fn a_part_says_that_it_is_one() {
+        let gap = Some("process 42 samples only some epochs".to_owned());
+        let part = Profile { reach: Reach::Watched, ..of_test() };
+        let profile = decoded(&part, &Frame { gap, ..FRAME });
+        let comments: Vec<_> = profile.comment.iter().map(|place| profile.text(*place)).collect();
+        assert_eq!((comments.len(), comments[1]), (2, "process 42 samples only some epochs"));
+        let is_marked = |sample| profile.labels(sample)[0] == ("sampled", "watched", 0, "");
+        assert!(profile.sample.iter().all(is_marked));
     }
 
     #[test]
     fn nothing_is_a_profile_too() {
-        let profile = decoded(&Profile::default(), FRAME);
+        let profile = decoded(&Profile::default(), &FRAME);
         assert_eq!((profile.sample.len(), profile.mapping.len(), profile.period), (0, 0, 0));
     }
 }

@@ -22,6 +22,9 @@ pub struct Report {
     watch_bytes: Option<u64>,
     /// Since when all, only these epochs, or nothing is sampled; 0: since there is a file.
     sampling_since_ms: Option<u64>,
+    /// `all`; `watched`: only these epochs; `ended`: nothing is any more. None: there are no
+    /// samples.
+    sampled: Option<&'static str>,
     /// Some of what lives was allocated while not all was sampled.
     partial: Option<bool>,
     /// The same, of these samples; 0: there are none.
@@ -105,6 +108,7 @@ pub fn report(subject: &Subject, profile: &Profile) -> Report {
         sample_bytes: sampling.map(|sampling| sampling.sample_bytes),
         watch_bytes: sampling.map(|sampling| sampling.watch_bytes),
         sampling_since_ms: sampling.map(|sampling| sampling.since_ms),
+        sampled: subject.has_profile().then(|| profile.reach.text()),
         partial: sampling.map(Sampling::is_partial),
         weight_bytes: sampling.map(Sampling::mean_bytes),
         samples_taken: sampling.map(|sampling| sampling.taken),
@@ -221,6 +225,7 @@ mod tests {
         let json = json(&subject());
         assert_eq!((&json["pid"], &json["weight_bytes"]), (&42.into(), &4096.into()));
         assert_eq!((&json["partial"], &json["sampling_since_ms"]), (&false.into(), &0.into()));
+        assert_eq!(json["sampled"], "ended");
         assert_eq!((&json["samples_taken"], &json["samples_lost"]), (&40.into(), &1.into()));
         let rows = json["samples"].as_array().unwrap();
         let upload = &rows[1];
@@ -263,5 +268,6 @@ mod tests {
         assert_eq!(of_older["samples"], serde_json::json!([]));
         let of_other = json(&Subject::of_bytes(sample(42, 7).bytes()));
         assert_eq!(of_other["weight_bytes"], 0);
+        assert!(of_other["sampled"].is_null());
     }
 }

@@ -74,13 +74,16 @@ impl Agent {
             Whose::Name(name) => Some(name.as_str()),
             Whose::Anyone => None,
         };
-        let (mut found, Self { setting, finder, .. }) = (Vec::new(), self);
+        let Self { setting, finder, .. } = self;
+        let (mut all, mut parts) = (Vec::new(), Vec::new());
         finder.find(&setting.directory, &mut |subject| {
             let is_meant = name.is_none() || subject.name.as_deref() == name;
-            if is_meant && subject.samples_all() {
+            if is_meant && subject.has_profile() {
+                let found = if subject.samples_all() { &mut all } else { &mut parts };
                 found.push((subject.pid, subject.name.clone().unwrap_or_default()));
             }
         });
+        let found = if all.is_empty() { parts } else { all };
         match found[..] {
             [(pid, _)] => Ok(pid),
             _ => Err(NotFound(not_one(&found)).into()),
@@ -109,7 +112,8 @@ impl Agent {
 
 fn not_one(found: &[(u32, String)]) -> String {
     if found.is_empty() {
-        return "no such process samples all its allocations: /api/v1/processes lists all processes"
+        return "no such process has sampled any allocation: `tslab profile PID --keep` lets one \
+                sample all, and /api/v1/processes lists them"
             .to_owned();
     }
     let told = |(pid, name): &(u32, String)| format!("pid={pid} ({})", text::printable(name));

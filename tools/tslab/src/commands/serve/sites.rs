@@ -15,7 +15,7 @@ use super::labels::{OTHER, known_label};
 use super::samples::{OfProcess, Samples};
 use crate::commands::Subject;
 use crate::commands::callers::{Caller, Callers, MOST_STACKS, held};
-use crate::sampling::{Reach, Sampling, whole};
+use crate::sampling::{Sampling, whole};
 
 /// A process that runs for weeks comes to have other sites that hold most.
 const EVER: usize = 6;
@@ -136,9 +136,9 @@ impl Sites {
         let held = process.by_place(sampling, is_known);
         let rows = process.choose(held, self.most);
         let mut out = OfProcess::new(samples, subject.pid, subject.name.as_deref().unwrap_or(""));
-        let scope: Arc<str> = scope(sampling).into();
+        let reach: Arc<str> = sampling.reach().text().into();
         for ((site, label), bytes) in rows {
-            let labels = [&site, &label, &scope];
+            let labels = [&site, &label, &reach];
             out.gauge("tslab_site_live_bytes", &labels, Some(whole(bytes)));
         }
     }
@@ -152,15 +152,6 @@ impl Sites {
     // Nobody panics who has it.
     fn processes(&self) -> MutexGuard<'_, HashMap<Key, Process>> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// Which allocations samples are of now; those of before may be of others.
-fn scope(sampling: &Sampling) -> &'static str {
-    match sampling.reach() {
-        Reach::All => "all",
-        Reach::Watched => "watched",
-        Reach::Nothing => "ended",
     }
 }
 
