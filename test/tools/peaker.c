@@ -1,8 +1,7 @@
 // peaker: holds much for a while, and little afterwards, in functions that a dump must name.
-//   peaker MIB MS    so many MiB above the 10 that stay, for so many ms; then waits until its input
-//                    ends
+//   peaker MIB MS    so many MiB above the 10 that stay, for so many ms; then as many more for each
+//                    line of its input
 // Says on its output when it is at its peak, and when that is over.
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +42,9 @@ int main(int count, char **arguments) {
   usleep((useconds_t)strtoul(arguments[2], NULL, 10) * 1000);
   while (end > stays) free(kept[--end]);
   say("over");
-  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-  return poll(&input, 1, -1) == 1 ? 0 : 1;
+  while (getchar() == '\n' && end + mib * ROWS_A_MIB <= MOST_MIB * ROWS_A_MIB) {
+    end = build_report(end, mib * ROWS_A_MIB);
+    say("peak");
+  }
+  return 0;
 }

@@ -66,8 +66,8 @@ class Bench:
         return recording
 
     @contextmanager
-    def process(self, mib: int, ms: int) -> Iterator[subprocess.Popen[str]]:
-        environment = {"LD_PRELOAD": self.preload, "TSLAB_SAMPLE_BYTES": "512K"}
+    def process(self, mib: int, ms: int, sample: str = "512K") -> Iterator[subprocess.Popen[str]]:
+        environment = {"LD_PRELOAD": self.preload, "TSLAB_SAMPLE_BYTES": sample}
         child = subprocess.Popen(
             [self.peaker, str(mib), str(ms)],
             env={**os.environ, **environment},
@@ -171,6 +171,45 @@ def check_doctor(bench: Bench, now: Path, before: Path) -> None:
     assert {moment["helper"] for moment in moments} <= {"runs", "absent"}, moments
 
 
+def check_asked_for_samples(bench: Bench) -> None:
+    """A process that does not sample does while it is recorded, so that its peak has a profile."""
+    place, untouched = bench.place / "sampled", bench.place / "untouched"
+    with bench.process(20, 0, sample="0") as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "over\n"
+        recording = bench.record(str(child.pid), "-o", str(place))
+        assert recording.stderr is not None
+        said = recording.stderr.readline()
+        assert "samples its allocations until the recording ends" in said, said
+        wait_for(lambda: grows(bench, child) > 0 and samples_of(bench, place / "peak") > 0)
+        recording.send_signal(signal.SIGTERM)
+        report(recording)
+        profile = json.loads((place / "peak/profile.json").read_text())
+        assert any("build_report" in sample["stack"] for sample in profile["samples"]), profile
+        wait_for(lambda: grows(bench, child) == 0)
+        recording = bench.record(str(child.pid), "-o", str(untouched), "--no-samples")
+        assert recording.stderr is not None
+        assert "`tslab profile" in recording.stderr.readline()
+        assert grows(bench, child) == 0
+        recording.send_signal(signal.SIGTERM)
+        report(recording)
+
+
+def grows(bench: Bench, child: subprocess.Popen[str]) -> int:
+    """How often a process samples once it has allocated more."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write("\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == "peak\n"
+    time.sleep(0.3)  # it is looked at ten times a second
+    return int(bench.json("stats", str(child.pid))["process"]["sample_bytes"])
+
+
+def samples_of(bench: Bench, dump: Path) -> int:
+    return int(bench.json("stats", str(dump))["process"]["samples_taken"])
+
+
 def check_bound(bench: Bench) -> None:
     place = bench.place / "bound"
     most = 1 << 20
@@ -222,6 +261,7 @@ def main(tslab: str, preload: str, peaker: str) -> None:
         bench = Bench(tslab, preload, peaker, Path(place))
         check_peak(bench)
         check_signal_and_interval(bench)
+        check_asked_for_samples(bench)
         check_bound(bench)
         check_killed(bench)
         check_refusals(bench)

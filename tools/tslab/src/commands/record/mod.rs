@@ -50,6 +50,10 @@ pub struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = most_bytes)]
     most: u64,
 
+    /// Do not ask the process for samples while it is recorded
+    #[arg(long, conflicts_with = "program")]
+    no_samples: bool,
+
     /// The library to load into PROGRAM; otherwise as with `tslab run`
     #[arg(long, value_name = "FILE", requires = "program")]
     library: Option<PathBuf>,
@@ -67,8 +71,9 @@ The dumps are folders in DIR:
   exit      what it held last
 Each is named where other commands want a PID: `tslab stats DIR/peak`, `tslab profile DIR/peak`,
 `tslab diff DIR/at-1 DIR/peak`. The process itself is recorded, not its children. Ctrl-C ends the
-recording of a PID; a PROGRAM is recorded until it ends. PROGRAM samples its allocations, a byte in
-512 KiB, if its environment does not say TSLAB_SAMPLE_BYTES.
+recording of a PID; a PROGRAM is recorded until it ends. It samples its allocations, a byte in
+512 KiB: a PROGRAM if its environment does not say TSLAB_SAMPLE_BYTES; a PID, if it does not sample
+all already, until the recording ends.
 
 Exit status: 0; 2: something could not be done, or not be written";
 
@@ -147,7 +152,11 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
 fn begin(setting: &Setting, arguments: &Arguments) -> Result<(Watched, Folder)> {
     let make = || Folder::make(&arguments.output, arguments.most);
     if let Some(target) = &arguments.target {
-        return Ok((Watched::find(setting, target)?, make()?));
+        let (mut watched, folder) = (Watched::find(setting, target)?, make()?);
+        if !arguments.no_samples {
+            watched.ask_for_samples();
+        }
+        return Ok((watched, folder));
     }
     let command = launch::command(arguments.library.as_deref(), &arguments.program)?;
     let folder = make()?;

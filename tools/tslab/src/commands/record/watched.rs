@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::asked::Asked;
 use super::folder::Why;
 use crate::commands::{NotFound, Setting, Subject, run as launch};
+use crate::control::Wish;
 use crate::helper::Helper;
 use crate::host::{self, Life};
 use crate::modules::Maps;
@@ -30,6 +31,9 @@ const MOST_LOOKS: u32 = 1000;
 
 /// It samples from its beginning on, if its environment says nothing else.
 const SAMPLE: (&str, &str) = ("TSLAB_SAMPLE_BYTES", "512K");
+
+/// The same, of a process that runs already.
+const SAMPLE_BYTES: u32 = 512 << 10;
 
 /// What is resident at a moment.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +61,8 @@ pub struct Watched {
     pub name: Option<String>,
     /// What its dumps cannot tell of who allocated; None: nothing.
     pub gap: Option<String>,
+    may_sample_more: bool,
+    wish: Option<Wish>,
     start_ticks: u64,
     path: PathBuf,
     file: File,
@@ -115,6 +121,8 @@ impl Watched {
             pid: subject.pid,
             name: subject.name.clone(),
             gap: gap(subject),
+            may_sample_more: subject.may_sample_more(),
+            wish: None,
             start_ticks: subject.snapshot.header.start_ticks,
             path: subject.path.clone(),
             segment: Segment::open(file.try_clone()?)?,
@@ -124,6 +132,26 @@ impl Watched {
             child: None,
             status: None,
         })
+    }
+
+    /// Asks it for samples of all for as long as it is watched, if it does not take them.
+    pub fn ask_for_samples(&mut self) {
+        if !self.may_sample_more {
+            return;
+        }
+        self.gap = Some(match Wish::make(&self.path, SAMPLE_BYTES) {
+            Ok(wish) => {
+                self.wish = Some(wish);
+                format!(
+                    "process {} samples its allocations until the recording ends, a byte in {} on \
+                     average, unless --no-samples is given; of what it allocated before dumps \
+                     tell a part at most",
+                    self.pid,
+                    text::bytes(Some(SAMPLE_BYTES.into()))
+                )
+            }
+            Err(error) => format!("dumps cannot say who allocated: {error:#}"),
+        });
     }
 
     /// Whether it was started here.
