@@ -238,12 +238,37 @@ def why_absent(tslab: Command, *command: str, preload: str = "") -> str:
         return tslab.run("stats", str(child.pid), status=2)
 
 
+def check_limits(tslab: Command, preload: str) -> None:
+    """The limit that refuses the file is named, and next to it there is a file."""
+    python, keeps = sys.executable, "x = bytearray(8 << 20); print('ready', flush=True); input()"
+    with process(python, "-c", keeps, preload=preload) as child:
+        assert first_line(child) == "ready\n"
+        size = tslab_file(child.pid).stat().st_size
+    for flag, wanted in (("-f", size), ("-v", 16 * size)):
+        # ulimit counts in 1,024 bytes.
+        assert wanted % 1024 == 0
+        for below in (0, 1):
+            limited = f'ulimit {flag} {wanted // 1024 - below} && exec "$@"'
+            command = ("bash", "-c", limited, "bash", python, "-c", keeps)
+            with process(*command, preload=preload) as child:
+                assert first_line(child) == "ready\n"
+                said = tslab.run("stats", str(child.pid), status=2 * below)
+                assert below == 0 or f"(ulimit {flag}) is" in said, said
+
+
+def tslab_file(pid: int) -> Path:
+    return next(Path("/dev/shm").glob(f"tslab.{pid}.*"))
+
+
 def check_absent(tslab: Command, preload: str, filler: str) -> None:
     """A process without a file is told which cause it is, and with large blocks it has one."""
     assert "start it with `tslab run" in why_absent(tslab, "env")
     assert "holds little" in why_absent(tslab, "env", preload=preload)
     off = why_absent(tslab, "env", "TSLAB_STATS=0", preload=preload)
     assert "TSLAB_STATS switches" in off, off
+    delayed = why_absent(tslab, "env", "TSLAB_STATS_DELAY_MS=3600000", preload=preload)
+    assert "`stats_delay_ms` lets it wait for 60 min" in delayed, delayed
+    check_limits(tslab, preload)
     missing = why_absent(tslab, "env", f"LD_PRELOAD={preload}.missing")
     assert "though its LD_PRELOAD names the library" in missing, missing
     with process("env", "TSLAB_STATS_DELAY_MS=3600000", filler, "large") as child:

@@ -9,10 +9,20 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::host;
+use crate::text;
+
+mod limits;
+mod program;
+mod settings;
+
+use limits::Limits;
+use program::Switch;
+use settings::{is_off, option};
 
 const LIBRARY: &str = "libtslab";
 const REGION: &str = "[anon:tslab]";
-const YOUNG_MS: u64 = 100;
+/// Option `stats_delay_ms`, if nobody sets it.
+const DELAY_MS: u64 = 100;
 
 /// What is known of a process without a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +39,9 @@ pub struct Facts {
     is_apart: bool,
     /// The directory of the files, as the process sees it, cannot take one.
     refusal: Option<&'static str>,
+    limits: Limits,
+    /// How its program switches the file off.
+    program: Option<Switch>,
     /// Where its file lies, when the command was told to look elsewhere.
     elsewhere: bool,
     age_ms: Option<u64>,
@@ -41,13 +54,17 @@ impl Facts {
         let owner = fs::metadata(&place).ok().map(|found| found.uid());
         let own = geteuid().as_raw();
         let place_of_files = place.join("root").join(host::DIRECTORY.trim_start_matches('/'));
+        let maps = host::maps_text(pid);
+        let links = maps.as_ref().is_some_and(|maps| maps.contains(LIBRARY));
         Self {
             has_ended: host::has_ended(pid),
             owner: owner.filter(|&owner| own != 0 && owner != own),
-            maps: host::maps_text(pid),
+            maps,
             variables: variables(&fs::read(place.join("environ")).unwrap_or_default()),
             is_apart: is_apart(&place),
             refusal: refusal(&place_of_files),
+            limits: Limits::of(&place),
+            program: Switch::of(&place, links),
             elsewhere: directory != Path::new(host::DIRECTORY) && has_file(pid),
             age_ms: host::age_ms(pid),
         }
@@ -106,19 +123,35 @@ impl Facts {
                 host::DIRECTORY
             );
         }
-        self.too_little()
+        if let Some(cause) = self.limits.cause() {
+            return cause;
+        }
+        match self.program {
+            Some(switch) => switch.text().to_owned(),
+            None => self.too_little(),
+        }
     }
 
     fn too_little(&self) -> String {
+        let delay_ms = self.delay_ms();
         match self.age_ms {
-            Some(age_ms) if age_ms <= YOUNG_MS => {
+            Some(age_ms) if age_ms <= delay_ms && delay_ms > DELAY_MS => format!(
+                "it holds little, and its option `stats_delay_ms` lets it wait for {}",
+                text::age(Some(delay_ms))
+            ),
+            Some(age_ms) if age_ms <= delay_ms => {
                 format!("it began {age_ms} ms ago, and holds little yet: try again")
             }
             _ => "it holds little, opened no epoch, and allocates nothing: the file comes when it \
-                  allocates more, unless a limit of the process (files, \
-                  address space) or option `stats`, set in the program, refuses it"
+                  allocates more"
                 .to_owned(),
         }
+    }
+
+    fn delay_ms(&self) -> u64 {
+        let of_conf = || option(self.variable("TSLAB_CONF")?, "stats_delay_ms");
+        let value = self.variable("TSLAB_STATS_DELAY_MS").or_else(of_conf);
+        value.and_then(|value| value.parse().ok()).unwrap_or(DELAY_MS)
     }
 
     // A variable of its own wins over what TSLAB_CONF says.
@@ -126,8 +159,7 @@ impl Facts {
         if let Some(value) = self.variable("TSLAB_STATS") {
             return is_off(value).then_some("TSLAB_STATS");
         }
-        let mut settings = self.variable("TSLAB_CONF")?.split(',').rev();
-        let value = settings.find_map(|setting| setting.strip_prefix("stats:"))?;
+        let value = option(self.variable("TSLAB_CONF")?, "stats")?;
         is_off(value).then_some("TSLAB_CONF")
     }
 
@@ -139,10 +171,6 @@ impl Facts {
 
 fn variables(text: &[u8]) -> Vec<String> {
     text.split(|&byte| byte == 0).map(|one| String::from_utf8_lossy(one).into_owned()).collect()
-}
-
-fn is_off(value: &str) -> bool {
-    matches!(value, "0" | "false")
 }
 
 fn has_file(pid: u32) -> bool {
@@ -203,9 +231,18 @@ mod tests {
                 "/dev/shm as the process sees it is full",
             ),
             (Facts { is_apart: true, ..facts() }, "mount namespace of its own"),
+            (
+                Facts { limits: Limits { file_bytes: Some(0), ..Limits::default() }, ..facts() },
+                "(ulimit -f) is 0 B",
+            ),
+            (Facts { program: Some(Switch::Conf), ..facts() }, "`tslab_conf` switches"),
+            (Facts { program: Some(Switch::Call), ..facts() }, "by `tslab_option_set`"),
+            (started_with("TSLAB_STATS_DELAY_MS=3600000"), "lets it wait for 60 min"),
+            (started_with("TSLAB_CONF=stats_delay_ms:3600000"), "`stats_delay_ms` lets it wait"),
         ];
         for (facts, words) in causes {
             assert!(facts.cause().contains(words), "{facts:?}: {}", facts.cause());
+            assert!(!facts.cause().contains("unless"), "{facts:?}: {}", facts.cause());
         }
     }
 
