@@ -54,6 +54,8 @@ pub type ByLabel<T> = BTreeMap<Option<Arc<str>>, T>;
 pub struct Side {
     /// Where it comes from, as people call it.
     pub form: &'static str,
+    /// This form may have samples.
+    pub may_be_sampled: bool,
     /// Of the whole process.
     pub process: Sum,
     /// By label of epochs; None: not known.
@@ -266,6 +268,7 @@ impl Side {
         });
         Self {
             form: "JSON of `profile`",
+            may_be_sampled: true,
             process: Sum::default(),
             labels: None,
             samples: None,
@@ -279,6 +282,7 @@ impl Side {
     fn of_epochs(epochs: &[WrittenEpoch]) -> Self {
         Self {
             form: "JSON of `epochs`",
+            may_be_sampled: false,
             process: Sum::default(),
             labels: Some(labels(epochs)),
             samples: None,
@@ -292,6 +296,7 @@ impl Side {
     fn of_stats(totals: &WrittenTotals, classes: &[WrittenClass], rss: Option<u64>) -> Self {
         Self {
             form: "JSON of `stats`",
+            may_be_sampled: false,
             process: Sum {
                 live_bytes: totals.live_bytes,
                 objects: totals.live_objects,
@@ -332,6 +337,7 @@ impl Side {
         let (live_bytes, objects) = (totals.live_bytes, totals.live_objects);
         Self {
             form: "a statistics file",
+            may_be_sampled: true,
             process: Sum { live_bytes, objects, resident_bytes: subject.rss_bytes },
             labels: Some(labels(&epochs)),
             samples: samples(subject),

@@ -24,6 +24,8 @@ pub enum Stacks {
     Unconfirmed,
     /// They are not: one side has none.
     NotSampled,
+    /// One side is of a form that has none.
+    NotTold,
     /// Functions of one side have no names.
     NotNamed,
     /// Samples of one side are of all, those of the other of a part, or of another part.
@@ -45,6 +47,9 @@ pub struct Difference {
 impl Stacks {
     /// Of these two sides.
     pub fn of(before: &Side, after: &Side) -> Self {
+        if !before.may_be_sampled || !after.may_be_sampled {
+            return Self::NotTold;
+        }
         let Some((old, new)) = before.sites.as_ref().zip(after.sites.as_ref()) else {
             return Self::NotSampled;
         };
@@ -104,6 +109,11 @@ impl Stacks {
                 "only a part of what lives was sampled, and JSON of `profile` has no live bytes \
                  by label that would confirm that a stack grew: compare processes, statistics \
                  files or folders of `record`",
+            ),
+            Self::NotTold => Some(
+                "call stacks are not compared, since JSON of `epochs` and of `stats` has no \
+                 samples: processes, statistics files, folders of `record` and JSON of `profile` \
+                 have them",
             ),
             Self::NotNamed => Some(
                 "call stacks are not compared, since functions of one side have no names: compare \
