@@ -51,6 +51,8 @@ enum {
   ONE(T, uint64_t, region_bytes, BYTES, GAUGE, "addresses of the region, most without memory")  \
   ONE(T, uint64_t, blocks_at, NONE, ID, "address in the region from which on blocks lie")       \
   ONE(T, uint64_t, blocks_bytes, BYTES, GAUGE, "addresses where blocks lie or may come to lie") \
+  ONE(T, uint64_t, code_at, NONE, ID, "address of the library; 0: it lies in the program")      \
+  ONE(T, uint64_t, code_bytes, BYTES, GAUGE, "addresses from there on that its code lies in")   \
   ONE(T, uint64_t, purge_request, NONE, ID, "of `control`: the last one that was followed")     \
   TEXT(T, TSL_NAME_BYTES, name, "of the process, as the file was made")
 

@@ -185,7 +185,7 @@ impl Names {
     /// Where a stack's calls stand, without the allocator's at its beginning.
     pub fn user_calls(&self, site: &Site) -> Vec<u64> {
         let mut calls: Vec<_> = site.calls().collect();
-        let own = self.own_calls(&calls).min(calls.len().saturating_sub(1));
+        let own = self.own_calls(&calls).max(site.own).min(calls.len().saturating_sub(1));
         calls.drain(..own);
         calls
     }
@@ -298,6 +298,8 @@ mod tests {
         assert_eq!(users(&[0x1001, 0x2001]), [0x2000]);
         assert_eq!(users(&[0, 0x3001]), [0, 0x3000]);
         assert!(users(&[]).is_empty());
+        let unnamed = Site { frames: vec![0x9001, 0x9101, 0x3001], own: 2, ..Site::default() };
+        assert_eq!(Names::default().user_calls(&unnamed), [0x3000]);
     }
 
     #[test]

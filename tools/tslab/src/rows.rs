@@ -309,6 +309,10 @@ tables! {
         BLOCKS_AT "blocks_at" One 8 Id None;
         /// Addresses where blocks lie or may come to lie.
         BLOCKS_BYTES "blocks_bytes" One 8 Gauge Bytes;
+        /// Address of the library; 0: it lies in the program.
+        CODE_AT "code_at" One 8 Id None;
+        /// Addresses from there on that its code lies in.
+        CODE_BYTES "code_bytes" One 8 Gauge Bytes;
         /// Of `control`: the last one that was followed.
         PURGE_REQUEST "purge_request" One 8 Id None;
         /// Of the process, as the file was made.

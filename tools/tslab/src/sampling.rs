@@ -6,6 +6,7 @@
 //! 1 / (1 - exp(-n / `weight_bytes`)) objects.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::decades;
 use crate::rows::{classes, labels, process, samples, sites};
@@ -67,6 +68,9 @@ pub struct Site {
     pub class_bytes: Option<u64>,
     /// Return addresses, innermost first; the allocator's own are among them.
     pub frames: Vec<u64>,
+    /// So many of them, the innermost, lie in the allocator's library, as far as it says where that
+    /// lies.
+    pub own: usize,
     /// How many samples it made; those that stand for several count as several.
     pub allocations: u64,
     /// How large they were together, in bytes.
@@ -133,7 +137,8 @@ impl Sampling {
         let samples_again = segment.rows(samples::TABLE)?;
         let (sites, labels) = (segment.rows(sites::TABLE)?, segment.rows(labels::TABLE)?);
         let (classes, process) = (segment.rows(classes::TABLE)?, segment.rows(process::TABLE)?);
-        let known = Known { labels: labels.as_ref(), classes: classes.as_ref() };
+        let code = process.as_ref().map(code).unwrap_or_default();
+        let known = Known { labels: labels.as_ref(), classes: classes.as_ref(), code };
         let sites = sites.as_ref().and_then(|sites| known.sites(sites));
         let live = samples.as_ref().zip(samples_again.as_ref());
         let live = live.and_then(|(samples, again)| live_samples(samples, again));
@@ -230,6 +235,16 @@ pub fn whole(value: f64) -> u64 {
 struct Known<'a> {
     labels: Option<&'a Rows<'a>>,
     classes: Option<&'a Rows<'a>>,
+    // The library's.
+    code: Range<u64>,
+}
+
+// Empty: not told, or the allocator lies in the program.
+fn code(process: &Rows) -> Range<u64> {
+    let figure = |field| process.column(field)?.get(0);
+    let (at, bytes) = (figure(process::CODE_AT), figure(process::CODE_BYTES));
+    let start = at.unwrap_or_default();
+    start..start.saturating_add(bytes.unwrap_or_default())
 }
 
 impl Known<'_> {
@@ -251,7 +266,9 @@ impl Known<'_> {
         let site = |row| {
             let frames = calls(depth, frames, row);
             (!frames.is_empty()).then_some(())?;
+            let own = frames.iter().take_while(|address| self.code.contains(address)).count();
             Some(Site {
+                own,
                 row,
                 label: label.get(row).and_then(|label| self.label(label)),
                 class_bytes: class.get(row).and_then(|class| self.class_bytes(class)),
@@ -422,6 +439,19 @@ mod tests {
         assert_eq!(sampling.sites[0].frames.len(), 32);
         assert_eq!((sampling.sites[0].class_bytes, &sampling.sites[1].label), (None, &None));
         assert_eq!(sampling.live.len(), 4);
+    }
+
+    #[test]
+    fn the_librarys_calls_are_known_by_where_its_code_lies() {
+        let mut image = sampled();
+        let own = |image: &Image| -> Vec<usize> {
+            read(image).unwrap().sites.iter().map(|site| site.own).collect()
+        };
+        assert_eq!(own(&image), [0, 0, 0, 0], "it lies in the program, or does not tell");
+        image.set_all("process", 0, &[("code_at", 0x1000), ("code_bytes", 0x1000)]);
+        assert_eq!(own(&image), [1, 1, 0, 0]);
+        image.set_all("process", 0, &[("code_at", 0x4000), ("code_bytes", u64::MAX)]);
+        assert_eq!(own(&image), [0, 0, 1, 1], "only those before any other");
     }
 
     #[test]

@@ -105,6 +105,14 @@ export const PROCESS = {
     unit: "bytes",
     meaning: "addresses where blocks lie or may come to lie",
   },
+  code_at: {
+    unit: "none",
+    meaning: "address of the library; 0: it lies in the program",
+  },
+  code_bytes: {
+    unit: "bytes",
+    meaning: "addresses from there on that its code lies in",
+  },
   purge_request: {
     unit: "none",
     meaning: "of `control`: the last one that was followed",
