@@ -21,7 +21,8 @@
 
 enum {
   UNTOLD_PART = 64,    // at most one in so many of a part's scopes is unreported
-  UNTOLD_VISITS = 16,  // or so many, where some are visits
+  UNTOLD_VISITS = 16,  // or so many, where some are visits,
+  UNTOLD_FREES = 64,   // or frees from outside
   MOST_LEAVES = 1024,  // scopes from one report to the next
   SELDOM_MS = 10,      // between two reports: the thread leaves few scopes, and reports more often
 };
@@ -98,7 +99,7 @@ void tsl_scope_tell_visit(struct tsl_heap *heap) { scope_tell(heap, UNTOLD_VISIT
 // What is told is the depth as after a leave.
 void tsl_scope_tell_free(struct tsl_heap *heap) {
   tsl_store_relaxed(&heap->depth, heap->depth + 1);
-  tsl_scope_tell_visit(heap);
+  scope_tell(heap, UNTOLD_FREES);
   tsl_store_relaxed(&heap->depth, heap->depth - 1);
 }
 

@@ -42,7 +42,7 @@ TSL_HIDDEN void tsl_scope_tell(struct tsl_heap *heap);
 // The same for a visit. Of visits and scopes in quick succession, 16 may then be unreported.
 TSL_HIDDEN void tsl_scope_tell_visit(struct tsl_heap *heap);
 
-// The same for a free from outside, which opens no scope.
+// The same for a free from outside, which opens no scope. 64 may be unreported.
 TSL_HIDDEN void tsl_scope_tell_free(struct tsl_heap *heap);
 
 // The same for a visit in a shared epoch; ends the visit.

@@ -85,7 +85,7 @@ static void frees_from_outside_are_told_and_open_no_scope(void) {
   for (unsigned i = 0; i < 200; i++) tsl_fast_free(blocks[i]);
   CHECK_EQ(row->scopes, 0);
   live = bins->out[class] - bins->hot[class];
-  CHECK_LE(live, 16);
+  CHECK_LE(live, 64);
 }
 
 static void check_frees_by_others(size_t first_cell_bytes, unsigned in_slabs) {
