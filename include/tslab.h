@@ -260,10 +260,10 @@ typedef struct tslab_survivors {
  * back when its last object is freed, or right afterwards, if another thread is purging it at that
  * moment; the epoch is over with the last of them. Threads that are inside at this moment, the
  * calling one included, go on until they leave; what they allocated in the epoch is not in the
- * answer. What tslab_epoch_defer registered runs first. An epoch that shares is over at once: its
- * objects stay valid and are its label's, or its host's; none is in the answer. Closing an epoch
- * while the calling thread is in a descendant of it is reported, once for each label (option
- * `on_error`). */
+ * answer. A free by another thread that is under way is waited for. What tslab_epoch_defer
+ * registered runs first. An epoch that shares is over at once: its objects stay valid and are its
+ * label's, or its host's; none is in the answer. Closing an epoch while the calling thread is in a
+ * descendant of it is reported, once for each label (option `on_error`). */
 TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends the epoch and every object in it, but those that were kept (tslab_epoch_keep), and all of

@@ -225,9 +225,19 @@ static void free_foreign(uint32_t entry, void *block) {
   if (!tsl_home_adopt(home, owner, class, block)) tsl_remote_put(owner, class, block);
 }
 
+// What a free from outside of the block's epoch found.
+enum outlived { FREED, FREED_SLOWLY, NO_BLOCK, FREED_TWICE };
+
 // Whether frees of other threads wait to be collected.
 TSL_ALWAYS_INLINE bool are_sent(const struct tsl_heap *heap) {
   return ((tsl_unit)tsl_load_relaxed(&heap->ready) | heap->pending) != 0;
+}
+
+// Whether the block was freed before is asked only where frees of other threads wait to be
+// collected: else no line of the slab is read.
+static bool was_sent(const struct tsl_heap *heap, unsigned class, struct tsl_position position,
+                     const void *block) {
+  return are_sent(heap) && tsl_visit_is_free(heap->number, class, position, block);
 }
 
 TSL_NOINLINE static void free_in_shared_full(struct tsl_heap *heap, void *block, size_t code) {
@@ -241,21 +251,13 @@ TSL_ALWAYS_INLINE void push_in_shared(struct tsl_heap *heap, void *block, size_t
   tsl_scope_visit_shared_end(heap);
 }
 
-// False, and reported, where the block is no block or free already. That is asked only where frees
-// of other threads wait to be collected: else no line of the slab is read.
-static bool check_outlived(const struct tsl_heap *heap, void *block, unsigned class) {
-  struct tsl_position position = tsl_slab_position(class, block);
-  if (position.index < 0) return tsl_misuse_interior(block), false;
-  if (!are_sent(heap) || !tsl_visit_is_free(heap->number, class, position, block)) return true;
-  return tsl_misuse_twice(block), false;
-}
-
 TSL_NOINLINE static void free_in_shared_after(struct tsl_heap *heap, void *block, size_t code) {
-  if (check_outlived(heap, block, tsl_code_class((unsigned)code)))
-    push_in_shared(heap, block, code);
+  unsigned class = tsl_code_class((unsigned)code);
+  if (was_sent(heap, class, tsl_slab_position(class, block), block)) return tsl_misuse_twice(block);
+  push_in_shared(heap, block, code);
 }
 
-// From outside of the epoch: unlike the fast path, this has the time to look whether it is a block.
+// Unlike the fast path, a free from outside has the time to look whether it is a block.
 TSL_ALWAYS_INLINE void free_in_shared(struct tsl_heap *heap, void *block, size_t code) {
   struct tsl_position position = tsl_slab_position(tsl_code_class((unsigned)code), block);
   if (tsl_unlikely(position.index < 0)) return tsl_misuse_interior(block);
@@ -263,17 +265,39 @@ TSL_ALWAYS_INLINE void free_in_shared(struct tsl_heap *heap, void *block, size_t
   push_in_shared(heap, block, code);
 }
 
-// As a thread inside would free it.
-static void free_inside(struct tsl_heap *heap, void *block, size_t code) {
-  TSL_PUSH_UNLESS_FULL(heap, block, code, tsl_heap_put_full(heap, block, code));
+// While it is busy the thread calls nothing of the program's, and makes no helper.
+static enum outlived put_quietly(struct tsl_heap *heap, void *block, size_t code,
+                                 struct tsl_position position) {
+  if (block == TSL_BIN(heap, tsl_code_offset(code))->head || tsl_slab_has(position)) {
+    TSL_BIN(heap, tsl_code_offset(code))->room++;  // counted already
+    return FREED_TWICE;
+  }
+  tsl_busy_begin();
+  tsl_heap_put_full(heap, block, code);
+  tsl_busy_end();
+  return FREED_SLOWLY;
 }
 
-// In an epoch with memory of its own. False when that is not open.
+static enum outlived push_in_own(struct tsl_heap *heap, void *block, size_t code) {
+  unsigned class = tsl_code_class((unsigned)code);
+  struct tsl_position position = tsl_slab_position(class, block);
+  if (position.index < 0) return NO_BLOCK;
+  if (was_sent(heap, class, position, block)) return FREED_TWICE;
+  TSL_PUSH_UNLESS_FULL(heap, block, code, put_quietly(heap, block, code, position));
+  return FREED;
+}
+
+// In an open epoch with memory of its own. False when that is ending, and in the secure build:
+// there a free reports more, and who ends the epoch must not wait for that.
 static bool free_in_own(struct tsl_heap *heap, void *block, size_t code) {
   struct tsl_part *part = tsl_part_of(heap);
-  if (!tsl_scope_free_begin(part)) return false;
-  if (check_outlived(heap, block, tsl_code_class((unsigned)code))) free_inside(heap, block, code);
+  if (TSL_SECURE || !tsl_scope_free_begin(part)) return false;
+  enum outlived found = push_in_own(heap, block, code);
   tsl_scope_free_end(part);
+  if (tsl_likely(found == FREED)) return true;
+  if (found == NO_BLOCK) tsl_misuse_interior(block);
+  if (found == FREED_TWICE) tsl_misuse_twice(block);
+  tsl_purge_call_helper(0);
   return true;
 }
 
@@ -318,12 +342,55 @@ TSL_NOINLINE static void free_beyond_cells(void *block, uint32_t entry) {
   }
 }
 
+static void free_anywhere_in_cells(struct tsl_heap *heap, tsl_cell_number number, void *block) {
+  if (tsl_cells_are_newest(heap, block)) return tsl_cells_free_newest(heap, block);
+  tsl_cells_free_older(heap, number, block);
+}
+
+// From outside of the epoch. False when that is not open, or the block is none that lives: the way
+// of another thread's frees tells what it is.
+static bool free_in_own_cell(struct tsl_heap *heap, tsl_cell_number number, void *block) {
+  struct tsl_part *part = tsl_part_of(heap);
+  if (!tsl_scope_free_begin(part)) return false;
+  bool lives = tsl_cells_is_plain(tsl_load_relaxed(tsl_granule_at((uintptr_t)block)), block);
+  tsl_busy_begin();
+  if (lives) free_anywhere_in_cells(heap, number, block);
+  tsl_busy_end();
+  tsl_scope_free_end(part);
+  return lives;
+}
+
+static bool has_part(const struct tsl_home *home, uint32_t owner) {
+  const struct tsl_heap *heap = tsl_heap_at(owner);
+  return heap->home == home && !tsl_heap_is_home(heap);
+}
+
+TSL_NOINLINE static void free_apart_in_cell(struct tsl_heap *heap, tsl_cell_number number,
+                                            uint32_t owner, void *block) {
+  bool is_own = owner != 0 && has_part(heap->home, owner);
+  if (is_own && free_in_own_cell(tsl_heap_at(owner), number, block)) return;
+  tsl_cells_free_older(heap, number, block);
+}
+
+TSL_NOINLINE static void free_in_older_cell(struct tsl_heap *heap, void *block, unsigned code) {
+  tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
+  uint32_t owner = tsl_load_acquire(&tsl_cell_at(number)->heap);  // pairs: cell-sealed
+  if (tsl_unlikely(owner != heap->number)) return free_apart_in_cell(heap, number, owner, block);
+  tsl_cells_free_older(heap, number, block);
+}
+
+TSL_ALWAYS_INLINE void free_in_cell(struct tsl_heap *heap, void *block, unsigned code) {
+  if (tsl_unlikely(!tsl_cells_are_newest(heap, block)))
+    return free_in_older_cell(heap, block, code);
+  tsl_cells_free_newest(heap, block);
+}
+
 // The warm paths of frees in young epochs, and of what outlives its shared epoch: they need no
 // frame.
 void tsl_free_slow(void *block, uint32_t entry) {
   struct tsl_heap *heap = tsl_heap_current;
   unsigned code = tsl_entry_code(entry);
-  if (tsl_likely(tsl_code_is_cell(code))) return tsl_cells_free(heap, block, code);
+  if (tsl_likely(tsl_code_is_cell(code))) return free_in_cell(heap, block, code);
   struct tsl_home *home = heap->home;
   entry ^= heap->tag;
   if (tsl_likely((entry ^ home->outlived->tag) < TSL_CODES))

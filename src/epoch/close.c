@@ -50,8 +50,12 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
     struct tsl_part *part = tsl_part_at(number);
     next = tsl_load_relaxed(&part->epoch_next);
     bool is_mine = part->heap.home == tsl_heap_current->home;
-    if (is_mine) tsl_store_relaxed(&part->holds, 1);
-    if (!is_mine) tsl_scope_await_frees(part);
+    if (is_mine) {
+      tsl_assert(part->frees == 0);
+      tsl_store_relaxed(&part->holds, 1);
+    } else {
+      tsl_scope_await_frees(part);
+    }
     if (!tsl_scope_end_part(part, survivors)) {
       tsl_report_scopes(part);
       tsl_add_relaxed(&epoch->unsealed, 1);

@@ -284,7 +284,7 @@ static void visit_waiting_of(const struct tsl_home *home, waiting_visit *visit, 
     if (objects == 0) continue;
     size_t bytes = (size_t)objects * tsl_sizeclasses[class].bytes;
     struct tsl_survivors blocks = {.objects = objects, .bytes = bytes};
-    visit(tsl_heap_at(part)->epoch, &blocks, context);
+    visit(tsl_load_relaxed(&tsl_heap_at(part)->epoch), &blocks, context);
   }
 }
 
@@ -387,6 +387,11 @@ static void subtract_waiting(uint32_t slot, const struct tsl_survivors *blocks, 
   shared->live->bytes -= blocks->bytes;
 }
 
+// Blocks may be handed out, freed and waiting while their slab was counted before.
+static size_t not_below_none(size_t difference) {
+  return difference > PTRDIFF_MAX ? 0 : difference;
+}
+
 static void stats_count(uint32_t slot, tslab_epoch_stats *stats) {
   struct tsl_survivors live = {0};
   struct tsl_total total = tsl_total_of(slot);
@@ -394,8 +399,8 @@ static void stats_count(uint32_t slot, tslab_epoch_stats *stats) {
   if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
     visit_waiting(subtract_waiting, &(struct shared_count){slot, &live});
   visit_parts(slot, count_part, &(struct heap_count){stats, &live, &total});
-  stats->live_objects = live.objects;
-  stats->live_bytes = live.bytes;
+  stats->live_objects = not_below_none(live.objects);
+  stats->live_bytes = not_below_none(live.bytes);
   stats->allocated_objects = total.objects;
   stats->allocated_bytes = total.bytes;
 }

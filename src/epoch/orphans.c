@@ -23,7 +23,8 @@ static void home_after_fork(struct tsl_home *home) {
   home->unwinding = false;
 }
 
-// Who ends the epoch waits for frees, but not for scopes.
+// Nobody ends the free of a lost thread: it becomes a scope, which a close passes over and the
+// adoption ends.
 static void part_after_fork(struct tsl_part *part) {
   part->heap.depth += part->frees;
   part->frees = 0;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "base/lock.h"
 #include "epoch/large_list.h"
 #include "epoch/open.h"
 #include "heap/hold.h"
@@ -21,10 +22,10 @@
 
 enum {
   UNTOLD_PART = 64,    // at most one in so many of a part's scopes is unreported
-  UNTOLD_VISITS = 16,  // or so many, where some are visits,
-  UNTOLD_FREES = 64,   // or frees from outside
-  MOST_LEAVES = 1024,  // scopes from one report to the next
-  SELDOM_MS = 10,      // between two reports: the thread leaves few scopes, and reports more often
+  UNTOLD_VISITS = 16,  // or so many, where some are visits
+  MOST_LEAVES = 1024,  // scopes, or frees from outside, from one report to the next
+  FREES_GROW = 4,  // so many times more of them after each report, where they do not come seldom
+  SELDOM_MS = 10,  // between two reports: the thread leaves few scopes, and reports more often
 };
 
 bool tsl_scope_fences;
@@ -37,7 +38,10 @@ void tsl_scope_barrier(void) {
 }
 
 void tsl_scope_await_frees(const struct tsl_part *part) {
-  while (tsl_load_acquire(&part->frees) != 0) tsl_os_yield();  // pairs: scope-depth
+  while (tsl_load_acquire(&part->frees) != 0) {  // pairs: scope-depth
+    tsl_lock_waits();                            // F4
+    tsl_os_yield();
+  }
 }
 
 // Before the list is ended, who closes the epoch has yet to walk it, and finds the part there. The
@@ -96,11 +100,21 @@ void tsl_scope_tell(struct tsl_heap *heap) { scope_tell(heap, 1); }
 
 void tsl_scope_tell_visit(struct tsl_heap *heap) { scope_tell(heap, UNTOLD_VISITS); }
 
-// What is told is the depth as after a leave.
-void tsl_scope_tell_free(struct tsl_heap *heap) {
-  tsl_store_relaxed(&heap->depth, heap->depth + 1);
-  scope_tell(heap, UNTOLD_FREES);
-  tsl_store_relaxed(&heap->depth, heap->depth - 1);
+static uint32_t next_free_pace(struct tsl_part *part, uint64_t now_ms) {
+  bool is_seldom = now_ms - part->freed_ms >= SELDOM_MS;
+  uint32_t pace = is_seldom ? part->free_pace / 2 : part->free_pace * FREES_GROW;
+  part->freed_ms = now_ms;
+  if (pace > MOST_LEAVES) pace = MOST_LEAVES;
+  return pace == 0 ? 1 : pace;
+}
+
+void tsl_scope_tell_free(struct tsl_part *part) {
+  part->free_pace = next_free_pace(part, tsl_os_now_ms());
+  part->untold = part->free_pace;
+  tsl_busy_begin();
+  tsl_loose_leave(&part->heap);
+  tsl_busy_end();
+  if (tsl_report_is_on()) tsl_report_heap(&part->heap);
 }
 
 void tsl_scope_tell_shared(struct tsl_heap *heap) {

@@ -290,8 +290,7 @@ TSL_NOINLINE static void free_apart(struct tsl_heap *current, tsl_cell_number nu
   free_own(current, number, block);
 }
 
-void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code) {
-  tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
+void tsl_cells_free_older(struct tsl_heap *current, tsl_cell_number number, void *block) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
   if (tsl_unlikely(owner != current->number || cell->sample != 0))

@@ -28,7 +28,7 @@ TSL_HIDDEN void tsl_cells_collect(tsl_cell_number number);
 TSL_HIDDEN void tsl_cells_tell(struct tsl_heap *heap);
 
 // Frees a block in a cell that is not the current heap's newest. Any thread.
-TSL_HIDDEN void tsl_cells_free_older(struct tsl_heap *current, void *block, unsigned code);
+TSL_HIDDEN void tsl_cells_free_older(struct tsl_heap *current, tsl_cell_number number, void *block);
 
 // Frees a block that tsl_cells_mark has not marked: one that was kept. Reports a free of what is no
 // live block. Any thread.
@@ -37,25 +37,33 @@ TSL_HIDDEN void tsl_cells_free_odd(void *block);
 // Keeps a live block of a declared epoch (kept.h). Any thread.
 TSL_HIDDEN void tsl_cells_keep(const void *block);
 
+// Whether `byte`, of the block's granule, is of a live block that was not kept.
+TSL_ALWAYS_INLINE bool tsl_cells_is_plain(unsigned byte, const void *block) {
+  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
+  return byte - 1 < TSL_CLASSES && !misaligned;
+}
+
 // Marks a block free in a cell of the calling thread's heap, which no other thread can seal now.
 // Returns its granule's byte before; 0 when no live block begins there, or the block was kept.
 TSL_ALWAYS_INLINE unsigned tsl_cells_mark(
     uint8_t *granule,  // NOLINT(readability-non-const-parameter)
     const void *block) {
-  unsigned code = tsl_load_relaxed(granule);
-  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
-  if (tsl_unlikely(code - 1 >= TSL_CLASSES || misaligned)) return 0;
-  tsl_store_relaxed(granule, (uint8_t)(code | TSL_CELL_FREED));
-  return code;
+  unsigned byte = tsl_load_relaxed(granule);
+  if (tsl_unlikely(!tsl_cells_is_plain(byte, block))) return 0;
+  tsl_store_relaxed(granule, (uint8_t)(byte | TSL_CELL_FREED));
+  return byte;
 }
 
-TSL_ALWAYS_INLINE void tsl_cells_free(struct tsl_heap *current, void *block, unsigned code) {
-  uintptr_t address = (uintptr_t)block, offset = address - current->cell_start;
-  if (tsl_unlikely(offset >= current->cell_end - current->cell_start))
-    return tsl_cells_free_older(current, block, code);
-  unsigned byte = tsl_cells_mark(tsl_granule_at(address), block);
+// Whether a block lies in the heap's newest cell.
+TSL_ALWAYS_INLINE bool tsl_cells_are_newest(const struct tsl_heap *owner, const void *block) {
+  return (uintptr_t)block - owner->cell_start < owner->cell_end - owner->cell_start;
+}
+
+// Frees one there. Its owner.
+TSL_ALWAYS_INLINE void tsl_cells_free_newest(struct tsl_heap *owner, void *block) {
+  unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
   if (tsl_unlikely(byte == 0)) return tsl_cells_free_odd(block);
-  current->cell_freed += tsl_cell_shares[byte];
+  owner->cell_freed += tsl_cell_shares[byte];
 }
 
 // The class of which a cell is a block.

@@ -59,6 +59,8 @@ void tsl_part_begin(struct tsl_part *part, uint32_t epoch) {
   part->rest_in = 1;
   part->rest_leaves = 0;
   part->rest_pace = 1;
+  part->free_pace = 1;
+  part->untold = 1;
   tsl_store_release(&part->sealing, TSL_PART_UNSEALED);  // pairs: heap-sealing
   tsl_store_relaxed(&part->holds, 1);
 }

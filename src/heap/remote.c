@@ -13,6 +13,8 @@
 #include "tell/epochs.h"
 #include "tell/heaps.h"
 
+enum { PASSING_FREES = 64 };  // until a heap that did not stay is asked again
+
 // False when the heap was sealed meanwhile: nobody will look at its stack.
 TSL_NOINLINE static bool push_ready(uint32_t owner, struct tsl_slab *slab) {
   if (owner == TSL_HEAP_SEALED) return false;
@@ -165,12 +167,14 @@ void tsl_remote_forget(struct tsl_home *home) {
   }
 }
 
-// Whether the owner's blocks may wait. What has to be read for this the owner's thread writes: of a
-// heap that ends, and frees of which come in a row, it is read once.
-static bool stays(struct tsl_home *home, uint32_t owner) {
-  if (owner == home->own->ending) return false;
+// Whether the owner's blocks may wait. The answer stands in lines that the owner's thread writes:
+// so the last heap that did not stay is remembered for a while, though it may stay by now.
+static bool stays(struct tsl_home_store *own, uint32_t owner) {
+  if (owner == own->passing && own->passing_frees++ < PASSING_FREES) return false;
+  own->passing = 0;
+  own->passing_frees = 0;
   if (tsl_owner_stays(owner)) return true;
-  home->own->ending = owner;
+  own->passing = owner;
   return false;
 }
 
@@ -180,7 +184,7 @@ TSL_NOINLINE static void gather_open(struct tsl_home *home, uint32_t owner, unsi
                                      void *block) {
   struct tsl_position position = tsl_slab_position(class, block);
   if (position.index < 0) return tsl_misuse_interior(block);
-  if (!stays(home, owner)) return tsl_remote_put(owner, class, block);
+  if (!stays(home->own, owner)) return tsl_remote_put(owner, class, block);
   struct tsl_gather *gather = &home->own->gathers[class];
   unsigned word = (unsigned)position.index / 64, bit = (unsigned)position.index % 64;
   uintptr_t start = (uintptr_t)block - (size_t)bit * tsl_sizeclasses[class].bytes;

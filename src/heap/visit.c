@@ -39,6 +39,7 @@ static bool waits(const struct tsl_gather *gather, uint32_t owner, unsigned clas
 bool tsl_visit_is_free(uint32_t owner, unsigned class, struct tsl_position position,
                        const void *block) {
   if (tsl_slab_has(position)) return true;
+  if (class >= TSL_GATHERS) return false;
   uint32_t gatherer = tsl_load_acquire(&position.slab->gatherer);  // pairs: gatherer
   return gatherer != 0 && waits(&tsl_home_at(gatherer)->own->gathers[class], owner, class, block);
 }

@@ -23,8 +23,8 @@
 // Parts:
 //  PA1  a part gets another life once it is sealed, and the upper half of `ready` is the number of
 //      that life: a late push of a slab of an earlier life fails
-//  PA2  a part is sealed at most once a life, and only while `depth` is 0 and its epoch is closed,
-//      and after `frees` was 0: a free that begins later is refused
+//  PA2  a part is sealed at most once a life, and only while `depth` is 0 and its epoch is closed;
+//      by another thread than its own only after `frees` was 0: a free that begins later is refused
 //  PA3  a part without an epoch has no slabs and no store, and no cells unless it is warm (warm.h)
 #pragma once
 
@@ -178,9 +178,11 @@ struct tsl_home_store {
   uint32_t shared_turn;              // [owner] and the one looked at last; 0: none
   uint32_t grown;                    // [owner, read by helper] its parts that ever had two cells
                                      // or a store
-  uint32_t ending;                   // [owner] the heap that ends whose block it freed last
+  uint32_t passing;                  // [owner] the last heap that did not stay (owner.h) as the
+                                     // thread freed there,
   struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
   uint32_t warm_count;                     // [owner, taken by the helper] so many
+  uint32_t passing_frees;                  // [owner] and its frees there since
   uint32_t gathers_of_homes;               // [owner] a bit a class: its gather is of a home's slab
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_cell_tally cells;
@@ -320,6 +322,9 @@ struct tsl_part {
   size_t loose_seen;     // [owner] bytes that were free in its slabs when asked last
   uint32_t loose_life;   // [owner] in this life
   uint32_t frees;        // [owner, read by closers] frees from outside that are under way (scope.h)
+  uint32_t free_pace;    // [owner] such frees from one that is told to the next,
+  uint32_t untold;       // [owner] and until that one
+  uint64_t freed_ms;     // [owner] when one was told last
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

@@ -16,7 +16,8 @@ static inline bool tsl_owner_is_home(uint32_t owner) {
 static inline bool tsl_owner_stays(uint32_t owner) {
   if (owner >= TSL_HEAP_NOBODY) return false;
   const struct tsl_heap *heap = tsl_heap_at(owner);
-  return tsl_heap_is_home(heap) || tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
+  return tsl_heap_is_home(heap) ||
+         tsl_epoch_is_shared(tsl_epoch_at(tsl_load_relaxed(&heap->epoch)));
 }
 
 // The pooled home that this thread has claimed and acts for; NULL: none. Kept from debug level 1

@@ -310,6 +310,7 @@ const struct model_scenario scope_scenarios[] = {
     {SCENARIO("free-inside-close-cells", a_inside_cells, free_inside_a, close_epoch, free_1)},
     {SCENARIO("free-close", joined_2, free_0, free_1, close_epoch)},
     {SCENARIO("free-own-close", joined_2, free_0, close_counted), .delays_depth = true},
+    {SCENARIO("free-own-close-cells", joined_cells, free_0, close_counted), .delays_depth = true},
     {SCENARIO("free-own-close-no-barrier", joined_2, free_0, close_counted), .delays_depth = true,
      .fails = true},
     {SCENARIO("free-own-close-fences", joined_2, free_0, close_counted), .delays_depth = true,

@@ -25,8 +25,10 @@ static inline tslab_epoch epochs_open(void) { return epochs_open_with(NULL); }
 // A thread that leaves a scope each 10 ms tells of each (scope.c).
 static inline void epochs_pass_time(void) {
   struct tsl_home *home = tsl_heap_current->home;
-  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
+  for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {
     tsl_part_at(number)->left_ms -= 10;
+    tsl_part_at(number)->freed_ms -= 10;
+  }
 }
 
 static inline void *epochs_alloc(tslab_epoch epoch, size_t bytes) {

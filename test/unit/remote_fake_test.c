@@ -205,15 +205,26 @@ static size_t live_objects(void) {
   return sum.objects;
 }
 
+// By both ways of counting.
+static void check_live(size_t objects) {
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  uint32_t slot = tsl_heap_current->epoch;
+  tslab_epoch id = tsl_epoch_id(slot, tsl_epoch_at(slot)->word);
+  CHECK(tsl_inspect_epoch(id, &stats));
+  CHECK_EQ(stats.live_objects, objects);
+  CHECK_EQ(stats.live_bytes, objects * CLASS_BYTES);
+  CHECK_EQ(live_objects(), objects);
+}
+
 static void what_waits_does_not_live(void) {
   open_blocks(1);
   enter_shared();
-  CHECK_EQ(live_objects(), WORD);
+  check_live(WORD);
   free_from(0, 4);
   CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 3);
-  CHECK_EQ(live_objects(), WORD - 4);
+  check_live(WORD - 4);
   act_as(freer, send_class);
-  CHECK_EQ(live_objects(), WORD - 4);
+  check_live(WORD - 4);
 }
 
 // They count where their label's other blocks do, not in the home of the thread that freed them.
@@ -244,6 +255,20 @@ static void what_waits_of_a_shared_epoch_is_not_freed_again(void) {
   CHECK(blocks_is_reported(blocks[1], "free already"));
   CHECK(blocks_is_reported(blocks[0], "free already"));
   tsl_fast_free(blocks[2]);
+}
+
+// A heap that ended may be of a shared epoch as its number comes again.
+static void a_heap_that_comes_to_stay_is_asked_again(void) {
+  open_blocks(1);
+  uint32_t number = enter_shared()->heap.number;
+  freer->home->own->passing = number;
+  for (unsigned i = 0; i < WORD; i += 1) free_from(i, 1);
+  CHECK_EQ(tsl_remote_waiting(freer->home, CLASS), 0);
+  block_count = 0;
+  alloc_many(CLASS_BYTES, 2 * WORD);
+  free_from(0, 2 * WORD);
+  CHECK(tsl_remote_waiting(freer->home, CLASS) != 0);
+  CHECK_EQ(freer->home->own->passing, 0);
 }
 
 // One gather after the other, of the same class.
@@ -286,6 +311,7 @@ int main(void) {
   RUN(blocks_of_shared_epochs_wait);
   RUN(what_waits_does_not_live);
   RUN(what_waits_of_a_shared_epoch_is_not_freed_again);
+  RUN(a_heap_that_comes_to_stay_is_asked_again);
   RUN(blocks_of_homes_count_after_those_of_a_shared_epoch);
   return test_status();
 }
