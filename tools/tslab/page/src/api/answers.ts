@@ -293,11 +293,14 @@ export interface Lifetime {
   readonly live: Ages;
 }
 
+/** Of what is sampled: all, only what outlives its epochs, or nothing any more. */
+export type Reach = "all" | "watched" | "ended";
+
 export interface Profile {
-  /** From sample to sample on average from now on; 0: not all is sampled. */
-  readonly sample_bytes: Figure;
-  /** The same in epochs of labels that leak; both 0: nothing is sampled any more. */
-  readonly watch_bytes: Figure;
+  /** Null: there are no samples. */
+  readonly sampled: Reach | null;
+  /** Some of what lives was allocated while not all was sampled; null: not told. */
+  readonly partial: boolean | null;
   /** From sample to sample on average, of these samples. */
   readonly weight_bytes: Figure;
   /** So far. */

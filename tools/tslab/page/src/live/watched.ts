@@ -102,6 +102,11 @@ export class Watched {
     if (detail.epochs.kind === "told") this.epoch?.apply(at, detail.epochs.answer.epochs);
   }
 
+  /** It can be asked for something. */
+  get runs(): boolean {
+    return !this.gone && (this.stats?.life ?? this.process?.life) === "alive";
+  }
+
   /** Profiles are large and change slowly. `at`: now. */
   isProfileDue(at: number): boolean {
     return at - this.#profiled >= PROFILE_SECONDS;

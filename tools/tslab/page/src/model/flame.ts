@@ -157,9 +157,27 @@ export function coverage(profile: Profile, samples: readonly Sample[], live: Fig
   return `${sampled}${apart}; stands for ${estimate}${whole} live.${rest}`;
 }
 
-/** Whether the process takes no samples any more. */
-export const hasStopped = ({ sample_bytes, watch_bytes }: Profile): boolean =>
-  sample_bytes === 0 && watch_bytes === 0;
+/** What a profile does not cover, in a sentence; null: it covers all. */
+export function gapText({ sampled, partial }: Profile): string | null {
+  switch (sampled) {
+    case "watched":
+      return (
+        "Only labels and size classes whose objects have outlived their epochs are sampled; all " +
+        "other objects are missing here."
+      );
+    case "ended":
+      return (
+        "Sampling has ended: these are samples from before, and what was allocated since is " +
+        "missing here."
+      );
+    case "all":
+      return partial === true
+        ? "All is sampled, but was not from the start: of older objects a part at most is here."
+        : null;
+    case null:
+      return null;
+  }
+}
 
 /** So many deviations chance exceeds once in twenty times. */
 const SURE = 2;

@@ -6,7 +6,7 @@ import { TimeChart, type Line } from "../chart/timechart.js";
 import type { Model } from "../live/model.js";
 import type { Watched, WatchedEpoch } from "../live/watched.js";
 import { closedFor, isUnended, nameOf } from "../model/epochs.js";
-import { classSums, samplesOf } from "../model/flame.js";
+import { classSums, gapText, samplesOf } from "../model/flame.js";
 import { hashOfEpoch, hashOfProcess } from "../model/route.js";
 import { leakOf, partsOf, type Part } from "../model/survivors.js";
 import { age, bytes, count, number, percent, printable } from "../model/text.js";
@@ -167,8 +167,10 @@ function Classes({ watched, epoch }: PartProps): JSX.Element {
     objects,
     bytes: size,
   }));
+  const gap = watched.profile === null || sums.length === 0 ? null : gapText(watched.profile);
+  const about = ["Estimated from samples of all epochs with this label.", gap ?? ""].join(" ");
   return (
-    <Panel title="Size classes" about="Estimated from samples of all epochs with this label.">
+    <Panel title="Size classes" about={about}>
       {sums.length === 0 ? (
         <Empty>
           Not known: a process tells the classes of survivors, and of sampled objects. This epoch

@@ -5,7 +5,7 @@ import type { Epoch, Figure, Profile, Sample } from "../api/answers.js";
 import type { Model } from "../live/model.js";
 import type { Watched } from "../live/watched.js";
 import { sum } from "../model/epochs.js";
-import { hasStopped, labelsIn, samplesOf } from "../model/flame.js";
+import { gapText, labelsIn, samplesOf } from "../model/flame.js";
 import { number, printable } from "../model/text.js";
 import { Flame } from "./flame.js";
 import { Empty, Panel, Pick } from "./fragments.js";
@@ -126,26 +126,51 @@ function Graph({ watched, choose, live, none }: GraphProps): JSX.Element {
   const isSome = samples.some(({ bytes }) => bytes > 0);
   return (
     <>
-      {hasStopped(profile) ? (
-        <p class="about">
-          Sampling has stopped: these are samples from before, and what was allocated since is not
-          among them.
-        </p>
-      ) : null}
+      <Gap watched={watched} profile={profile} />
       {isSome ? <Flame profile={profile} samples={samples} live={live} /> : <Empty>{none}</Empty>}
     </>
   );
 }
 
-/** What switches sampling on. */
+interface GapProps {
+  readonly watched: Watched;
+  readonly profile: Profile;
+}
+
+/** What is missing in samples, and how to have it from now on. */
+function Gap({ watched, profile }: GapProps): JSX.Element | null {
+  const text = gapText(profile);
+  if (text === null) return null;
+  const mayHaveMore = watched.runs && profile.sampled !== "all";
+  return (
+    <p class="note">
+      {text}
+      {mayHaveMore ? (
+        <>
+          {" "}
+          To sample all from now on: <code>{samplingCommand(watched)}</code>
+        </>
+      ) : null}
+    </p>
+  );
+}
+
+const samplingCommand = ({ pid }: Watched): string => `tslab profile ${pid} --keep`;
+
+/** What switches sampling on from the start. */
 const SAMPLING = "TSLAB_CONF=sample_bytes:512K";
 
 function NoProfile({ watched }: { readonly watched: Watched }): JSX.Element {
   if (!watched.isUnsampled) return <Empty>Nothing is known yet.</Empty>;
   return (
     <Empty>
-      This process keeps no samples of its stacks. Start it with <code>{SAMPLING}</code> in its
-      environment to see here which code its memory belongs to.
+      This process has not sampled any allocation. To see here which code its memory belongs to,{" "}
+      {watched.runs ? (
+        <>
+          run <code>{samplingCommand(watched)}</code>, or{" "}
+        </>
+      ) : null}
+      start it with <code>{SAMPLING}</code> in its environment.
     </Empty>
   );
 }

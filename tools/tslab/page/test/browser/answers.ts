@@ -13,6 +13,7 @@ import type {
   Lifetime,
   Process,
   Profile,
+  Reach,
   Sample,
   SizeClass,
   Stack,
@@ -129,6 +130,18 @@ function history(): History {
     moments: moments.filter((_, minute) => minute < 700 || minute > 760),
     events,
   };
+}
+
+/** A process of whose allocations not all were sampled ever since. */
+export function sampledOf(told: Told, sampled: Reach): Told {
+  const profile = told.profile && { ...told.profile, sampled, partial: true };
+  return { ...told, profile };
+}
+
+/** A process after its end, with the file that it left. */
+export function dead(told: Told): Told {
+  const life = "dead";
+  return { ...told, process: { ...told.process, life }, stats: { ...told.stats, life } };
 }
 
 /** A process of which little is known. */
@@ -446,8 +459,8 @@ const STACKS: readonly (readonly [stack: string, epoch: string, size: number, by
 ];
 
 const profile = (samples: readonly Sample[]): Profile => ({
-  sample_bytes: 32 * KIB,
-  watch_bytes: 0,
+  sampled: "all",
+  partial: false,
   weight_bytes: 32 * KIB,
   samples_taken: 4_012,
   samples_lost: 0,

@@ -1,5 +1,5 @@
 // page: what is shown of processes and epochs, and that it stays true.
-import { closed, crowd, host, server, stranger } from "./answers.js";
+import { closed, crowd, dead, host, sampledOf, server, stranger } from "./answers.js";
 import { expect, test } from "./setting.js";
 
 test("shows the largest process at once", async ({ page, address }) => {
@@ -323,21 +323,31 @@ test("says how to switch sampling on", async ({ page, address, agent }) => {
   agent.told = [{ ...server(200), profile: null }];
   await page.goto(`${address}#/4242/epoch/16777223`);
   await expect(page.locator(".stacks")).toContainText(
-    "keeps no samples of its stacks. Start it with TSLAB_CONF=",
+    "which code its memory belongs to, run tslab profile 4242 --keep, or start it with TSLAB_CONF=",
   );
 });
 
-test("shows what is left where sampling stopped, and says so", async ({ page, address, agent }) => {
-  const told = server(200);
+test("says what samples are of, and how to have all", async ({ page, address, agent }) => {
   const stacks = page.locator(".stacks");
-  await page.goto(`${address}#/4242/epoch/16777223`);
-  await expect(stacks.getByRole("group", { name: /^Flame graph/ })).toBeVisible();
-  await expect(stacks).not.toContainText("Sampling has stopped");
-  if (told.profile === null) throw new Error("no profile");
-  agent.told = [{ ...told, profile: { ...told.profile, sample_bytes: 0, watch_bytes: 0 } }];
-  await page.reload();
-  await expect(stacks).toContainText("Sampling has stopped: these are samples from before");
-  await expect(stacks.getByRole("group", { name: /^Flame graph/ })).toBeVisible();
+  const note = stacks.locator(".note");
+  const flame = stacks.getByRole("group", { name: /^Flame graph/ });
+  await page.goto(`${address}#/4242`);
+  await page.getByLabel("show stacks").check();
+  await expect(flame).toBeVisible();
+  await expect(note).toHaveCount(0);
+  const command = "To sample all from now on: tslab profile 4242 --keep";
+  for (const [sampled, text] of [
+    ["watched", "Only labels and size classes whose objects have outlived"],
+    ["ended", "Sampling has ended: these are samples from before"],
+  ] as const) {
+    agent.told = [sampledOf(server(200), sampled)];
+    await expect(note).toContainText(text, { timeout: 15_000 });
+    await expect(note).toContainText(command);
+    await expect(flame).toBeVisible();
+  }
+  agent.told = [dead(sampledOf(server(200), "ended"))];
+  await expect(note).not.toContainText("tslab profile");
+  await expect(note).toContainText("Sampling has ended");
 });
 
 test("an epoch that drains stays, with a note", async ({ page, address, agent }) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Profile, Sample } from "../../src/api/answers.js";
+import type { Profile, Reach, Sample } from "../../src/api/answers.js";
 import {
   ANY,
   callAt,
@@ -9,9 +9,9 @@ import {
   classesIn,
   classSums,
   coverage,
-  hasStopped,
   filteredSamples,
   flameRows,
+  gapText,
   labelsIn,
   pathOf,
   samplesOf,
@@ -27,6 +27,16 @@ const sample = (stack: string, bytes: number, epoch: string | null = "e"): Sampl
   bytes,
   deviation_bytes: 0,
 });
+
+const NONE: Profile = {
+  sampled: null,
+  partial: null,
+  weight_bytes: null,
+  samples_taken: null,
+  samples_lost: null,
+  samples: [],
+  lifetimes: [],
+};
 
 const SAMPLES = [
   sample("c;b;main", 30),
@@ -116,17 +126,8 @@ test("filters keep a class, and what is at least so old", () => {
 });
 
 test("a flame graph says how much of what lives it covers", () => {
-  const none: Profile = {
-    sample_bytes: null,
-    watch_bytes: null,
-    weight_bytes: null,
-    samples_taken: null,
-    samples_lost: null,
-    samples: [],
-    lifetimes: [],
-  };
   const profile: Profile = {
-    ...none,
+    ...NONE,
     weight_bytes: 512 * 1024,
     samples_taken: 90,
     samples_lost: 0,
@@ -141,11 +142,18 @@ test("a flame graph says how much of what lives it covers", () => {
     coverage({ ...profile, samples_lost: 3 }, [], null),
     "0 live samples, a byte in 512.0 KiB; stands for 0 B live. 3 further samples found no room.",
   );
-  assert.equal(coverage(none, [], null), "0 live samples; stands for 0 B live.");
-  const hasStoppedAt = (sample_bytes: number | null, watch_bytes: number | null): boolean =>
-    hasStopped({ ...none, sample_bytes, watch_bytes });
-  assert.ok(hasStoppedAt(0, 0));
-  assert.ok(
-    ![hasStoppedAt(4096, 0), hasStoppedAt(0, 4096), hasStoppedAt(null, null)].includes(true),
+  assert.equal(coverage(NONE, [], null), "0 live samples; stands for 0 B live.");
+});
+
+test("a profile of a part says what is missing", () => {
+  const text = (sampled: Reach | null, partial: boolean): string | null =>
+    gapText({ ...NONE, sampled, partial });
+  assert.match(
+    text("watched", true) ?? "",
+    /^Only labels and size classes whose objects have outlived/,
   );
+  assert.match(text("ended", true) ?? "", /^Sampling has ended: these are samples from before/);
+  assert.match(text("ended", false) ?? "", /^Sampling has ended/);
+  assert.match(text("all", true) ?? "", /^All is sampled, but was not from the start/);
+  assert.deepEqual([text("all", false), text(null, false)], [null, null]);
 });

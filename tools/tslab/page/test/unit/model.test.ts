@@ -130,8 +130,8 @@ test("a token is asked for, and said to be wrong only if there was one", () => {
 });
 
 const NO_PROFILE = {
-  sample_bytes: null,
-  watch_bytes: null,
+  sampled: null,
+  partial: null,
   weight_bytes: null,
   samples_taken: null,
   samples_lost: null,
