@@ -135,7 +135,7 @@ export class Watched {
   #takeProfile(outcome: Outcome<Profile>): void {
     this.profile = this.#take("profile", outcome) ?? this.profile;
     if (outcome.kind === "told") this.isUnsampled = false;
-    if (outcome.kind === "missing") {
+    if (outcome.kind === "missing" && !this.gone) {
       this.isUnsampled = true;
       this.profile = null;
     }

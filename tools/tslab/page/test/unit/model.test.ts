@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Process, Stats } from "../../src/api/answers.js";
+import type { Process, Profile, Stats } from "../../src/api/answers.js";
 import type { Outcome } from "../../src/api/client.js";
 import { Model } from "../../src/live/model.js";
 import type { Detail, Round } from "../../src/live/round.js";
@@ -77,6 +77,21 @@ test("a process that has gone stays, and comes back", () => {
   assert.equal(model.watched?.gone, false);
 });
 
+test("of a process that has gone the last profile stays", () => {
+  const model = new Model();
+  const missing = { kind: "missing", why: "there is no process 1" } as const;
+  const round = (number: number, profile: Outcome<Profile>): Round => ({
+    ...list(process(number, 10)),
+    detail: { ...detail(1, LOST), profile },
+  });
+  model.apply(1, round(1, missing), false);
+  assert.equal(model.watched?.isUnsampled, true);
+  model.apply(2, round(1, told(NO_PROFILE)), false);
+  assert.deepEqual([model.watched?.profile, model.watched?.isUnsampled], [NO_PROFILE, false]);
+  model.apply(3, round(2, missing), false);
+  assert.deepEqual([model.watched?.profile, model.watched?.runs], [NO_PROFILE, false]);
+});
+
 test("another process with the same number is looked at from its beginning", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10)), false);
@@ -129,7 +144,7 @@ test("a token is asked for, and said to be wrong only if there was one", () => {
   assert.deepEqual(model.link, { kind: "locked", refused: true });
 });
 
-const NO_PROFILE = {
+const NO_PROFILE: Profile = {
   sampled: null,
   partial: null,
   weight_bytes: null,
