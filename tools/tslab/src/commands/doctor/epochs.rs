@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::finding::{Finding, Found, Patient, Rank, percent, reaches};
 use crate::commands::growth::Verdict;
-use crate::commands::outlived::Outlived;
 use crate::rows::EpochState;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch};
 use crate::text;
@@ -99,11 +98,12 @@ fn is_leaking(patient: &Patient, epoch: &Epoch) -> bool {
 }
 
 // Objects of a shared epoch may be those of requests in flight, or of a cache: only samples tell,
-// and only more and more of them are a leak.
+// and only more and more of them are a leak. The verdict is of samples of all ages.
 fn is_growing(patient: &Patient, epoch: &Epoch) -> bool {
     let growth = patient.growths.of(epoch);
     epoch.is_shared()
         && growth.is_some_and(|growth| growth.verdict == Verdict::Grows)
+        && patient.outlived.objects(epoch).is_some_and(|objects| objects > 0)
         && !patient.ignored.has_label(epoch.label.as_deref())
 }
 
@@ -147,8 +147,7 @@ fn closed_leak(patient: &Patient, group: &Group) -> Finding {
 
 // There is one shared epoch a label.
 fn shared_leak(patient: &Patient, group: &Group) -> Finding {
-    let outlived = Outlived::read(patient.subject, patient.after_ms);
-    let objects = group.sum(|epoch| outlived.objects(epoch));
+    let objects = group.sum(|epoch| patient.outlived.objects(epoch));
     let live = group.sum(|epoch| epoch.live.objects);
     let what = format!(
         "of {} in the shared epoch {} about {objects} outlived the epochs that they were allocated \

@@ -9,6 +9,7 @@ use crate::commands::Subject;
 use crate::commands::account::{Account, Kind};
 use crate::commands::growth::Growths;
 use crate::commands::ignored::Ignored;
+use crate::commands::outlived::Outlived;
 use crate::helper::Helper;
 use crate::rows::process;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
@@ -86,6 +87,8 @@ pub struct Patient<'a> {
     /// A Python whose small objects lie in arenas of its own.
     pub hides_objects: bool,
     pub growths: Growths,
+    /// Of shared epochs.
+    pub outlived: Outlived,
     pub ignored: &'a Ignored,
     pub after_ms: u64,
     pub open_after_ms: u64,

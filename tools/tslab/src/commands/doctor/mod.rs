@@ -21,6 +21,7 @@ use super::account::Account;
 use super::growth::Growths;
 use super::ignored::{self, Ignored};
 use super::looks::{self, Looks};
+use super::outlived::Outlived;
 use super::{Answer, Identity, Setting, Subject, leaks, why};
 use crate::helper::Helper;
 use crate::host::Life;
@@ -274,6 +275,7 @@ impl<'a> Patient<'a> {
             helper: helper(subject),
             hides_objects: hides_objects(subject),
             growths: Growths::read(before, subject, after_ms),
+            outlived: Outlived::read(subject, after_ms),
             ignored,
             after_ms,
             open_after_ms: limits.open_after_ms.unwrap_or(u64::MAX),
@@ -350,6 +352,7 @@ pub(super) fn between(before: &Subject, now: &Subject) -> String {
         helper: None,
         hides_objects: false,
         growths: Growths::read(Some(before), now, 0),
+        outlived: Outlived::read(now, 0),
         ignored: &ignored,
         after_ms: 0,
         open_after_ms: 0,
@@ -376,6 +379,8 @@ mod tests {
         pub blocks_bytes: Option<u64>,
         pub helper: Option<Helper>,
         pub hides_objects: bool,
+        /// None: as of a process that has ended.
+        pub after_ms: Option<u64>,
     }
 
     impl Default for Case {
@@ -387,6 +392,7 @@ mod tests {
                 blocks_bytes: None,
                 helper: None,
                 hides_objects: false,
+                after_ms: None,
             }
         }
     }
@@ -400,7 +406,7 @@ mod tests {
         let before = case.before.as_ref().map(|image| subject(image, 0));
         let (before, now) = (before.as_ref(), subject(&case.now, 1));
         let resident = |blocks_bytes| Resident { blocks_bytes, ..Resident::default() };
-        let after_ms = leaks::after_ms(None, &now);
+        let after_ms = case.after_ms.unwrap_or_else(|| leaks::after_ms(None, &now));
         Report::of(&Patient {
             subject: &now,
             before,
@@ -408,6 +414,7 @@ mod tests {
             helper: case.helper,
             hides_objects: case.hides_objects,
             growths: Growths::read(before, &now, after_ms),
+            outlived: Outlived::read(&now, after_ms),
             ignored: &Ignored::default(),
             after_ms,
             open_after_ms: 600_000,
@@ -423,6 +430,7 @@ mod tests {
             helper: None,
             hides_objects: false,
             growths: Growths::read(None, &subject, 60_000),
+            outlived: Outlived::read(&subject, 60_000),
             ignored: &Ignored::default(),
             after_ms: 60_000,
             open_after_ms: 600_000,

@@ -137,6 +137,16 @@ fn findings_are_ranked_and_no_larger_than_the_whole() {
 }
 
 #[test]
+fn no_finding_is_of_no_objects() {
+    for situation in all() {
+        for finding in report(&situation.case).findings {
+            assert_ne!(finding.evidence.get("objects"), Some(&0.into()), "{finding:?}");
+            assert!(!finding.what.contains("about 0 "), "{}: {finding:?}", situation.name);
+        }
+    }
+}
+
+#[test]
 fn no_option_is_to_be_raised_and_lowered() {
     for situation in all() {
         let found = report(&situation.case).findings;
