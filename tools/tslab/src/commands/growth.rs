@@ -11,16 +11,16 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::Subject;
+use super::counted::{Counted, DEVIATIONS};
 use super::outlived::Outlived;
 use crate::sampling::float;
 use crate::snapshot::{DEFAULT_EPOCH, Epoch};
 use crate::text;
 
-// Chance makes a difference of so many deviations less than once in a million times.
-const DEVIATIONS: f64 = 5.0;
 // Of so many comings and goings even all being of one kind is no chance.
 const MANY: u64 = 25;
-// To see by ages alone whether something goes on all the time.
+// To see by ages alone whether something goes on all the time, or by those of samples whether it
+// has ended.
 const MANY_AGES: usize = 16;
 
 /// What becomes of survivors in time.
@@ -58,6 +58,10 @@ pub struct Growth {
     pub verdict: Verdict,
     /// None: there was one look.
     pub flow: Option<Flow>,
+    /// None: there was one look, or they are of no shared epoch.
+    counted: Option<Counted>,
+    /// Epochs of the label share memory by now: further objects are not among these.
+    is_continued: bool,
     /// Age of the oldest.
     oldest_ms: u64,
     /// Age of the newest.
@@ -77,6 +81,15 @@ pub struct Unit {
 
 /// Units of one moment, by what makes each unique.
 pub type Units = BTreeMap<(u64, u64), Unit>;
+
+/// What units tell of.
+#[derive(Clone, Copy)]
+pub enum Basis {
+    /// Of all that there is: they are closed epochs.
+    All,
+    /// They are samples; of what, is counted where it is a shared epoch.
+    Samples(Option<Counted>),
+}
 
 /// Of a look: when, and what there was.
 #[derive(Clone, Copy)]
@@ -154,7 +167,11 @@ impl Ages {
         let quarter = |age: &u64| (u128::from(*age) * 4 / (u128::from(self.oldest()) + 1)) as usize;
         let mut counts = [0_usize; 4];
         self.0.iter().for_each(|age| counts[quarter(age)] += 1);
-        self.0.len() >= MANY_AGES && counts.iter().all(|&count| count >= self.0.len() / 16)
+        self.are_many() && counts.iter().all(|&count| count >= self.0.len() / 16)
+    }
+
+    fn are_many(&self) -> bool {
+        self.0.len() >= MANY_AGES
     }
 
     // None came in the younger half of the time.
@@ -163,11 +180,32 @@ impl Ages {
     }
 }
 
-fn verdict(flow: Option<&Flow>, ages: &Ages, after_ms: u64, lived_ms: u64) -> Verdict {
+impl Basis {
+    fn counted(self) -> Option<Counted> {
+        if let Self::Samples(counted) = self { counted } else { None }
+    }
+
+    fn grew(self) -> bool {
+        self.counted().is_some_and(Counted::grew)
+    }
+
+    // Few samples are apart by chance, and none are of what begins to come.
+    fn shows_end(self, ages: &Ages) -> bool {
+        matches!(self, Self::All) || (ages.are_many() && !self.grew())
+    }
+}
+
+fn verdict(
+    flow: Option<&Flow>,
+    ages: &Ages,
+    basis: Basis,
+    (after_ms, lived_ms): (u64, u64),
+) -> Verdict {
     let reach_back = ages.reach_back(lived_ms);
     if let Some(flow) = flow {
         let is_plenty = flow.came.saturating_add(flow.went) >= MANY;
-        match (flow.grows(), flow.turns_over()) {
+        let grows = flow.grows() || (basis.grew() && flow.came > 0 && !flow.turns_over());
+        match (grows, flow.turns_over()) {
             (true, _) => return Verdict::Grows,
             (false, true) if is_plenty || !reach_back => return Verdict::TurnsOver,
             (false, true) => return Verdict::NotKnown,
@@ -176,24 +214,34 @@ fn verdict(flow: Option<&Flow>, ages: &Ages, after_ms: u64, lived_ms: u64) -> Ve
     }
     match () {
         () if reach_back && ages.are_steady() => Verdict::Grows,
-        () if ages.have_ended(after_ms) => Verdict::Stands,
+        () if ages.have_ended(after_ms) && basis.shows_end(ages) => Verdict::Stands,
         () => Verdict::NotKnown,
     }
 }
 
 impl Growth {
     /// Of survivors at one or two looks. None: there are no more.
-    pub fn of(before: Option<Look>, now: Look, after_ms: u64) -> Option<Self> {
+    pub fn of(before: Option<Look>, now: Look, after_ms: u64, basis: Basis) -> Option<Self> {
         let ages = Ages::of(now.units)?;
         let flow = before.map(|before| Flow::of(before, now, after_ms));
         let lived_ms = now.subject.lived_ms();
         Some(Self {
-            verdict: verdict(flow.as_ref(), &ages, after_ms, lived_ms),
+            verdict: verdict(flow.as_ref(), &ages, basis, (after_ms, lived_ms)),
             flow,
+            counted: basis.counted(),
+            is_continued: false,
             oldest_ms: ages.oldest(),
             newest_ms: ages.newest(),
             lived_ms,
         })
+    }
+
+    // What stays of the epochs of before tells nothing of those that share.
+    fn continued(self) -> Self {
+        match self.verdict {
+            Verdict::Stands => Self { verdict: Verdict::NotKnown, is_continued: true, ..self },
+            _ => self,
+        }
     }
 
     /// For people: what they do, and how that is known.
@@ -201,22 +249,38 @@ impl Growth {
         let (oldest, newest) = (text::age(Some(self.oldest_ms)), text::age(Some(self.newest_ms)));
         match (self.verdict, self.flow) {
             (Verdict::Grows, Some(flow)) if flow.grows() => format!("grows: {}", flow.text()),
+            (Verdict::Grows, _) if self.counted.is_some_and(Counted::grew) => {
+                format!("grows: {}", self.happened())
+            }
             (Verdict::Grows, _) => {
                 let lived = text::age(Some(self.lived_ms));
                 format!("grows: survivors of all ages up to {oldest}, in a process of {lived}")
             }
             (Verdict::Stands, _) => format!("stands: none came for {newest}"),
-            (Verdict::TurnsOver, flow) => {
-                let flow = flow.map(|flow| flow.text()).unwrap_or_default();
-                format!("turns over: {flow}, the oldest is of {oldest}")
+            (Verdict::TurnsOver, _) => {
+                format!("turns over: {}, the oldest is of {oldest}", self.happened())
             }
-            (Verdict::NotKnown, Some(flow)) => format!(
-                "too little happened to tell a leak from a cache: {}; look for longer with --over",
-                flow.text()
+            (Verdict::NotKnown, _) if self.is_continued => format!(
+                "none came for {newest}, as later epochs of the label share memory: what \
+                 outlives those is in the shared epoch"
+            ),
+            (Verdict::NotKnown, Some(_)) => format!(
+                "too little happened to tell a leak from a cache: {}; look for longer with \
+                 --over 60",
+                self.happened()
             ),
             (Verdict::NotKnown, None) => {
                 format!("ages {newest} to {oldest}: one look does not tell a leak from a cache")
             }
+        }
+    }
+
+    // Between the looks.
+    fn happened(&self) -> String {
+        let flow = self.flow.map(|flow| flow.text()).unwrap_or_default();
+        match self.counted {
+            Some(counted) => format!("{}; of the sampled ones {flow}", counted.text()),
+            None => flow,
         }
     }
 }
@@ -237,15 +301,22 @@ impl Growths {
     /// `after_ms`: what is younger may be in use.
     pub fn read(before: Option<&Subject>, now: &Subject, after_ms: u64) -> Self {
         let earlier = before.map(|before| (before, units(before)));
-        let none = Units::new();
+        let (none, shared) = (Units::new(), shared_epochs(now));
         let growth = |group: &Group, units: &Units| {
             let before = earlier.as_ref().map(|(subject, groups)| Look {
                 subject,
                 units: groups.get(group).unwrap_or(&none),
             });
-            let (is_shared, ..) = *group;
-            let least_ms = if is_shared { Outlived::least_ms(after_ms) } else { after_ms };
-            Growth::of(before, Look { subject: now, units }, least_ms)
+            let now = Look { subject: now, units };
+            let (is_shared, label, alone) = group;
+            let shared = shared.get(&(label.clone(), *alone));
+            if !is_shared {
+                let growth = Growth::of(before, now, after_ms, Basis::All)?;
+                return Some(if shared.is_some() { growth.continued() } else { growth });
+            }
+            let before_it = before.map(|before| &before.subject.snapshot);
+            let counted = before_it.zip(shared).and_then(|(all, one)| Counted::of(all, one));
+            Growth::of(before, now, Outlived::least_ms(after_ms), Basis::Samples(counted))
         };
         let groups = units(now).into_iter();
         Self(
@@ -259,6 +330,17 @@ impl Growths {
     pub fn of(&self, epoch: &Epoch) -> Option<Growth> {
         self.0.get(&group(epoch)).copied()
     }
+}
+
+// Those in which something lives, by what tells groups apart beside.
+fn shared_epochs(subject: &Subject) -> HashMap<(Option<Arc<str>>, Option<u64>), &Epoch> {
+    let lives = |epoch: &&Epoch| epoch.live.objects.is_some_and(|objects| objects > 0);
+    let shared = subject.snapshot.epochs.iter().filter(|epoch| epoch.is_shared());
+    let by_label = |epoch| {
+        let (_, label, alone) = group(epoch);
+        ((label, alone), epoch)
+    };
+    shared.filter(lives).map(by_label).collect()
 }
 
 fn units(subject: &Subject) -> HashMap<Group, Units> {
@@ -291,7 +373,9 @@ fn unit(epoch: &Epoch, now_ms: u64) -> Option<Unit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Closing, Image, add_samples, sample, server};
+    use crate::fixture::{
+        Closing, Image, Random, add_epoch, add_sampled, add_samples, sample, server,
+    };
 
     const MINUTE_MS: u64 = 60_000;
 
@@ -335,7 +419,9 @@ mod tests {
         // Sessions nearly as old as the process could be a leak of which one was freed.
         let young = in_a_second(120_000, sessions(2));
         assert_eq!(young.verdict, Verdict::NotKnown);
-        assert!(young.text().ends_with("2 came and 2 went in 1.0 s; look for longer with --over"));
+        assert!(
+            young.text().ends_with("2 came and 2 went in 1.0 s; look for longer with --over 60")
+        );
     }
 
     #[test]
@@ -432,5 +518,88 @@ mod tests {
         assert_eq!(flow_to(&same), Some((1_000, 4, 4)));
         same.set("samples", 4, "site", 0);
         assert_eq!(flow_to(&same), Some((1_000, 4, 5)));
+    }
+
+    // A shared epoch that loses an object a second for ever, or for some time at first. Of these
+    // one in 18 is sampled, at random.
+    fn losing(lived_s: u64, until_s: u64, seed: u64) -> Image {
+        let mut image = Image::new(42, 7);
+        let made_ms = image.made_ms;
+        image.told_ms = made_ms + lived_s * 1000;
+        add_epoch(&mut image, 7, "page", &[("state", 3), ("opened_ms", 1)]);
+        image.set_class("epochs", 7, "survivors", 1, lived_s.min(until_s));
+        add_sampled(&mut image, &[0x1001]);
+        image.set("samples", 1, "site", 0);
+        let mut random = Random(seed);
+        let is_sampled = |_: &u64| random.below(18) == 0;
+        for (row, second) in (1..).zip((1..=until_s).filter(is_sampled)) {
+            if second > lived_s {
+                break;
+            }
+            image.reach("samples", row);
+            let values = [("site", 1), ("address", second * 4096), ("bytes", 224)];
+            image.set_all("samples", row, &values);
+            let sampled_ms = made_ms + second * 1000;
+            image.set_all("samples", row, &[("epoch", 1 << 24 | 7), ("sampled_ms", sampled_ms)]);
+        }
+        image
+    }
+
+    fn losing_for(over_s: Option<u64>, lived_s: u64, after_ms: u64, seed: u64) -> Option<Growth> {
+        let at = |lived_s| Subject::of_bytes(losing(lived_s, u64::MAX >> 1, seed).bytes());
+        let (before, now) = (over_s.map(|over_s| at(lived_s - over_s)), at(lived_s));
+        let growths = Growths::read(before.as_ref(), &now, after_ms);
+        growths.of(now.snapshot.epochs.iter().find(|epoch| epoch.is_shared())?)
+    }
+
+    #[test]
+    fn a_leak_of_an_object_a_second_never_stands() {
+        for seed in 1..=8 {
+            for (lived_s, over_s) in [(30, None), (30, Some(1)), (90, Some(1)), (150, Some(60))] {
+                for after_ms in [5_000, MINUTE_MS] {
+                    let growth = losing_for(over_s, lived_s, after_ms, seed);
+                    let is_right = |growth: &Growth| {
+                        matches!(growth.verdict, Verdict::NotKnown | Verdict::Grows)
+                    };
+                    assert!(growth.as_ref().is_none_or(is_right), "{growth:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_counted_tells_with_a_few_samples_that_it_grows() {
+        let growth = losing_for(Some(80), 100, 5_000, 3).unwrap();
+        assert_eq!(growth.verdict, Verdict::Grows);
+        let expected =
+            "grows: 20 to 100 objects live; of the sampled ones 4 came and 0 went in 80 s";
+        assert_eq!(growth.text(), expected);
+    }
+
+    #[test]
+    fn of_many_samples_those_of_the_first_seconds_stand() {
+        let now = Subject::of_bytes(losing(2_000, 600, 1).bytes());
+        assert_eq!(growth(None, &now, MINUTE_MS).verdict, Verdict::Stands);
+        let few = Subject::of_bytes(losing(2_000, 60, 1).bytes());
+        assert_eq!(growth(None, &few, MINUTE_MS).verdict, Verdict::NotKnown);
+    }
+
+    #[test]
+    fn epochs_of_a_label_that_shares_since_do_not_stand() {
+        let mut image = losing(120, u64::MAX >> 1, 1);
+        let closed = [("state", 1), ("opened_ms", 1), ("closed_ms", image.made_ms + 1_000)];
+        add_epoch(&mut image, 5, "other", &closed);
+        image.set_class("epochs", 5, "survivors", 1, 1);
+        let of_five = |image: &Image| {
+            let now = Subject::of_bytes(image.bytes());
+            let five = now.snapshot.epochs.iter().find(|epoch| epoch.row == 5).unwrap();
+            Growths::read(None, &now, MINUTE_MS).of(five).unwrap()
+        };
+        assert_eq!(of_five(&image).text(), "stands: none came for 119 s");
+        image.set("epochs", 5, "label", 7);
+        let continued = of_five(&image);
+        assert_eq!(continued.verdict, Verdict::NotKnown);
+        let expected = "none came for 119 s, as later epochs of the label share memory";
+        assert!(continued.text().starts_with(expected), "{}", continued.text());
     }
 }

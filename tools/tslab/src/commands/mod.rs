@@ -22,6 +22,7 @@ pub mod advise;
 pub mod callers;
 pub mod completions;
 pub mod core_dump;
+mod counted;
 pub mod diff;
 pub mod doctor;
 mod dump_sites;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::growth::{Growth, Look, Unit, Units, Verdict};
+use super::growth::{Basis, Growth, Look, Unit, Units, Verdict};
 use super::ignored::Ignored;
 use super::{Subject, profile};
 use crate::names::Names;
@@ -153,7 +153,8 @@ impl<'a> Stacks<'a> {
         let (now, before) = (units(self.subject, &sites), self.before);
         let earlier = before.map(|before| (before, units(before, &sites)));
         let earlier = earlier.as_ref().map(|(subject, units)| Look { subject, units });
-        Growth::of(earlier, Look { subject: self.subject, units: &now }, self.least_ms)
+        let now = Look { subject: self.subject, units: &now };
+        Growth::of(earlier, now, self.least_ms, Basis::Samples(None))
     }
 }
 

@@ -145,6 +145,27 @@ fn closed_leak(patient: &Patient, group: &Group) -> Finding {
     leak_of(patient, group, what, &figures)
 }
 
+/// Of the shared epochs whose objects outlived theirs and may be a leak's or a cache's, the one
+/// that has most.
+pub(super) fn undecided(patient: &Patient) -> Option<String> {
+    let is_undecided = |epoch: &Epoch| {
+        let growth = patient.growths.of(epoch);
+        epoch.is_shared()
+            && growth.is_some_and(|growth| growth.verdict == Verdict::NotKnown)
+            && patient.outlived.objects(epoch).is_some_and(|objects| objects > 0)
+            && !patient.ignored.has_label(epoch.label.as_deref())
+    };
+    let groups = groups(patient, is_undecided);
+    let epoch = groups.first()?.epochs.first()?;
+    Some(format!(
+        "of {} in the shared epoch {} about {} outlived theirs: whether they become more, a look \
+         of a minute tells (--over 60)",
+        text::count(epoch.live.objects, "object"),
+        text::label(epoch.label.as_deref()),
+        patient.outlived.objects(epoch)?
+    ))
+}
+
 // There is one shared epoch a label.
 fn shared_leak(patient: &Patient, group: &Group) -> Finding {
     let objects = group.sum(|epoch| patient.outlived.objects(epoch));

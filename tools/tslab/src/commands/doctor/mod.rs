@@ -197,11 +197,13 @@ pub(super) struct Report {
 pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let ignored = arguments.ignored.read()?;
     let looks = Looks::take(setting, &arguments.target, &arguments.looks, |_| true)?;
-    let report = Report::of(&looks.patient(arguments, &ignored));
+    let patient = looks.patient(arguments, &ignored);
+    let report = Report::of(&patient);
     let note = ignored.functions_note().map(str::to_owned);
+    let further = note.into_iter().chain(epochs::undecided(&patient));
     Ok(Answer {
         output: setting.output(&report, Report::text)?,
-        notes: looks.now.notes().into_iter().chain(note).collect(),
+        notes: looks.now.notes().into_iter().chain(further).collect(),
         found: !report.findings.is_empty(),
         failed: false,
     })
@@ -399,6 +401,11 @@ mod tests {
 
     /// What is found.
     pub fn report(case: &Case) -> Report {
+        of_patient(case, Report::of)
+    }
+
+    /// What is told of a case.
+    pub fn of_patient<T>(case: &Case, told: impl FnOnce(&Patient) -> T) -> T {
         let subject = |image: &Image, look: usize| Subject {
             rss_bytes: case.rss_bytes.map(|rss| rss[look]),
             ..Subject::of_bytes(image.bytes())
@@ -407,7 +414,7 @@ mod tests {
         let (before, now) = (before.as_ref(), subject(&case.now, 1));
         let resident = |blocks_bytes| Resident { blocks_bytes, ..Resident::default() };
         let after_ms = case.after_ms.unwrap_or_else(|| leaks::after_ms(None, &now));
-        Report::of(&Patient {
+        told(&Patient {
             subject: &now,
             before,
             account: case.blocks_bytes.map(|bytes| Account::of(&now, resident(bytes), 0)),

@@ -188,3 +188,20 @@ fn bounded() -> Vec<Situation> {
         },
     ]
 }
+
+#[test]
+fn what_a_longer_look_would_tell_is_said() {
+    let slowly = |lived_ms| {
+        let mut image = sharing(lived_ms, u64::MAX);
+        (1..image.table("samples").rows as usize)
+            .filter(|row| row % 400 != 0)
+            .for_each(|row| image.set("samples", row, "site", 0));
+        image
+    };
+    let case = looks(slowly(49_000), slowly(50_000), [80, 80], 70);
+    assert!(report(&case).findings.is_empty());
+    let expected = "of 5000 objects in the shared epoch \"GET /upload\" about 130 outlived theirs";
+    let said = of_patient(&case, epochs::undecided).unwrap();
+    assert!(said.starts_with(expected), "{said}");
+    assert!(of_patient(&sharing_for_30_s(10_000), epochs::undecided).is_none());
+}

@@ -9,7 +9,7 @@ mod lifetimes;
 mod speed;
 
 use super::finding::MIB;
-use super::tests::{Case, findings, healthy, report};
+use super::tests::{Case, findings, healthy, of_patient, report};
 use super::*;
 use crate::commands::Subject;
 use crate::fixture::{Closing, Image, TOLD_MS, add_epoch, add_sampled, server};
