@@ -6,6 +6,7 @@
 //   open       jobs whose epochs nobody closes
 //   tenant     an epoch at its hard limit
 //   uploads    requests that leave an object behind, each
+//   trickle    the same of one request a second
 //   sessions   requests that leave a session behind, which ends when 200 others have come
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,7 +32,8 @@ enum {
   REQUEST_BLOCKS = 20,
   LEFT_BYTES = 2000,
   SESSIONS = 200,
-  REQUEST_US = 2500
+  REQUEST_US = 2500,
+  REQUESTS_A_SECOND = 1000000 / REQUEST_US
 };
 
 static void *ring[RING];
@@ -115,15 +117,15 @@ static void tenant_run(void) {
   for (int refusals = 0; refusals < REFUSALS;) refusals += keep(tenant, JOB_BYTES) == NULL;
 }
 
-// What a request leaves behind.
-static void *request_serve(const char *label) {
+// What a request leaves behind; NULL: nothing, or it was not asked to.
+static void *request_serve(const char *label, bool leaves) {
   void *left = NULL;
   tslab_epoch request = tslab_epoch_open(label, NULL);
   tslab_scope here;
   if (tslab_scope_enter(&here, request) == 0) {
     void *passing[REQUEST_BLOCKS];
     for (int i = 0; i < REQUEST_BLOCKS; i++) passing[i] = filled(LEFT_BYTES);
-    left = filled(LEFT_BYTES);
+    if (leaves) left = filled(LEFT_BYTES);
     for (int i = 0; i < REQUEST_BLOCKS; i++) free(passing[i]);
     tslab_scope_leave(&here);
   }
@@ -133,7 +135,12 @@ static void *request_serve(const char *label) {
 }
 
 static void *uploads_serve(void *unused) {
-  for (;;) request_serve("GET /upload");
+  for (;;) request_serve("GET /upload", true);
+  return unused;
+}
+
+static void *trickle_serve(void *unused) {
+  for (unsigned i = 0;; i++) request_serve("GET /page", i % REQUESTS_A_SECOND == 0);
   return unused;
 }
 
@@ -141,21 +148,23 @@ static void *sessions_serve(void *unused) {
   static void *sessions[SESSIONS];
   for (unsigned i = 0;; i++) {
     free(sessions[i % SESSIONS]);
-    sessions[i % SESSIONS] = request_serve("POST /login");
+    sessions[i % SESSIONS] = request_serve("POST /login", true);
   }
   return unused;
 }
 
 static void uploads_run(void) { thread_start(uploads_serve); }
 
+static void trickle_run(void) { thread_start(trickle_serve); }
+
 static void sessions_run(void) { thread_start(sessions_serve); }
 
 static const struct {
   const char *name;
   void (*run)(void);
-} situations[] = {{"large", large_run},      {"threads", threads_run}, {"pipeline", pipeline_run},
-                  {"open", open_run},        {"tenant", tenant_run},   {"uploads", uploads_run},
-                  {"sessions", sessions_run}};
+} situations[] = {{"large", large_run},     {"threads", threads_run},  {"pipeline", pipeline_run},
+                  {"open", open_run},       {"tenant", tenant_run},    {"uploads", uploads_run},
+                  {"trickle", trickle_run}, {"sessions", sessions_run}};
 
 static bool run(const char *name) {
   for (size_t i = 0; i < sizeof situations / sizeof *situations; i++) {

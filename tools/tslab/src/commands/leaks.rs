@@ -116,6 +116,8 @@ struct Leak {
     growth: Option<Growth>,
     /// Who allocated them, as far as they were sampled.
     stacks: Vec<Stack>,
+    /// Of a shared one of whose sampled objects none is old enough: those that may come to be.
+    younger_stacks: Vec<Stack>,
 }
 
 /// After so long what lives in a closed epoch counts, if people do not say.
@@ -199,7 +201,7 @@ impl Report {
         let (known, mut leaks): (Vec<_>, Vec<_>) =
             all.partition(|leak| survivors::are_ignored(&leak.stacks, wish.ignored));
         leaks.sort_by_key(|leak| (leak.turns_over(), Reverse(leak.bytes), leak.epoch));
-        let stacks = leaks.iter_mut().flat_map(|leak| &mut leak.stacks);
+        let stacks = leaks.iter_mut().flat_map(Leak::all_stacks_mut);
         stacks.filter(|_| !wish.addresses).for_each(Stack::hide_addresses);
         Ok(Self {
             identity: subject.identity(),
@@ -218,7 +220,7 @@ impl Report {
 
     // How to learn who allocated them.
     fn hint(&self, subject: &Subject) -> Option<String> {
-        let is_known = self.leaks.iter().any(|leak| !leak.stacks.is_empty());
+        let is_known = self.leaks.iter().any(|leak| leak.all_stacks().next().is_some());
         let weight_bytes = self.weight_bytes?;
         if self.leaks.is_empty() {
             return None;
@@ -235,15 +237,26 @@ impl Report {
             ),
             (_, 0) => format!("who allocated them is not known: {start}"),
             (Life::Alive, _) if subject.samples_watched() => format!(
-                "none of them was sampled so far, so who allocated them is not known: samples of \
-                 what outlives its epoch are taken; `tslab profile {} --keep` takes more",
+                "{} so far, so who allocated them is not known: samples of what outlives its \
+                 epoch are taken; `tslab profile {} --keep` takes more",
+                self.sampled_text(),
                 subject.pid
             ),
             _ => {
-                let none = "none of them was sampled, so who allocated them is not known";
-                subject.partial_note().map_or(none.to_owned(), |note| format!("{none}: {note}"))
+                let none = format!("{}, so who allocated them is not known", self.sampled_text());
+                subject.partial_note().map_or(none.clone(), |note| format!("{none}: {note}"))
             }
         })
+    }
+
+    // Of what no call stack is shown.
+    fn sampled_text(&self) -> &'static str {
+        let is_sampled = |leak: &Leak| leak.is_shared() && leak.for_ms.is_some();
+        if self.leaks.iter().any(is_sampled) {
+            "of them none but requests' in flight were sampled"
+        } else {
+            "none of them was sampled"
+        }
     }
 
     pub(super) fn text(&self) -> String {
@@ -267,7 +280,7 @@ impl Report {
 
     // Shares are of few objects out of many.
     fn evidence(&self) -> String {
-        let stacks = self.leaks.iter().flat_map(|leak| &leak.stacks);
+        let stacks = self.leaks.iter().flat_map(Leak::all_stacks);
         match stacks.map(Stack::samples).sum::<u64>() {
             0 => String::new(),
             samples => format!(
@@ -290,16 +303,24 @@ struct Sources<'a> {
 impl Sources<'_> {
     fn leak(&self, group: &[&Epoch]) -> Option<Leak> {
         let is_shared = group.iter().any(|epoch| epoch.is_shared());
+        let stacks_until = |until_ms| {
+            let ids = group.iter().map(|one| one.id);
+            self.stacks.as_ref().map(|stacks| stacks.of(ids, until_ms)).unwrap_or_default()
+        };
         let until_ms = if is_shared { self.outlived.until_ms } else { u64::MAX };
-        let ids = group.iter().map(|one| one.id);
-        let stacks = self.stacks.as_ref().map(|stacks| stacks.of(ids, until_ms));
         let page_bytes = self.subject.snapshot.header.page_bytes;
         let leak = Leak::of(group, page_bytes, self.subject.as_of_ms)?;
+        let leak = leak.of_samples(group, &self.outlived);
         let is_open = leak.state == Some(EpochState::Open);
         Some(Leak {
-            stacks: stacks.unwrap_or_default(),
+            stacks: stacks_until(until_ms),
+            younger_stacks: if leak.is_known() {
+                Vec::new()
+            } else {
+                stacks_until(self.outlived.in_flight_ms)
+            },
             growth: if is_open { None } else { self.growths.of(group[0]) },
-            ..leak.of_samples(group, &self.outlived)
+            ..leak
         })
     }
 }
@@ -419,7 +440,16 @@ impl Leak {
             large_objects: total(&|epoch| epoch.large.objects),
             growth: None,
             stacks: Vec::new(),
+            younger_stacks: Vec::new(),
         })
+    }
+
+    fn all_stacks(&self) -> impl Iterator<Item = &Stack> {
+        self.stacks.iter().chain(&self.younger_stacks)
+    }
+
+    fn all_stacks_mut(&mut self) -> impl Iterator<Item = &mut Stack> {
+        self.stacks.iter_mut().chain(&mut self.younger_stacks)
     }
 
     // What is known of the objects of a shared epoch.
@@ -438,9 +468,13 @@ impl Leak {
         self.growth.is_some_and(|growth| growth.verdict == Verdict::TurnsOver)
     }
 
+    fn is_shared(&self) -> bool {
+        self.state == Some(EpochState::Shared)
+    }
+
     // Objects of a shared epoch may be those of requests in flight.
     fn is_known(&self) -> bool {
-        self.state != Some(EpochState::Shared) || self.outlived_objects.is_some()
+        !self.is_shared() || self.outlived_objects.is_some()
     }
 
     fn text(&self, after_ms: u64) -> String {
@@ -456,19 +490,26 @@ impl Leak {
             text::bytes(self.bytes),
             text::count(self.pinned_pages, "page"),
         );
+        let stacks: Vec<_> = self.all_stacks().cloned().collect();
         head + &self.shared_text(after_ms)
-            + &survivors::text(&self.classes, self.large_objects, &self.stacks)
+            + &survivors::text(&self.classes, self.large_objects, &stacks)
             + &self.growth.map(|growth| format!("   {}\n", growth.text())).unwrap_or_default()
     }
 
     fn shared_text(&self, after_ms: u64) -> String {
+        let after = text::age(Some(Outlived::least_ms(after_ms)));
         match (self.state, self.outlived_objects) {
             (Some(EpochState::Shared), Some(objects)) => {
-                let after = text::age(Some(Outlived::least_ms(after_ms)));
                 format!(
                     "   of its objects ~{objects} are older than {after}: they outlived theirs\n"
                 )
             }
+            (Some(EpochState::Shared), None) if !self.younger_stacks.is_empty() => format!(
+                "   sampled so far: {}, up to {} old, which may yet be freed; a lower --after \
+                 counts them\n",
+                text::count(Some(self.younger_stacks.iter().map(Stack::samples).sum()), "object"),
+                text::age(self.for_ms)
+            ),
             (Some(EpochState::Shared), None) => "   of all epochs of the label: which of them \
                  outlived theirs, and which are of requests in flight, only samples tell\n"
                 .to_owned(),

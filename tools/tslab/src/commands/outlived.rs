@@ -23,7 +23,7 @@ pub(super) struct Sampled {
     /// For how many objects those stand that are old enough.
     objects: f64,
     /// How many there are, of any age.
-    samples: u64,
+    pub samples: u64,
 }
 
 /// The sampled objects of a process, by the id of their epoch.
@@ -31,6 +31,8 @@ pub(super) struct Outlived {
     by_epoch: HashMap<u64, Sampled>,
     /// Objects allocated later may be those of requests in flight.
     pub until_ms: u64,
+    /// Those allocated later are, on average.
+    pub in_flight_ms: u64,
     // Not all that was allocated before was sampled; 0: all was.
     since_ms: u64,
 }
@@ -39,7 +41,9 @@ impl Outlived {
     /// Objects that are older than `after_ms` and the life of an epoch that shares.
     pub fn read(subject: &Subject, after_ms: u64) -> Self {
         let until_ms = subject.as_of_ms.saturating_sub(Self::least_ms(after_ms));
-        let mut outlived = Self { by_epoch: HashMap::new(), until_ms, since_ms: 0 };
+        let in_flight_ms = subject.as_of_ms.saturating_sub(SHARED_LIFE_MS);
+        let by_epoch = HashMap::new();
+        let mut outlived = Self { by_epoch, until_ms, in_flight_ms, since_ms: 0 };
         let Some(sampling) = &subject.snapshot.sampling else { return outlived };
         outlived.since_ms = sampling.since_ms;
         for live in &sampling.live {
@@ -74,10 +78,17 @@ impl Outlived {
         self.since_ms != 0 && epoch.opened_ms.is_none_or(|opened_ms| opened_ms < self.since_ms)
     }
 
+    // Nothing in it can be old enough.
+    fn is_young(&self, epoch: &Epoch) -> bool {
+        epoch.opened_ms.is_none_or(|opened_ms| opened_ms >= self.until_ms)
+    }
+
     /// How many objects of a shared epoch outlived theirs; None: nobody knows.
     pub fn objects(&self, epoch: &Epoch) -> Option<u64> {
         let sampled = self.sampled(epoch)?;
-        let may_miss = sampled.samples < ENOUGH_SAMPLES || self.misses_old(epoch);
+        let may_miss = sampled.samples < ENOUGH_SAMPLES
+            || self.misses_old(epoch)
+            || (self.is_young(epoch) && sampled.oldest_ms > SHARED_LIFE_MS);
         if sampled.objects == 0.0 && may_miss {
             return None;
         }
@@ -122,12 +133,17 @@ mod tests {
     fn only_many_samples_say_that_none_outlived_its_epoch() {
         let image = sampled();
         let mut subject = Subject::of_bytes(image.bytes());
-        let live = &mut subject.snapshot.sampling.as_mut().unwrap().live;
-        let id = upload(&Subject::of_bytes(image.bytes()).snapshot).id;
-        let one = *live.iter().find(|live| live.epoch == id).unwrap();
-        live.extend(std::iter::repeat_n(one, 20));
-        let epoch = upload(&subject.snapshot).clone();
-        assert_eq!(Outlived::read(&subject, u64::MAX).objects(&epoch), Some(0));
+        let mut epoch = upload(&subject.snapshot).clone();
+        let (now_ms, live) =
+            (subject.as_of_ms, &mut subject.snapshot.sampling.as_mut().unwrap().live);
+        live.retain(|live| live.epoch == epoch.id && live.sampled_ms != 0);
+        live.extend(std::iter::repeat_n(live[0], 20));
+        let mut objects = |opened_ms, after_ms| {
+            epoch.opened_ms = Some(opened_ms);
+            Outlived::read(&subject, after_ms).objects(&epoch)
+        };
+        assert_eq!(objects(1, 120_000), Some(0));
+        assert_eq!(objects(now_ms - 100_000, 120_000), None, "none can be that old");
     }
 
     #[test]

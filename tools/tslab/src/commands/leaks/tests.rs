@@ -130,6 +130,37 @@ fn samples_tell_which_objects_of_a_shared_epoch_outlived_theirs() {
     assert_eq!(report(&image, never).leaks[0].outlived_objects, None);
 }
 
+// All five of its sampled objects were allocated so many ms ago.
+fn sampled_for(age_ms: u64) -> Report {
+    let mut image = shared();
+    add_samples(&mut image);
+    for row in 1..=5 {
+        image.set("samples", row, "sampled_ms", TOLD_MS - age_ms);
+    }
+    report(&image, MINUTE)
+}
+
+#[test]
+fn younger_samples_name_who_allocated_what_may_be_lost() {
+    let found = sampled_for(29_000);
+    let text = found.text();
+    let line = "   sampled so far: 5 objects, up to 29 s old, which may yet be freed; a lower \
+                --after counts them\n   128 B   340    75 %  0x1000  <-  0x2000\n";
+    assert!(text.contains(line), "{text}");
+    assert!(text.ends_with("call stacks are of 5 sampled objects, a byte in 4.0 KiB on average\n"));
+    let leak = &found.leaks[0];
+    assert!(!leak.is_known() && leak.stacks.is_empty() && leak.younger_stacks.len() == 3);
+    assert!(leak.younger_stacks.iter().all(|stack| stack.samples() > 0));
+}
+
+#[test]
+fn requests_in_flight_are_no_one_who_lost_something() {
+    let found = sampled_for(900);
+    assert!(found.leaks[0].younger_stacks.is_empty(), "{}", found.text());
+    let hint = found.hint(&Subject::of_bytes(shared().bytes())).unwrap();
+    assert!(hint.starts_with("of them none but requests' in flight were sampled,"), "{hint}");
+}
+
 #[test]
 fn samples_of_a_part_are_told_as_such() {
     let hint = |image: &Image| {
