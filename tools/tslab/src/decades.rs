@@ -16,6 +16,12 @@ pub fn end_ms(decade: usize) -> Option<u64> {
     Some(u64::from(SHORT_MS) * 10_u64.pow(power))
 }
 
+/// That of a time.
+pub fn of_ms(ms: u64) -> usize {
+    let decade = (0..COUNT).find(|&decade| end_ms(decade).is_none_or(|end_ms| ms < end_ms));
+    decade.unwrap_or(COUNT - 1)
+}
+
 /// Numbers of blocks, each decade's: estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decades(pub [f64; COUNT]);
@@ -24,8 +30,7 @@ impl Decades {
     /// Blocks for all of which it took `ms`.
     pub fn of_ms(ms: u64, objects: f64) -> Self {
         let mut all = Self::default();
-        let decade = (0..COUNT).find(|&decade| end_ms(decade).is_none_or(|end_ms| ms < end_ms));
-        all.0[decade.unwrap_or(COUNT - 1)] = objects;
+        all.0[of_ms(ms)] = objects;
         all
     }
 

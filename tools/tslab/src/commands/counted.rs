@@ -26,10 +26,15 @@ impl Counted {
         Some(Self { before, now: settled(now)? })
     }
 
+    /// How many more there are.
+    pub fn more(self) -> f64 {
+        float(self.now) - float(self.before)
+    }
+
     /// More than the objects of requests in flight and of caches come to differ by chance.
     pub fn grew(self) -> bool {
         let both = float(self.before) + float(self.now);
-        float(self.now) - float(self.before) > DEVIATIONS * both.sqrt()
+        self.more() > DEVIATIONS * both.sqrt()
     }
 
     /// "30 to 90 objects live".

@@ -23,6 +23,9 @@ const MANY: u64 = 25;
 // has ended.
 const MANY_AGES: usize = 16;
 
+// What goes on does so at least at this part of its speed.
+const GOES_ON_PARTS: f64 = 4.0;
+
 /// What becomes of survivors in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,6 +52,16 @@ pub struct Flow {
     /// Objects in them, estimated where they are sampled.
     came_objects: f64,
     went_objects: f64,
+    /// Of those that come now, until they are older than the limit.
+    #[serde(skip)]
+    coming: Coming,
+}
+
+/// Those that were allocated, or whose epochs were closed, in the last time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Coming {
+    in_ms: u64,
+    objects: f64,
 }
 
 /// The verdict, and why.
@@ -100,6 +113,15 @@ pub struct Look<'a> {
     pub units: &'a Units,
 }
 
+impl Coming {
+    fn of(before: Look, now: Look, after_ms: u64) -> Self {
+        let over_ms = now.subject.as_of_ms.saturating_sub(before.subject.as_of_ms);
+        let in_ms = over_ms.max(after_ms / 4);
+        let young = now.units.values().filter(|unit| unit.age_ms < in_ms);
+        Self { in_ms, objects: young.map(|unit| unit.objects).sum() }
+    }
+}
+
 impl Flow {
     fn of(before: Look, now: Look, after_ms: u64) -> Self {
         let is_old = |unit: &Unit| unit.age_ms > after_ms;
@@ -116,6 +138,7 @@ impl Flow {
             went: went.len() as u64,
             came_objects: came.iter().sum(),
             went_objects: went.iter().sum(),
+            coming: Coming::of(before, now, after_ms),
         }
     }
 
@@ -124,7 +147,14 @@ impl Flow {
         let square = |objects: f64, count: u64| objects * objects / float(count.max(1));
         let deviation =
             (square(self.came_objects, self.came) + square(self.went_objects, self.went)).sqrt();
-        self.came_objects - self.went_objects > DEVIATIONS * deviation
+        self.came_objects - self.went_objects > DEVIATIONS * deviation && self.goes_on()
+    }
+
+    // What was built up for some time comes to be older than the limit, too, but then no others do.
+    fn goes_on(&self) -> bool {
+        let coming_ms = float(self.coming.in_ms.max(1));
+        let a_ms = self.came_objects / float(self.over_ms.max(1));
+        self.coming.objects / coming_ms >= a_ms / GOES_ON_PARTS
     }
 
     // At least half of what comes goes.
@@ -242,6 +272,11 @@ impl Growth {
             Verdict::Stands => Self { verdict: Verdict::NotKnown, is_continued: true, ..self },
             _ => self,
         }
+    }
+
+    /// By how many objects they grow, where that is known from what came and went.
+    pub fn by_flow(&self) -> Option<f64> {
+        self.flow.filter(Flow::grows).map(|flow| flow.came_objects - flow.went_objects)
     }
 
     /// For people: what they do, and how that is known.
@@ -518,6 +553,14 @@ mod tests {
         assert_eq!(flow_to(&same), Some((1_000, 4, 4)));
         same.set("samples", 4, "site", 0);
         assert_eq!(flow_to(&same), Some((1_000, 4, 5)));
+    }
+
+    #[test]
+    fn what_was_built_up_grows_no_more_as_it_gets_older_than_the_limit() {
+        let first = Closing { until_ms: 30_000, ..Closing::leak((2, "load"), 40) };
+        let growth = in_a_second(75_000, first);
+        assert_eq!(growth.flow.map(|flow| (flow.came, flow.went)), Some((40, 0)));
+        assert_eq!(growth.verdict, Verdict::NotKnown);
     }
 
     // A shared epoch that loses an object a second for ever, or for some time at first. Of these

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
+use super::default_epoch::{self, DefaultEpoch};
 use super::growth::{Growth, Growths, Verdict};
 use super::ignored::{self, Ignored};
 use super::looks::{self, Looks};
@@ -72,9 +73,13 @@ pub(super) struct Report {
     /// Bytes from sample to sample on average, of all stacks; 0: there are none, None: not told.
     weight_bytes: Option<u64>,
     leaks: Vec<Leak>,
+    default_epoch: DefaultEpoch,
     /// Labels that were to be passed over.
     ignored: u64,
     younger: Younger,
+    /// What is to be known where nothing is found.
+    #[serde(skip)]
+    limit: String,
 }
 
 /// Epochs with survivors that were closed later.
@@ -191,7 +196,7 @@ impl Report {
             subject,
             outlived,
             growths: Growths::read(before, subject, limits.after_ms),
-            stacks: if groups.is_empty() {
+            stacks: if groups.is_empty() && !default_epoch::is_sampled(subject) {
                 None
             } else {
                 Stacks::read(before, subject, Outlived::least_ms(limits.after_ms))
@@ -201,7 +206,12 @@ impl Report {
         let (known, mut leaks): (Vec<_>, Vec<_>) =
             all.partition(|leak| survivors::are_ignored(&leak.stacks, wish.ignored));
         leaks.sort_by_key(|leak| (leak.turns_over(), Reverse(leak.bytes), leak.epoch));
+        let mut default_epoch = {
+            let (stacks, until_ms) = (sources.stacks.as_ref(), sources.outlived.until_ms);
+            DefaultEpoch::of(before, subject, stacks, until_ms, wish.ignored)
+        };
         let stacks = leaks.iter_mut().flat_map(Leak::all_stacks_mut);
+        let stacks = stacks.chain(&mut default_epoch.stacks);
         stacks.filter(|_| !wish.addresses).for_each(Stack::hide_addresses);
         Ok(Self {
             identity: subject.identity(),
@@ -209,13 +219,16 @@ impl Report {
             open_after_ms: limits.open_after_ms,
             weight_bytes: snapshot.sampling.as_ref().map(Sampling::mean_bytes),
             leaks,
+            limit: default_epoch.limit_text(subject),
+            default_epoch,
             ignored: (passed_over.len() + known.len()) as u64,
             younger: Younger::of(subject, limits),
         })
     }
 
     fn is_found(&self) -> bool {
-        self.leaks.iter().any(|leak| leak.is_known() && !leak.turns_over())
+        let is_found = |leak: &Leak| leak.is_known() && !leak.turns_over();
+        self.leaks.iter().any(is_found) || !self.default_epoch.stacks.is_empty()
     }
 
     // How to learn who allocated them.
@@ -260,13 +273,14 @@ impl Report {
     }
 
     pub(super) fn text(&self) -> String {
-        if self.leaks.is_empty() {
+        let leaks: String = self.leaks.iter().map(|leak| leak.text(self.after_ms)).collect();
+        let found = leaks + &self.default_epoch.text();
+        if found.is_empty() {
             let after = text::age(Some(self.after_ms));
             let none = format!("no epoch that was closed more than {after} ago has survivors\n");
-            return none + &self.passed_over();
+            return none + &self.passed_over() + &self.limit;
         }
-        let leaks: String = self.leaks.iter().map(|leak| leak.text(self.after_ms)).collect();
-        leaks + &self.evidence() + &self.passed_over()
+        found + &self.evidence() + &self.passed_over()
     }
 
     // What there is beside those that are shown.
@@ -281,6 +295,7 @@ impl Report {
     // Shares are of few objects out of many.
     fn evidence(&self) -> String {
         let stacks = self.leaks.iter().flat_map(Leak::all_stacks);
+        let stacks = stacks.chain(&self.default_epoch.stacks);
         match stacks.map(Stack::samples).sum::<u64>() {
             0 => String::new(),
             samples => format!(
@@ -393,7 +408,7 @@ impl Limits {
     fn finds_some(self, subject: &Subject) -> bool {
         let outlived = Outlived::read(subject, self.after_ms);
         let is_found = |epoch| self.hold(epoch, subject.as_of_ms) || is_left_over(epoch, &outlived);
-        subject.snapshot.epochs.iter().any(is_found)
+        subject.snapshot.epochs.iter().any(is_found) || default_epoch::is_sampled(subject)
     }
 
     fn hold(self, epoch: &Epoch, now_ms: u64) -> bool {

@@ -23,6 +23,7 @@ pub mod callers;
 pub mod completions;
 pub mod core_dump;
 mod counted;
+mod default_epoch;
 pub mod diff;
 pub mod doctor;
 mod dump_sites;

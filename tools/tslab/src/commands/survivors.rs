@@ -1,6 +1,6 @@
 //! Who allocated the objects that outlived their epoch, as far as they were sampled.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::growth::{Basis, Growth, Look, Unit, Units, Verdict};
 use super::ignored::Ignored;
 use super::{Subject, profile};
+use crate::decades;
 use crate::names::Names;
-use crate::sampling::{LiveSample, Sampling, whole};
-use crate::snapshot::Survivors;
+use crate::sampling::{LiveSample, Sampling, Site, whole};
+use crate::snapshot::{DEFAULT_EPOCH, Survivors};
 use crate::symbols::Line;
 use crate::text;
 
@@ -34,6 +35,9 @@ pub(super) struct Stack {
     age_ms: u64,
     /// Whether all samples of the same calls in epochs of the label become more.
     growth: Option<Growth>,
+    /// As many as live were as old before they were freed.
+    #[serde(skip)]
+    has_ended: bool,
     /// Innermost first, without the allocator's own.
     calls: Vec<Call>,
     /// Of the sampled ones, when they are wanted.
@@ -75,8 +79,9 @@ pub(super) struct Stacks<'a> {
     sampling: &'a Sampling,
     names: Names,
     by_epoch: BTreeMap<u64, Vec<&'a LiveSample>>,
+    units: BySite,
     subject: &'a Subject,
-    before: Option<&'a Subject>,
+    before: Option<(&'a Subject, BySite)>,
     // What is younger may be in use.
     least_ms: u64,
 }
@@ -92,7 +97,19 @@ impl<'a> Stacks<'a> {
             calls.extend(sampling.sites[live.site].calls());
         }
         let names = profile::names(subject, &calls);
-        Some(Self { sampling, names, by_epoch, subject, before, least_ms })
+        let units = by_site(subject);
+        let before = before.map(|before| (before, by_site(before)));
+        Some(Self { sampling, names, by_epoch, units, subject, before, least_ms })
+    }
+
+    /// Those of the default epoch that keep more and more, and free few.
+    pub fn growing(&self, until_ms: u64) -> Vec<Stack> {
+        let grows = |stack: &Stack| {
+            stack.growth.is_some_and(|growth| growth.verdict == Verdict::Grows) && !stack.has_ended
+        };
+        let mut stacks = self.of(std::iter::once(DEFAULT_EPOCH), until_ms);
+        stacks.retain(grows);
+        stacks
     }
 
     /// The stacks of some epochs by class, those that stand for more first; of objects allocated
@@ -141,6 +158,7 @@ impl<'a> Stacks<'a> {
             percent: whole(100.0 * objects / of),
             age_ms: now_ms.saturating_sub(oldest_ms),
             growth: self.growth(group),
+            has_ended: self.has_ended(group),
             calls: lines.iter().map(Call::of).collect(),
             addresses: Some(addresses.collect()),
         }
@@ -148,24 +166,49 @@ impl<'a> Stacks<'a> {
 
     // Sites are told apart by label, calls and class, and keep their rows.
     fn growth(&self, group: &[&LiveSample]) -> Option<Growth> {
-        let sites: BTreeSet<_> =
-            group.iter().map(|live| self.sampling.sites[live.site].row).collect();
-        let (now, before) = (units(self.subject, &sites), self.before);
-        let earlier = before.map(|before| (before, units(before, &sites)));
-        let earlier = earlier.as_ref().map(|(subject, units)| Look { subject, units });
-        let now = Look { subject: self.subject, units: &now };
-        Growth::of(earlier, now, self.least_ms, Basis::Samples(None))
+        let sites = self.sites(group);
+        let all_of = |units: &BySite| -> Units {
+            sites.iter().filter_map(|site| units.get(&site.row)).flatten().copied().collect()
+        };
+        let before = self.before.as_ref().map(|(subject, units)| (*subject, all_of(units)));
+        let before = before.as_ref().map(|(subject, units)| Look { subject, units });
+        let units = all_of(&self.units);
+        let now = Look { subject: self.subject, units: &units };
+        Growth::of(before, now, self.least_ms, Basis::Samples(None))
+    }
+
+    // A leak reaches back to half of the process's life. A cache has freed some of that age.
+    fn has_ended(&self, group: &[&LiveSample]) -> bool {
+        let decade = decades::of_ms(self.subject.lived_ms() / 2);
+        let start_ms = decade.checked_sub(1).and_then(decades::end_ms).unwrap_or_default();
+        let sum = |all: u64, times: u64| all.saturating_add(times);
+        let ended = self.sites(group).into_iter().filter_map(|site| site.ended?.by_decade);
+        let ended = ended.flat_map(|frees| frees.into_iter().skip(decade)).fold(0, sum);
+        let is_old =
+            |live: &&&LiveSample| self.subject.as_of_ms.saturating_sub(live.sampled_ms) >= start_ms;
+        let live = group.iter().filter(is_old).map(|live| live.times).fold(0, sum);
+        ended > 0 && ended >= live
+    }
+
+    fn sites(&self, group: &[&LiveSample]) -> Vec<&'a Site> {
+        let places: BTreeSet<_> = group.iter().map(|live| live.site).collect();
+        places.into_iter().map(|place| &self.sampling.sites[place]).collect()
     }
 }
 
-fn units(subject: &Subject, sites: &BTreeSet<usize>) -> Units {
-    let Some(sampling) = &subject.snapshot.sampling else { return Units::new() };
-    let of_sites = |live: &&LiveSample| sites.contains(&sampling.sites[live.site].row);
-    let unit = |live: &LiveSample| {
+// By row of the site.
+type BySite = HashMap<usize, Vec<((u64, u64), Unit)>>;
+
+fn by_site(subject: &Subject) -> BySite {
+    let mut by_site = BySite::new();
+    let Some(sampling) = &subject.snapshot.sampling else { return by_site };
+    for live in &sampling.live {
         let age_ms = subject.as_of_ms.saturating_sub(live.sampled_ms);
-        ((live.address, live.sampled_ms), Unit { age_ms, objects: sampling.objects(live) })
-    };
-    sampling.live.iter().filter(of_sites).map(unit).collect()
+        let unit = Unit { age_ms, objects: sampling.objects(live) };
+        let units = by_site.entry(sampling.sites[live.site].row).or_default();
+        units.push(((live.address, live.sampled_ms), unit));
+    }
+    by_site
 }
 
 /// Whether there are some, and all are allocated by functions that are passed over.
@@ -179,6 +222,11 @@ impl Stack {
     /// Addresses were not asked for.
     pub fn hide_addresses(&mut self) {
         self.addresses = None;
+    }
+
+    /// Whether these become more.
+    pub fn growth(&self) -> Option<Growth> {
+        self.growth
     }
 
     /// How many samples these are.
