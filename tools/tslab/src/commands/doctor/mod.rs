@@ -2,6 +2,7 @@
 
 mod epochs;
 mod finding;
+mod live;
 mod memory;
 mod refusals;
 mod speed;
@@ -73,7 +74,7 @@ const SECOND_LOOK: &str = "a second look at it while it runs (or --before)";
 const RESIDENT_TWICE: &str = "what was resident at two looks while it runs";
 
 // What hurts as much is shown in this order.
-const CHECKS: [Check; 16] = [
+const CHECKS: [Check; 17] = [
     Check {
         name: "memory-refused",
         threshold: "the system refused memory once",
@@ -110,6 +111,12 @@ const CHECKS: [Check; 16] = [
         threshold: "epochs open for longer than --open-after, but the default and shared ones",
         needs: "epochs.opened_ms",
         look: epochs::open_too_long,
+    },
+    Check {
+        name: "live-growth",
+        threshold: "64 MiB live outside of epochs, at the peak, growing as fast as since the start",
+        needs: SECOND_LOOK,
+        look: live::growth,
     },
     Check {
         name: "retention",
@@ -489,8 +496,8 @@ mod tests {
     fn a_healthy_process_is_called_so() {
         let expected = "nothing found: 10 checks passed\n\
                         not checked: outside, for lack of RSS of a process that runs\n\
-                        not checked: dirty, slow-slabs, slow-frees, slow-bins, for lack of a \
-                        second look at it while it runs (or --before)\n\
+                        not checked: live-growth, dirty, slow-slabs, slow-frees, slow-bins, for \
+                        lack of a second look at it while it runs (or --before)\n\
                         not checked: purge-churn, for lack of what was resident at two looks \
                         while it runs\n";
         assert_eq!(at_one_look(&healthy()).text(), expected);

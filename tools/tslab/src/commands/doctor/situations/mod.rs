@@ -6,6 +6,7 @@
 mod elsewhere;
 mod free;
 mod lifetimes;
+mod living;
 mod speed;
 
 use super::finding::MIB;
@@ -74,7 +75,8 @@ fn still(image: fn() -> Image, rss: u64, blocks: u64) -> Case {
 }
 
 fn all() -> Vec<Situation> {
-    [free::all(), elsewhere::all(), lifetimes::all(), speed::all()].into_iter().flatten().collect()
+    let by_noun = [free::all(), elsewhere::all(), lifetimes::all(), living::all(), speed::all()];
+    by_noun.into_iter().flatten().collect()
 }
 
 fn texts(finding: &Finding) -> String {
