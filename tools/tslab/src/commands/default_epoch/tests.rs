@@ -118,6 +118,10 @@ fn a_cache_that_is_full_does_not_grow() {
         assert!(after(&in_turn, lived_ms).stacks.is_empty(), "{lived_ms}");
         assert!(after(&by_chance, lived_ms).stacks.is_empty(), "{lived_ms}");
     }
+    for lived_ms in (90_000..200_000).step_by(5_000) {
+        let one_look = told(None, &by_chance.at(lived_ms));
+        assert!(one_look.stacks.is_empty(), "{lived_ms}: {}", one_look.text());
+    }
 }
 
 #[test]
