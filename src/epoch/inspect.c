@@ -396,9 +396,9 @@ static void stats_count(uint32_t slot, tslab_epoch_stats *stats) {
   struct tsl_survivors live = {0};
   struct tsl_total total = tsl_total_of(slot);
   visit_pieces(slot, count_piece, &live);
+  visit_parts(slot, count_part, &(struct heap_count){stats, &live, &total});
   if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
     visit_waiting(subtract_waiting, &(struct shared_count){slot, &live});
-  visit_parts(slot, count_part, &(struct heap_count){stats, &live, &total});
   stats->live_objects = not_below_none(live.objects);
   stats->live_bytes = not_below_none(live.bytes);
   stats->allocated_objects = total.objects;
