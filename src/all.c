@@ -89,6 +89,7 @@
 #include "observe/refusal.c"
 #include "os/callers.c"
 #include "os/cgroup.c"
+#include "os/code.c"
 #include "os/faults.c"
 #include "os/frames.c"
 #include "os/loader.c"

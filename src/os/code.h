@@ -9,6 +9,7 @@ struct tsl_code {
   uintptr_t start, end;
 };
 
-// Of a shared library of the allocator's own alone (override/shared.c). In a program that has the
-// allocator in it there is no such function: what lies beside it there is the program's.
-TSL_HIDDEN __attribute__((weak)) struct tsl_code tsl_code_place(void);
+// Of a shared library of the allocator's own (override/shared.c, which replaces what os/code.c
+// says). Nothing in a program that has the allocator in it: what lies beside it there is the
+// program's.
+TSL_HIDDEN struct tsl_code tsl_code_place(void);

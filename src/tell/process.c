@@ -76,7 +76,6 @@ static void put_places(struct tsl_process_row *row) {
   TSL_PUT(row, region_bytes, tsl_region.span_bytes);
   TSL_PUT(row, blocks_at, tsl_unit_address(tsl_region.first_unit));
   TSL_PUT(row, blocks_bytes, units << TSL_UNIT_LOG2);
-  if (tsl_code_place == NULL) return;
   struct tsl_code code = tsl_code_place();
   TSL_PUT(row, code_at, code.start);
   TSL_PUT(row, code_bytes, code.end - code.start);

@@ -53,7 +53,9 @@ impl Interfaces {
             ("Figure", ..) => value.is_number() || value.is_null(),
             ("number", ..) => value.is_number(),
             ("boolean", ..) => value.is_boolean(),
-            ("string" | "Life" | "EpochState" | "Verdict" | "Age", ..) => value.is_string(),
+            ("string" | "Life" | "EpochState" | "Verdict" | "Age" | "Reach", ..) => {
+                value.is_string()
+            }
             _ => kind.starts_with("Readonly<") && value.is_object(),
         };
         assert!(is_right, "{place} is {value}, the page expects {kind}");
