@@ -293,8 +293,8 @@ static bool free_in_own(struct tsl_heap *heap, void *block, size_t code) {
   struct tsl_part *part = tsl_part_of(heap);
   if (TSL_SECURE || !tsl_scope_free_begin(part)) return false;
   enum outlived found = push_in_own(heap, block, code);
-  tsl_scope_free_end(part);
-  if (tsl_likely(found == FREED)) return true;
+  bool is_told = tsl_scope_free_end(part);
+  if (tsl_likely(found == FREED && !is_told)) return true;
   if (found == NO_BLOCK) tsl_misuse_interior(block);
   if (found == FREED_TWICE) tsl_misuse_twice(block);
   tsl_purge_call_helper(0);
@@ -356,7 +356,7 @@ static bool free_in_own_cell(struct tsl_heap *heap, tsl_cell_number number, void
   tsl_busy_begin();
   if (lives) free_anywhere_in_cells(heap, number, block);
   tsl_busy_end();
-  tsl_scope_free_end(part);
+  if (tsl_unlikely(tsl_scope_free_end(part))) tsl_purge_call_helper(0);
   return lives;
 }
 

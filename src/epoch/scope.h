@@ -140,9 +140,12 @@ TSL_ALWAYS_INLINE bool tsl_scope_free_begin(struct tsl_part *part) {
   tsl_store_release(&part->frees, part->frees - 1);  // pairs: scope-depth
   return false;
 }
-TSL_ALWAYS_INLINE void tsl_scope_free_end(struct tsl_part *part) {
-  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(part->untold))) tsl_scope_tell_free(part);
+// Returns whether the part was reported: then a helper may be missing, too.
+TSL_ALWAYS_INLINE bool tsl_scope_free_end(struct tsl_part *part) {
+  bool is_due = TSL_DECREMENT_IS_ZERO(part->untold);
+  if (tsl_unlikely(is_due)) tsl_scope_tell_free(part);
   tsl_store_release(&part->frees, part->frees - 1);  // pairs: scope-depth
+  return is_due;
 }
 
 // The same in a shared epoch: since that never ends (PL2), nobody seals the heap. A fork may find

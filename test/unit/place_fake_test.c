@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "base/lock.h"
 #include "base/options.h"
 #include "ends.h"
 #include "epoch/scope.h"
@@ -9,6 +10,7 @@
 #include "heap/slabs.h"
 #include "heap/store.h"
 #include "heap/valid.h"
+#include "memory/purge.h"
 #include "os_fake.h"
 #include "state/change.h"
 #include "state/history.h"
@@ -405,6 +407,25 @@ static void what_is_freed_from_outside_of_its_own_epoch_is_too(void) {
   epochs_close(epoch, 1);
 }
 
+static unsigned helper_calls;  // while none is refused (helper.c)
+static void count_call(size_t more_bytes) {
+  (void)more_bytes;
+  helper_calls += tsl_locks_held == 0;
+}
+
+// A thread may free from outside alone, and then sleep.
+static void frees_from_outside_call_a_helper(void) {
+  for (unsigned slabs = 0; slabs < 2; slabs++) {
+    tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = slabs != 0 ? TSLAB_NO_CELLS : 0);
+    epochs_alloc_many(blocks, epoch, BYTES, BLOCKS);
+    tsl_options.helper = TSL_HELPER_ALWAYS;
+    tsl_purge_helper_missing = count_call;
+    helper_calls = 0;
+    for (unsigned i = 0; i < BLOCKS; i++) tslab_free(blocks[i]);
+    CHECK_NE(helper_calls, 0);
+  }
+}
+
 // Who was about to begin when the epoch ended is refused.
 static void no_free_begins_in_an_epoch_that_ended(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
@@ -547,6 +568,7 @@ int main(void) {
   RUN_UNLESS_SECURE(what_waits_behind_is_not);
   RUN_UNLESS_SECURE(what_is_freed_from_outside_of_its_own_epoch_is_too);
   RUN(no_free_begins_in_an_epoch_that_ended);
+  RUN_UNLESS_SECURE(frees_from_outside_call_a_helper);
   RUN(threads_find_their_parts);
   RUN(what_many_at_once_took_goes_back);
   RUN(closes_look_seldom_in_vain);
