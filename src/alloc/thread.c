@@ -28,7 +28,7 @@ static pthread_key_t exit_key;
 // back after each call.
 static TSL_TLS bool exiting;
 
-static void home_leave(struct tsl_home *home) {
+void tsl_thread_give_back(struct tsl_home *home) {
   tsl_busy_begin();
   tsl_heap_current = &tsl_home_empty.heap;
   tsl_home_pool(home);
@@ -51,7 +51,7 @@ static void thread_exit(void *left) {
   tsl_loose_add_hot(home);
   exiting = true;
   if (tsl_heap_current != &home->heap || home->heap.depth != 0) tsl_scope_leave_all(home);
-  home_leave(home);
+  tsl_thread_give_back(home);
 }
 
 static bool library_init_locked(void) TSL_REQUIRES(tsl_fork_init_lock) {
@@ -97,8 +97,4 @@ bool tsl_thread_enter(struct tsl_lease *lease) {
 bool tsl_thread_join(void) {
   struct tsl_lease lease;
   return !exiting && tsl_thread_enter(&lease);
-}
-
-void tsl_thread_leave(struct tsl_lease *lease) {
-  if (lease->home != NULL) home_leave(lease->home);
 }

@@ -13,7 +13,10 @@ struct tsl_lease {
 // Gives the calling thread a home: for good, or until tsl_thread_leave once its destructor ran.
 // False when memory is out.
 TSL_HIDDEN bool tsl_thread_enter(struct tsl_lease *lease);
-TSL_HIDDEN void tsl_thread_leave(struct tsl_lease *lease);
+TSL_HIDDEN void tsl_thread_give_back(struct tsl_home *home);
+TSL_ALWAYS_INLINE void tsl_thread_leave(const struct tsl_lease *lease) {
+  if (tsl_unlikely(lease->home != NULL)) tsl_thread_give_back(lease->home);
+}
 
 // Gives the calling thread, which has no heap, one for good. False when it cannot keep it.
 TSL_HIDDEN bool tsl_thread_join(void);

@@ -16,13 +16,12 @@
 #include "epoch/place.h"
 #include "epoch/reset.h"
 #include "epoch/scope.h"
-#include "memory/purge.h"
 #include "slab/zero.h"
 #include "state/label.h"
 #include "state/misuse.h"
 #include "tslab.h"
 
-static tslab_epoch open_failed(int error) {
+TSL_COLD static tslab_epoch open_failed(int error) {
   errno = error;
   return TSLAB_NO_EPOCH;
 }
@@ -37,38 +36,29 @@ static int read_options(const tslab_epoch_options *given, tslab_epoch_options *o
   return tsl_epoch_check(options->parent);
 }
 
-tslab_epoch tslab_epoch_open(const char *label, const tslab_epoch_options *given) {
-  struct tsl_lease lease = {NULL};
+TSL_NOINLINE static tslab_epoch open_with(const char *text, const tslab_epoch_options *given) {
   tslab_epoch_options options;
   tslab_epoch id;
-  int error = 0;
-  size_t length = strnlen(label, TSLAB_LABEL_BYTES);
-  if (length == TSLAB_LABEL_BYTES) return open_failed(EINVAL);
+  int error = read_options(given, &options);
+  if (error != 0) return open_failed(error);
+  uint32_t label = tsl_label_intern(text);
+  error = label == 0 ? EINVAL : tsl_place_open_with(label, &options, &id);
+  return error == 0 ? id : open_failed(error);
+}
+
+tslab_epoch tslab_epoch_open(const char *label, const tslab_epoch_options *given) {
+  struct tsl_lease lease = {NULL};
+  tslab_epoch id;
   if (!tsl_thread_ensure(&lease)) return open_failed(ENOMEM);
   tsl_thread_leave(&lease);
-  if (given != NULL) error = read_options(given, &options);
-  const tslab_epoch_options *wanted = given == NULL ? NULL : &options;
-  if (error == 0) error = tsl_place_open(tsl_label_intern(label, length), wanted, &id);
-  return error == 0 ? id : open_failed(error);
+  if (given != NULL) return open_with(label, given);
+  uint32_t number = tsl_label_intern(label);
+  int error = number == 0 ? EINVAL : tsl_place_open(number, &id);
+  return tsl_likely(error == 0) ? id : open_failed(error);
 }
 
 static void end_check(const char *call, tslab_epoch id) {
   if (tsl_unlikely(tsl_heap_current->name != TSLAB_DEFAULT)) tsl_misuse_inside(call, id);
-}
-
-// Where the epoch has memory of its own, before it gives that back.
-static bool call_helper_for(tslab_epoch id) {
-  uint32_t slot = tsl_epoch_slot(id);
-  if (slot > tsl_load_relaxed(&tsl_region.last_epoch) || tsl_epoch_place(slot) != slot)
-    return false;
-  size_t bytes = tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes);
-  if (bytes != 0) tsl_purge_call_helper(bytes);
-  return bytes != 0;
-}
-
-// After that: a helper that was ending may not have seen the memory.
-static void call_helper_again(bool gave) {
-  if (gave) tsl_purge_call_helper(0);
 }
 
 tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
@@ -76,9 +66,7 @@ tslab_survivors tslab_epoch_close(tslab_epoch epoch) {
   struct tsl_survivors left = {0};
   if (!tsl_thread_ensure(&lease)) return (tslab_survivors){.error = ENOMEM};
   end_check("tslab_epoch_close", epoch);
-  bool gives = call_helper_for(epoch);
   int error = tsl_close_epoch(epoch, &left);
-  call_helper_again(gives);
   tsl_thread_leave(&lease);
   return (tslab_survivors){error, left.objects, left.bytes, left.pages};
 }
@@ -87,9 +75,7 @@ int tslab_epoch_release(tslab_epoch epoch) {
   struct tsl_lease lease = {NULL};
   if (!tsl_thread_ensure(&lease)) return ENOMEM;
   end_check("tslab_epoch_release", epoch);
-  bool gives = call_helper_for(epoch);
   int error = tsl_close_release(epoch);
-  call_helper_again(gives);
   tsl_thread_leave(&lease);
   return error;
 }

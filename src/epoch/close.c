@@ -73,9 +73,12 @@ struct ending {
   uint64_t closed_ms;
 };
 
+// The helper is called before the memory goes back, and again after that (end_finish): one that
+// was ending may not have seen it.
 static struct ending end_begin(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
+  if (held_bytes != 0) tsl_purge_call_helper(held_bytes);
   return (struct ending){slot, epoch->purge, held_bytes, tsl_load_relaxed(&epoch->closed_ms)};
 }
 
@@ -119,26 +122,30 @@ static void shared_rest(uint32_t place) {
   if (is_burst || --part->rest_in == 0) tsl_part_visit_inside(heap, rest);
 }
 
-static void end_finish(struct ending ending) {
-  tsl_epoch_drain(ending.slot, 1);
-  if (ending.purge == TSLAB_PURGE_DECAY) return;
-  if (ending.purge == TSLAB_PURGE_KEEP) return tsl_purge_keep(ending.held_bytes);
+static void purge_as_wanted(const struct ending *ending) {
+  if (ending->purge == TSLAB_PURGE_DECAY) return;
+  if (ending->purge == TSLAB_PURGE_KEEP) return tsl_purge_keep(ending->held_bytes);
   tsl_home_units_trim(tsl_heap_current->home, 0);
   tsl_purge_now();
 }
 
-static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {
-  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (tsl_load_relaxed(&epoch->large_blocks) == 0) return;
+static void end_finish(struct ending ending) {
+  tsl_epoch_drain(ending.slot, 1);
+  purge_as_wanted(&ending);
+  if (ending.held_bytes != 0) tsl_purge_call_helper(0);
+}
+
+TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {
   tsl_large_list_count(slot, survivors);
-  tsl_watch_add(epoch->label, TSL_CLASSES);
+  tsl_watch_add(tsl_epoch_at(slot)->label, TSL_CLASSES);
 }
 
 // It has neither heaps nor a purge of its own.
-static void close_sharing(uint32_t slot, struct tsl_survivors *survivors) {
+TSL_ALWAYS_INLINE void close_sharing(uint32_t slot, uint32_t place,
+                                     struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  count_large_list(slot, survivors);
-  shared_rest(tsl_epoch_place(slot));
+  if (tsl_load_relaxed(&epoch->large_blocks) != 0) count_large_list(slot, survivors);
+  shared_rest(place);
   tsl_history_shared(epoch->label, lived_ms(epoch));
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
   tsl_epoch_drain(slot, 1);
@@ -153,7 +160,7 @@ static void close_contents(const struct ending *ending, struct tsl_survivors *su
       .survivors = survivors->objects,
       .lived_ms = lived_ms(epoch),
   };
-  count_large_list(ending->slot, survivors);
+  if (tsl_load_relaxed(&epoch->large_blocks) != 0) count_large_list(ending->slot, survivors);
   if (tsl_epoch_keeps(ending->slot)) tsl_sweep_count_spared(ending->slot, survivors);
   closed.survivor_bytes = survivors->bytes;
   // What guests left says nothing of the label of their host.
@@ -161,7 +168,7 @@ static void close_contents(const struct ending *ending, struct tsl_survivors *su
   tsl_report_history(epoch->label);
 }
 
-static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
+TSL_NOINLINE static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct ending ending = end_begin(slot);
   end_heaps(epoch, survivors);
@@ -178,10 +185,11 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   if (error != 0) return error;
   tsl_heap_current->home->own->ends.closes++;
   tsl_deferred_run(slot);
-  if (slot_shares(slot))
-    close_sharing(slot, survivors);
-  else
+  uint32_t place = tsl_epoch_place(slot);
+  if (place == slot)
     close_own(slot, survivors);
+  else
+    close_sharing(slot, place, survivors);
   return 0;
 }
 

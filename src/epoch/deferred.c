@@ -96,18 +96,7 @@ bool tsl_deferred_cancel(tslab_epoch id, uint64_t number) {
   return record != NULL;
 }
 
-// D3. Who registers a call holds the epoch before it looks whether that is open; the caller has
-// changed the word from open.
-static bool has_none(const struct tsl_epoch *epoch) {
-  tsl_fence_after_exchange();                                     // pairs: deferred
-  bool is_mine_alone = tsl_load_acquire(&epoch->undrained) == 1;  // pairs: undrained
-  return is_mine_alone && tsl_load_relaxed(&epoch->deferred) == NULL;
-}
-
-// What runs may allocate, free, and enter other epochs.
-void tsl_deferred_run(uint32_t slot) {
-  struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (has_none(epoch)) return;
+void tsl_deferred_run_all(struct tsl_epoch *epoch) {
   struct tsl_deferred *first = tsl_exchange_acquire(&epoch->deferred, &ended);  // pairs: deferred
   if (first == NULL) return;
   tsl_lock_acquire(&deferred_lock);  // D2

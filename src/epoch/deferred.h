@@ -14,8 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
-#include "tslab.h"
+#include "state/epoch.h"
 
 // Registers `run(argument)`, on the thread that ends the epoch. 0, ENOMEM, ESTALE or ECANCELED.
 // `number` names the call from then on; NULL: nobody will cancel it.
@@ -26,8 +25,23 @@ TSL_HIDDEN int tsl_deferred_add(tslab_epoch id, void (*run)(void *), void *argum
 // registered after it.
 TSL_HIDDEN bool tsl_deferred_cancel(tslab_epoch id, uint64_t number);
 
+// The rest of running the calls where there may be some.
+TSL_HIDDEN void tsl_deferred_run_all(struct tsl_epoch *epoch);
+
+// D3. Who registers a call holds the epoch before it looks whether that is open; the caller has
+// changed the word from open.
+TSL_ALWAYS_INLINE bool tsl_deferred_has_none(const struct tsl_epoch *epoch) {
+  tsl_fence_after_exchange();                                     // pairs: deferred
+  bool is_mine_alone = tsl_load_acquire(&epoch->undrained) == 1;  // pairs: undrained
+  return is_mine_alone && tsl_load_relaxed(&epoch->deferred) == NULL;
+}
+
 // Runs all registered calls; none can be registered after that. The thread that ends the epoch.
-TSL_HIDDEN void tsl_deferred_run(uint32_t slot);
+// What runs may allocate, free, and enter other epochs.
+TSL_ALWAYS_INLINE void tsl_deferred_run(uint32_t slot) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (tsl_unlikely(!tsl_deferred_has_none(epoch))) tsl_deferred_run_all(epoch);
+}
 
 // Calls can be registered again. The thread that resets the epoch, after it ran them.
 TSL_HIDDEN void tsl_deferred_renew(uint32_t slot);

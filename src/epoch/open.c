@@ -46,21 +46,26 @@ TSL_ALWAYS_INLINE void epoch_set(struct tsl_epoch *epoch, const tslab_epoch_opti
 
 // Where the blocks of a new epoch lie: `place` is its own slot, or that of the one which it shares.
 struct site {
-  uint32_t slot;
   uint32_t place;
   uint32_t host;
   bool is_shared;
 };
 
-// Fills in the rest of a record, and opens the epoch.
-static tslab_epoch epoch_begin(struct site site, uint32_t label) {
-  struct tsl_epoch *epoch = tsl_epoch_at(site.slot);
-  uint64_t generation = (tsl_load_relaxed(&epoch->word) >> TSL_EPOCH_STATE_BITS) + 1;
-  uint64_t word = generation << TSL_EPOCH_STATE_BITS | TSL_EPOCH_OPEN;
+static void site_set(uint32_t slot, struct site site, uint32_t label) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  bool has_own = site.place == slot && site.host == 0;
   tsl_store_relaxed(&epoch->place, site.place);
   tsl_store_relaxed(&epoch->host, site.host);
   tsl_store_relaxed(&epoch->is_shared, site.is_shared);
   tsl_store_relaxed(&epoch->label, label);  // a message about misuse may be reading it
+  tsl_store_relaxed(&epoch->heaps, has_own ? 0 : TSL_EPOCH_ENDED);
+}
+
+// Fills in what changes while an epoch lives, and opens it.
+TSL_ALWAYS_INLINE tslab_epoch epoch_begin(uint32_t slot) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint64_t generation = (tsl_load_relaxed(&epoch->word) >> TSL_EPOCH_STATE_BITS) + 1;
+  uint64_t word = generation << TSL_EPOCH_STATE_BITS | TSL_EPOCH_OPEN;
   epoch->deferred = NULL;
   tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
   epoch->settled = 0;
@@ -71,12 +76,10 @@ static tslab_epoch epoch_begin(struct site site, uint32_t label) {
   tsl_store_relaxed(&epoch->opened_ms, tsl_os_now_ms());
   tsl_store_relaxed(&epoch->closed_ms, 0);
   tsl_store_release(&epoch->undrained, 1);  // pairs: undrained
-  bool has_own = site.place == site.slot && site.host == 0;
-  tsl_store_relaxed(&epoch->heaps, has_own ? 0 : TSL_EPOCH_ENDED);
   tsl_invariant(epoch->parent == 0 || tsl_epoch_valid(epoch->parent));
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
-  tslab_epoch id = tsl_epoch_id(site.slot, word);
-  TSL_PROBE2(epoch_open, id, tsl_label_text(label));
+  tslab_epoch id = tsl_epoch_id(slot, word);
+  TSL_PROBE2(epoch_open, id, tsl_label_text(epoch->label));
   return id;
 }
 
@@ -133,7 +136,8 @@ static int open_kind(enum epoch_kind kind, uint32_t label, const tslab_epoch_opt
   if (error != 0) return tsl_slot_give(slot), error;
   uint32_t host = kind == KIND_GUEST ? take_in(options->parent) : 0;
   epoch_set(tsl_epoch_at(slot), options);
-  *id = epoch_begin((struct site){slot, slot, host, kind == KIND_SHARED}, label);
+  site_set(slot, (struct site){slot, host, kind == KIND_SHARED}, label);
+  *id = epoch_begin(slot);
   return parent_ended(options->parent) ? abandon(*id) : 0;
 }
 
@@ -149,11 +153,18 @@ int tsl_epoch_open_shared(uint32_t label, tslab_epoch *id) {
   return open_kind(KIND_SHARED, label, &no_options, id);
 }
 
+TSL_NOINLINE static void name_set(uint32_t slot, uint32_t label, uint32_t place) {
+  epoch_set(tsl_epoch_at(slot), &no_options);
+  site_set(slot, (struct site){place, 0, false}, label);
+}
+
+// Most records come again as names of the place that they had: a place has one label (PL2), and
+// names have no options.
 int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoch *id) {
   uint32_t slot = tsl_slot_take();
-  if (slot == 0) return ENOMEM;
-  epoch_set(tsl_epoch_at(slot), &no_options);
-  *id = epoch_begin((struct site){slot, place, 0, false}, label);
+  if (tsl_unlikely(slot == 0)) return ENOMEM;
+  if (tsl_load_relaxed(&tsl_epoch_at(slot)->place) != place) name_set(slot, label, place);
+  *id = epoch_begin(slot);
   return 0;
 }
 
@@ -185,12 +196,19 @@ int tsl_epoch_refuse(tslab_epoch id) {
   return error == 0 ? EPERM : error;
 }
 
+// Where the word says later that an epoch with this id is open, it was one of the same kind before:
+// who has the id got it after that was written.
+static bool may_end(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  bool is_slot = slot <= tsl_load_relaxed(&tsl_region.last_epoch) && tsl_region.epochs != 0;
+  return is_slot && id != slot && !tsl_epoch_is_shared(tsl_epoch_at(slot));
+}
+
 // E1: who moves the word away from open ends the epoch.
 int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
-  struct tsl_epoch *epoch = tsl_epoch_find(id);
-  if (epoch == NULL) return ESTALE;
+  if (tsl_unlikely(!may_end(id))) return tsl_epoch_refuse(id);
+  struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   uint64_t open = tsl_epoch_open_word(id), word = open;
-  if (id == TSLAB_DEFAULT || tsl_epoch_is_shared(epoch)) return tsl_epoch_refuse(id);
   while (!tsl_cas_acq_rel(&epoch->word, &word, open | state)) {  // pairs: epoch-word
     if (word == open) continue;
     int error = tsl_epoch_check(id);

@@ -20,11 +20,9 @@ bool tsl_place_is_shared(tslab_epoch id) {
   return epoch != NULL && tsl_epoch_is_shared(epoch);
 }
 
-// PL2. EAGAIN while another thread opens it.
-static int shared_find(uint32_t label, tslab_epoch *id) {
-  tslab_epoch before = tsl_load_acquire(&shared_epochs[label]);  // pairs: shared
-  *id = before;
-  if (before != 0) return before == BEING_OPENED ? EAGAIN : 0;
+// EAGAIN while another thread opens it.
+TSL_NOINLINE static int shared_open(uint32_t label, tslab_epoch *id) {
+  tslab_epoch before = 0;
   tsl_store_relaxed(&was_any, 1);
   while (!tsl_cas_acq_rel(&shared_epochs[label], &before, BEING_OPENED)) {  // pairs: shared
     if (before != 0) return EAGAIN;
@@ -32,6 +30,12 @@ static int shared_find(uint32_t label, tslab_epoch *id) {
   int error = tsl_epoch_open_shared(label, id);
   tsl_store_release(&shared_epochs[label], error == 0 ? *id : 0);  // pairs: shared
   return error;
+}
+
+// PL2.
+TSL_ALWAYS_INLINE int shared_find(uint32_t label, tslab_epoch *id) {
+  *id = tsl_load_acquire(&shared_epochs[label]);  // pairs: shared
+  return tsl_likely(*id > BEING_OPENED) ? 0 : *id == 0 ? shared_open(label, id) : EAGAIN;
 }
 
 static bool has_terms(const tslab_epoch_options *options) {
@@ -59,15 +63,22 @@ static bool is_guest(uint32_t label, const tslab_epoch_options *options) {
   return host != 0 && tsl_regulars_come(host) && tsl_history_shares(label);
 }
 
-int tsl_place_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
+TSL_ALWAYS_INLINE int open_outside(uint32_t label, const tslab_epoch_options *options,
+                                   tslab_epoch *id) {
   tslab_epoch place;
-  if (is_guest(label, options)) return tsl_epoch_open_guest(label, options, id);
   if (!label_shares(label, options)) return tsl_epoch_open(label, options, id);
   int error = shared_find(label, &place);
   if (error == EAGAIN) return tsl_epoch_open(label, options, id);
   if (error != 0) return error;
   return tsl_epoch_open_sharing(label, tsl_epoch_slot(place), id);
 }
+
+int tsl_place_open_with(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
+  if (is_guest(label, options)) return tsl_epoch_open_guest(label, options, id);
+  return open_outside(label, options, id);
+}
+
+int tsl_place_open(uint32_t label, tslab_epoch *id) { return open_outside(label, NULL, id); }
 
 void tsl_place_after_fork(void) {
   if (tsl_load_relaxed(&was_any) == 0) return;

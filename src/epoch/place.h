@@ -19,9 +19,11 @@
 #include "base/compiler.h"
 #include "tslab.h"
 
-// Opens an epoch where its options (NULL: none), its label's history and option `places` want it.
-// 0, or as tsl_epoch_open. Any thread that has a heap.
-TSL_HIDDEN int tsl_place_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id);
+// Opens an epoch where its options, its label's history and option `places` want it; the first has
+// no options. 0, or as tsl_epoch_open. Any thread that has a heap.
+TSL_HIDDEN int tsl_place_open(uint32_t label, tslab_epoch *id);
+TSL_HIDDEN int tsl_place_open_with(uint32_t label, const tslab_epoch_options *options,
+                                   tslab_epoch *id);
 
 // Whether the options ask for what only memory of its own gives.
 TSL_HIDDEN bool tsl_place_wants_own(const tslab_epoch_options *options);

@@ -98,6 +98,11 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
 
 void tsl_scope_tell(struct tsl_heap *heap) { scope_tell(heap, 1); }
 
+int tsl_scope_leave_told(struct tslab_scope *scope) {
+  tsl_scope_tell(tsl_heap_current);
+  return tsl_scope_end(scope, tsl_heap_current);
+}
+
 void tsl_scope_tell_visit(struct tsl_heap *heap) { scope_tell(heap, UNTOLD_VISITS); }
 
 static uint32_t next_free_pace(struct tsl_part *part, uint64_t now_ms) {
@@ -141,17 +146,6 @@ static void end_left_part(struct tsl_part *part) {
 
 void tsl_scope_leave_ended(struct tsl_heap *heap) { end_left_part(tsl_part_of(heap)); }
 
-static uint32_t *last_part(struct tsl_home *home, uint32_t slot) {
-  return &home->own->parts[slot % TSL_HOME_PARTS];
-}
-
-static bool is_part_of(uint32_t number, uint32_t slot) {
-  if (number == 0) return false;
-  const struct tsl_part *part = tsl_part_at(number);
-  return tsl_load_relaxed(&part->heap.epoch) == slot &&
-         tsl_load_relaxed(&part->sealing) == TSL_PART_UNSEALED;
-}
-
 // Parts of all threads that ever shared it are on the epoch's list; of its own a thread has few.
 static uint32_t find_shared(uint32_t slot, const struct tsl_home *home) {
   uint32_t number = home->own->shared;
@@ -162,18 +156,18 @@ static uint32_t find_shared(uint32_t slot, const struct tsl_home *home) {
 
 // The thread's heap in an epoch, 0 when it has none yet, TSL_EPOCH_ENDED when it can get none.
 static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
-  uint32_t number = *last_part(home, slot);
-  if (is_part_of(number, slot)) return number;
+  uint32_t number = *tsl_scope_last_part(home, slot);
+  if (tsl_scope_is_part_of(number, slot)) return number;
   if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
-    return *last_part(home, slot) = find_shared(slot, home);
+    return *tsl_scope_last_part(home, slot) = find_shared(slot, home);
   number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
     number = tsl_load_relaxed(&tsl_part_at(number)->epoch_next);
-  if (number != TSL_EPOCH_ENDED) *last_part(home, slot) = number;
+  if (number != TSL_EPOCH_ENDED) *tsl_scope_last_part(home, slot) = number;
   return number;
 }
 
-struct tsl_heap *tsl_scope_heap(uint32_t place) {
+struct tsl_heap *tsl_scope_heap_slow(uint32_t place) {
   uint32_t number = find_heap(place, tsl_heap_current->home);
   return number == 0 || number == TSL_EPOCH_ENDED ? NULL : tsl_heap_at(number);
 }

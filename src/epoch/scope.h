@@ -30,8 +30,25 @@ TSL_HIDDEN int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id);
 // The rest of entering when the epoch of the heap has ended, or is another one. Returns the error.
 TSL_HIDDEN int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id);
 
+// The rest of finding a thread's heap in an epoch that is none of its last ones.
+TSL_HIDDEN struct tsl_heap *tsl_scope_heap_slow(uint32_t place);
+
+TSL_ALWAYS_INLINE uint32_t *tsl_scope_last_part(struct tsl_home *home, uint32_t place) {
+  return &home->own->parts[place % TSL_HOME_PARTS];
+}
+TSL_ALWAYS_INLINE bool tsl_scope_is_part_of(uint32_t number, uint32_t place) {
+  if (number == 0) return false;
+  const struct tsl_part *part = tsl_part_at(number);
+  return tsl_load_relaxed(&part->heap.epoch) == place &&
+         tsl_load_relaxed(&part->sealing) == TSL_PART_UNSEALED;
+}
+
 // The thread's heap in an epoch, by its slot; NULL when there is none. The thread has a home.
-TSL_HIDDEN struct tsl_heap *tsl_scope_heap(uint32_t place);
+TSL_ALWAYS_INLINE struct tsl_heap *tsl_scope_heap(uint32_t place) {
+  uint32_t number = *tsl_scope_last_part(tsl_heap_current->home, place);
+  bool is_last = tsl_scope_is_part_of(number, place);
+  return tsl_likely(is_last) ? tsl_heap_at(number) : tsl_scope_heap_slow(place);
+}
 
 // Reports a part as one of its scopes is left. The first 64 scopes are all reported, and those of a
 // thread that leaves few. Of others at most one in 64 of the part's scopes is unreported at any
@@ -167,18 +184,25 @@ TSL_ALWAYS_INLINE void tsl_scope_visit_shared_end(struct tsl_heap *heap) {
 // Reports the misuse of a scope, and returns EPERM.
 TSL_HIDDEN int tsl_scope_misused(const struct tslab_scope *scope) TSL_COLD;
 
+// The rest of leaving where the scope is one that is reported.
+TSL_HIDDEN int tsl_scope_leave_told(struct tslab_scope *scope);
+
+TSL_ALWAYS_INLINE int tsl_scope_end(struct tslab_scope *scope, struct tsl_heap *heap) {
+  tsl_heap_current = scope->outer;
+  heap->name = scope->before;
+  scope->heap = NULL;
+  tsl_scope_leave_heap(heap);
+  return 0;
+}
+
 // Leaves the innermost scope. EPERM when that is another one.
 TSL_ALWAYS_INLINE int tsl_scope_leave(struct tslab_scope *scope) {
   struct tsl_heap *heap = tsl_heap_current;
   bool is_innermost =
       scope->heap == heap && scope->depth == heap->depth;  // NOLINT(clang-analyzer-*)
   if (tsl_unlikely(!is_innermost)) return tsl_scope_misused(scope);
-  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) tsl_scope_tell(heap);
-  tsl_heap_current = scope->outer;
-  heap->name = scope->before;
-  scope->heap = NULL;
-  tsl_scope_leave_heap(heap);
-  return 0;
+  if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) return tsl_scope_leave_told(scope);
+  return tsl_scope_end(scope, heap);
 }
 
 // Leaves all scopes that a thread which ends is still in. Its owner.

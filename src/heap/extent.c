@@ -1,12 +1,5 @@
 #include "heap/extent.h"
 
-#include "state/epoch.h"
-
-void tsl_extent_begin(struct tsl_epoch *epoch) {
-  tsl_store_relaxed(&epoch->extent_first, UINT32_MAX);
-  tsl_store_relaxed(&epoch->extent_end, 0);
-}
-
 void tsl_extent_grow(uint32_t slot, tsl_unit unit) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_unit first = tsl_load_relaxed(&epoch->extent_first);

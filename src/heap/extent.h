@@ -7,10 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/compiler.h"
 #include "memory/region.h"
-
-struct tsl_epoch;
+#include "state/epoch.h"
 
 struct tsl_extent {
   tsl_unit first;
@@ -18,7 +16,10 @@ struct tsl_extent {
 };
 
 // For an epoch that begins: nothing lies there.
-TSL_HIDDEN void tsl_extent_begin(struct tsl_epoch *epoch);
+TSL_ALWAYS_INLINE void tsl_extent_begin(struct tsl_epoch *epoch) {
+  tsl_store_relaxed(&epoch->extent_first, UINT32_MAX);
+  tsl_store_relaxed(&epoch->extent_end, 0);
+}
 
 TSL_HIDDEN void tsl_extent_grow(uint32_t slot, tsl_unit unit);
 

@@ -16,8 +16,7 @@ bool tsl_epoch_hold(uint32_t slot) {
   return false;
 }
 
-static void parent_release(uint32_t parent) {
-  if (parent == 0) return;
+TSL_NOINLINE static void parent_release(uint32_t parent) {
   tsl_sub_relaxed(&tsl_epoch_at(parent)->children, 1);
   tsl_epoch_drain(parent, 1);
 }
@@ -52,7 +51,7 @@ static void epoch_retire(uint32_t slot) {
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
   bool tells = epoch->on_over != NULL;
   if (!tells) tsl_slot_give(slot);
-  parent_release(parent);
+  if (parent != 0) parent_release(parent);
   if (tsl_unlikely(tells)) tsl_over_tell(slot);
 }
 

@@ -8,11 +8,6 @@ struct tsl_total tsl_total_of(uint32_t slot) {
                             tsl_load_relaxed(&epoch->total_bytes)};
 }
 
-void tsl_total_begin(struct tsl_epoch *epoch) {
-  tsl_store_relaxed(&epoch->total_objects, 0);
-  tsl_store_relaxed(&epoch->total_bytes, 0);
-}
-
 void tsl_total_add(uint32_t slot, struct tsl_total more) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_add_relaxed(&epoch->total_objects, more.objects);

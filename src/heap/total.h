@@ -17,7 +17,11 @@ struct tsl_total {
 // Of an epoch's large blocks, and of its parts that have ended. Any thread.
 TSL_HIDDEN struct tsl_total tsl_total_of(uint32_t slot);
 
-TSL_HIDDEN void tsl_total_begin(struct tsl_epoch *epoch);
+// For an epoch that begins.
+TSL_ALWAYS_INLINE void tsl_total_begin(struct tsl_epoch *epoch) {
+  tsl_store_relaxed(&epoch->total_objects, 0);
+  tsl_store_relaxed(&epoch->total_bytes, 0);
+}
 
 // A block, or the growth of one (`objects` is 0). Any thread.
 TSL_HIDDEN void tsl_total_add(uint32_t slot, struct tsl_total more);

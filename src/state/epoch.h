@@ -72,21 +72,22 @@ struct tsl_epoch {
   size_t soft_limit;     // [remote] the program may change it
   size_t hard_limit;     // [remote]
   tslab_limit_callback *on_limit;        // [const]
-  void *limit_context;                   // [const]
   void (*on_over)(tslab_epoch, void *);  // [who holds it, then who retires it] NULL: none
-  void *over_context;                    // [the same]
-  size_t held_bytes;                     // [remote]
-  size_t peak_bytes;                     // [remote] the most that it held
-  uint64_t total_objects;                // [remote] allocated so far (total.h)
-  uint64_t total_bytes;                  // [remote]
-  struct tsl_deferred *deferred;         // [remote] the last one first (deferred.h)
-  void *user;                            // [remote] the program's
-  tsl_unit extent_first;                 // [remote] where its memory lies (extent.h)
-  tsl_unit extent_end;                   // [remote]
-  // List of its large blocks (tsl_span).
+  size_t large_bytes TSL_GUARDED_BY(tsl_large_list_lock);  // [the same as large, read by any]
+  size_t held_bytes;                                       // [remote]
+  size_t peak_bytes;                                       // [remote] the most that it held
+  uint64_t total_objects;                                  // [remote] allocated so far (total.h)
+  uint64_t total_bytes;                                    // [remote]
+  struct tsl_deferred *deferred;  // [remote] the last one first (deferred.h)
+  void *user;                     // [remote] the program's
+  tsl_unit extent_first;          // [remote] where its memory lies (extent.h)
+  tsl_unit extent_end;            // [remote]
+  // List of its large blocks (tsl_span), and their number.
   tsl_unit large TSL_GUARDED_BY(tsl_large_list_lock);         // [lock:large, then who retires it]
   uint32_t large_blocks TSL_GUARDED_BY(tsl_large_list_lock);  // [the same, read by any]
-  size_t large_bytes TSL_GUARDED_BY(tsl_large_list_lock);     // [the same, read by any]
+  // What few epochs have: names touch three lines of a record.
+  void *limit_context;  // [const]
+  void *over_context;   // [as on_over]
 };
 
 _Static_assert(sizeof(struct tsl_epoch) <= TSL_EPOCH_BYTES, "an epoch fits its place");

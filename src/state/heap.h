@@ -174,20 +174,20 @@ struct tsl_home_store {
   uint32_t slots[TSL_HOME_SLOTS];    // [owner] slots of retired epochs
   uint32_t labels[TSL_HOME_LABELS];  // [owner] of its last epochs, by where the texts lay (label.h)
   uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
-  uint32_t shared;                   // [owner] its parts of shared epochs (part.h),
-  uint32_t shared_turn;              // [owner] and the one looked at last; 0: none
-  uint32_t grown;                    // [owner, read by helper] its parts that ever had two cells
-                                     // or a store
-  uint32_t passing;                  // [owner] the last heap that did not stay (owner.h) as the
-                                     // thread freed there,
-  struct tsl_warm warm[TSL_HOME_WARM];     // parts that are warm,
-  uint32_t warm_count;                     // [owner, taken by the helper] so many
-  uint32_t passing_frees;                  // [owner] and its frees there since
-  uint32_t gathers_of_homes;               // [owner] a bit a class: its gather is of a home's slab
+  struct tsl_end_tally ends;
+  uint32_t shared;                      // [owner] its parts of shared epochs (part.h),
+  uint32_t shared_turn;                 // [owner] and the one looked at last; 0: none
+  uint32_t grown;                       // [owner, read by helper] its parts that ever had two cells
+                                        // or a store
+  uint32_t passing;                     // [owner] the last heap that did not stay (owner.h) as the
+                                        // thread freed there,
+  struct tsl_warm warm[TSL_HOME_WARM];  // parts that are warm,
+  uint32_t warm_count;                  // [owner, taken by the helper] so many
+  uint32_t passing_frees;               // [owner] and its frees there since
+  uint32_t gathers_of_homes;            // [owner] a bit a class: its gather is of a home's slab
   struct tsl_gather gathers[TSL_GATHERS];  // by class
   struct tsl_cell_tally cells;
   struct tsl_unit_tally taken;
-  struct tsl_end_tally ends;
   struct tsl_visits visits;
   struct tsl_loose loose;
   struct tsl_points points;

@@ -49,33 +49,33 @@ static uint32_t label_add(const struct tsl_label *label) {
   return number;
 }
 
-static uint32_t label_look_up(const char *text, size_t length) {
+static uint32_t label_look_up(const char *text) {
   struct tsl_label label = {.text = {0}};
   uint32_t *place;
+  size_t length = strnlen(text, TSL_LABEL_BYTES);
+  if (length == TSL_LABEL_BYTES) return 0;
   memcpy(label.text, text, length);
   uint32_t number = label_find(&label, &place);
   return number != 0 ? number : label_add(&label);
 }
 
-static bool is_label(uint32_t number, const char *text, size_t length) {
-  const char *known = tsl_labels[number].text;
-  return number >= TSL_LABEL_FIRST && known[length] == '\0' && memcmp(known, text, length) == 0;
+static bool is_label(uint32_t number, const char *text) {
+  return number >= TSL_LABEL_FIRST && strcmp(tsl_labels[number].text, text) == 0;
 }
 
 // Most programs name their epochs by few texts, each at the same address every time.
-uint32_t tsl_label_intern(const char *text, size_t length) {
+uint32_t tsl_label_intern(const char *text) {
   struct tsl_home *home = tsl_heap_current->home;
-  if (home == &tsl_home_empty) return label_look_up(text, length);
+  if (home == &tsl_home_empty) return label_look_up(text);
   uint32_t *last = &home->own->labels[(uintptr_t)text / 8 % TSL_HOME_LABELS];
-  if (!is_label(*last, text, length)) *last = label_look_up(text, length);
+  if (!is_label(*last, text)) *last = label_look_up(text);
   return *last;
 }
 
 // Stored in the table they would make it initialised data: 256 KiB of the library's file, of which
 // the first read brings in 64 KiB.
-const char *tsl_label_text(uint32_t label) {
-  if (label == TSL_LABEL_DEFAULT) return "default";
-  return label == TSL_LABEL_OTHER ? "other" : tsl_labels[label].text;
+const char *tsl_label_unnamed(uint32_t label) {
+  return label == TSL_LABEL_DEFAULT ? "default" : "other";
 }
 
 // A number that the lost thread had taken, but not stored in its place, is never used.

@@ -222,7 +222,7 @@ static tslab_epoch host;
 
 static void with_host(void) {
   const struct tsl_closed lost = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
-  uint32_t label = tsl_label_intern("guest", 5);
+  uint32_t label = tsl_label_intern("guest");
   with_parts();
   host = epoch;
   for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {

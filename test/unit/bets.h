@@ -12,7 +12,7 @@
 // So many closes with survivors, each of which was freed, as make the next epochs share.
 static inline void bets_close_enough(const char *label) {
   struct tsl_closed closed = {.held_bytes = 1 << 23, .pinned_bytes = 1 << 23, .survivors = 1};
-  uint32_t number = tsl_label_intern(label, strlen(label));
+  uint32_t number = tsl_label_intern(label);
   for (unsigned i = 0; i <= TSL_HISTORY_FEW; i++) {
     tsl_history_freed(number);
     tsl_history_closed(number, &closed);
@@ -22,7 +22,7 @@ static inline void bets_close_enough(const char *label) {
 // The same of a label of which no epoch was released.
 static inline void bets_lose(const char *label) {
   bets_close_enough(label);
-  CHECK(tsl_history_shares(tsl_label_intern(label, strlen(label))));
+  CHECK(tsl_history_shares(tsl_label_intern(label)));
 }
 
 // The thread has opened so many epochs below the parent that it takes guests.

@@ -26,7 +26,7 @@ static void labels_are_named(void) {
   open_heaps();
   tslab_epoch id;
   tslab_epoch_options options = {.first_cell_bytes = 4096};
-  CHECK_EQ(tsl_epoch_open(tsl_label_intern("request", 7), &options, &id), 0);
+  CHECK_EQ(tsl_epoch_open(tsl_label_intern("request"), &options, &id), 0);
   tsl_heap_current = &tsl_part_take(heap->home, tsl_epoch_slot(id))->heap;
   void *block = alloc(50);
   char rest[96];

@@ -41,6 +41,59 @@ static void opened_with_options(void) {
   state_check();
 }
 
+static tslab_epoch open_name(uint32_t label, tslab_epoch place) {
+  tslab_epoch id = TSLAB_NO_EPOCH;
+  CHECK_EQ(tsl_epoch_open_sharing(label, tsl_epoch_slot(place), &id), 0);
+  return id;
+}
+
+static void check_name(tslab_epoch id, uint32_t label, tslab_epoch place) {
+  const struct tsl_epoch *epoch = at(id);
+  CHECK_EQ(epoch->label, label);
+  CHECK_EQ(epoch->place, tsl_epoch_slot(place));
+  CHECK_EQ(epoch->heaps, TSL_EPOCH_ENDED);
+  CHECK(epoch->soft_limit == SIZE_MAX && epoch->hard_limit == SIZE_MAX);
+  CHECK(epoch->on_limit == NULL && epoch->user == NULL && epoch->deferred == NULL);
+  CHECK_EQ(epoch->parent + epoch->host + epoch->level + epoch->is_shared + epoch->settled, 0);
+  CHECK_EQ(epoch->peak_bytes + epoch->total_objects + epoch->total_bytes, 0);
+  CHECK(epoch->extent_first == UINT32_MAX && epoch->extent_end == 0);
+  CHECK_EQ(epoch->purge, TSLAB_PURGE_DECAY);
+  CHECK_EQ(epoch->closed_ms, 0);
+}
+
+// What an epoch left in a record: the options of one with its own memory, and what a name did.
+static void records_come_again_as_names(void) {
+  open_region();
+  tslab_epoch first = open_epoch(), second = open_epoch(), parent = open_epoch();
+  tslab_epoch_options options = {
+      .parent = parent, .soft_limit_bytes = 3, .hard_limit_bytes = 4, .purge = TSLAB_PURGE_NOW};
+  tslab_epoch own = open_with(&options);
+  uint32_t slot = tsl_epoch_slot(own);
+  end(own);
+  tslab_epoch name = open_name(8, first);
+  CHECK_EQ(tsl_epoch_slot(name), slot);
+  check_name(name, 8, first);
+  at(name)->user = home;
+  at(name)->peak_bytes = at(name)->total_objects = at(name)->total_bytes = 9;
+  at(name)->extent_first = at(name)->extent_end = 9;
+  at(name)->settled = 1;
+  end(name);
+  tslab_epoch again = open_name(8, first);
+  CHECK_EQ(tsl_epoch_slot(again), slot);
+  CHECK_NE(again, name);
+  check_name(again, 8, first);
+  end(again);
+  tslab_epoch other = open_name(9, second);
+  CHECK_EQ(tsl_epoch_slot(other), slot);
+  check_name(other, 9, second);
+  end(other);
+  own = open_with(&options);
+  CHECK_EQ(tsl_epoch_slot(own), slot);
+  CHECK_EQ(at(own)->place, slot);
+  CHECK_EQ(at(own)->heaps, 0);
+  CHECK_EQ(at(own)->hard_limit, 4);
+}
+
 static void check_cells(size_t first_cell_bytes, unsigned threads, unsigned first,
                         unsigned largest) {
   tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes, .threads = threads};
@@ -215,6 +268,7 @@ static void many_threads(void) {
 int main(void) {
   RUN(default_epoch);
   RUN(opened_with_options);
+  RUN(records_come_again_as_names);
   RUN(cells_by_options);
   RUN(stale_ids);
   RUN(ended_once);

@@ -13,7 +13,7 @@ enum { BYTES = 100, BLOCKS = 64 };
 
 static void *blocks[BLOCKS];
 
-static uint32_t label(void) { return tsl_label_intern("request", 7); }
+static uint32_t label(void) { return tsl_label_intern("request"); }
 
 static void lose_bet(void) { bets_lose("request"); }
 
@@ -285,7 +285,7 @@ static void guests_lose_no_bet_of_their_host(void) {
     epochs_free_many(blocks, BYTES, BLOCKS);
     CHECK(epochs_is_over(tenant));
   }
-  CHECK_EQ(tsl_history_of(tsl_label_intern("tenant", 6)).ended, 0);
+  CHECK_EQ(tsl_history_of(tsl_label_intern("tenant")).ended, 0);
 }
 
 // A block of a guest is one of its host.

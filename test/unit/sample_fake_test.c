@@ -54,7 +54,7 @@ static void a_sample_tells_of_its_block(void) {
 static void what_a_guest_allocates_has_its_label(void) {
   open_homes(MEAN);
   bets_lose("guest");
-  uint32_t label = tsl_label_intern("guest", 5);
+  uint32_t label = tsl_label_intern("guest");
   tslab_epoch host = epochs_open();
   bets_come_often(host);
   tslab_epoch_options options = {.size = sizeof options, .parent = host};

@@ -219,7 +219,7 @@ static void releases_tick(void) {
     release(epoch);
   }
   CHECK_EQ(warm(), 1);
-  CHECK_EQ(home()->own->warm[0].label, tsl_label_intern("other", strlen("other")));
+  CHECK_EQ(home()->own->warm[0].label, tsl_label_intern("other"));
 }
 
 static void near_the_soft_limit_none_stays(void) {

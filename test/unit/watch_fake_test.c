@@ -8,7 +8,7 @@
 
 enum { SOME = 4000, BYTES = 1024, FIRST = 0 };
 
-static uint32_t number_of(const char *label) { return tsl_label_intern(label, strlen(label)); }
+static uint32_t number_of(const char *label) { return tsl_label_intern(label); }
 
 // An object outlived an epoch of the label.
 static void outlive(const char *label) { tsl_watch_add(number_of(label), tsl_sizeclass_of(BYTES)); }
