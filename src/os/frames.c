@@ -4,21 +4,29 @@
 
 #include "base/atomic.h"
 
+// Of several tables, each four times as large as the one before: a call has a place in the first
+// one in which it found any. So pages are touched as they fill.
 enum {
-  FRAME_PLACES_LOG2 = 14,
-  FRAME_PLACES = 1 << FRAME_PLACES_LOG2,
-  MOST_PROBES = 16,  // a call that finds no place within them is not learned
+  FRAME_TABLES = 4,
+  FEWEST_PLACES_LOG2 = 8,  // a page
+  MOST_PROBES = 8,         // in each table; a call that finds no place in any is not learned
   VARIES = -2,
 };
 
+// The places of so many tables.
+#define FRAME_PLACES(tables) \
+  (((1u << (FEWEST_PLACES_LOG2 + 2 * (tables))) - (1u << FEWEST_PLACES_LOG2)) / 3)
+
 static struct frame {
-  uintptr_t call;        // 0: an empty place
-  int32_t bytes;         // 0: not known yet
-} frames[FRAME_PLACES];  // [remote] by open addressing; entries stay
+  uintptr_t call;                      // 0: an empty place
+  int32_t bytes;                       // 0: not known yet
+} frames[FRAME_PLACES(FRAME_TABLES)];  // [remote] by open addressing; entries stay
 
 // Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
-static size_t frame_place(uintptr_t call) {
-  return (size_t)((uint64_t)call * UINT64_C(0x9E3779B97F4A7C15) >> (64 - FRAME_PLACES_LOG2));
+static struct frame *frame_at(uintptr_t call, unsigned table, unsigned probe) {
+  unsigned log2 = FEWEST_PLACES_LOG2 + 2 * table;
+  size_t place = (size_t)((uint64_t)call * UINT64_C(0x9E3779B97F4A7C15) >> (64 - log2));
+  return &frames[FRAME_PLACES(table) + ((place + probe) & ((1u << log2) - 1))];
 }
 
 static bool frame_claim(struct frame *frame, uintptr_t call) {
@@ -29,26 +37,25 @@ static bool frame_claim(struct frame *frame, uintptr_t call) {
   return true;
 }
 
-int32_t tsl_frames_find(uintptr_t call) {
-  size_t place = frame_place(call);
-  for (unsigned probe = 0; probe < MOST_PROBES; probe++) {
-    const struct frame *frame = &frames[(place + probe) % FRAME_PLACES];
+// The call's place; NULL where it has none. With `claims` it gets one.
+static struct frame *frame_find(uintptr_t call, bool claims) {
+  for (unsigned probe = 0; probe < FRAME_TABLES * MOST_PROBES; probe++) {
+    struct frame *frame = frame_at(call, probe / MOST_PROBES, probe % MOST_PROBES);
     uintptr_t found = tsl_load_relaxed(&frame->call);
-    if (found == 0) break;
-    if (found != call) continue;
-    int32_t bytes = tsl_load_relaxed(&frame->bytes);
-    return bytes == VARIES ? TSL_FRAMES_UNKNOWN : bytes;
+    if (found == 0 && !claims) return NULL;
+    if (found == call || (found == 0 && frame_claim(frame, call))) return frame;
   }
-  return TSL_FRAMES_UNKNOWN;
+  return NULL;
+}
+
+int32_t tsl_frames_find(uintptr_t call) {
+  const struct frame *frame = frame_find(call, false);
+  int32_t bytes = frame == NULL ? TSL_FRAMES_UNKNOWN : tsl_load_relaxed(&frame->bytes);
+  return bytes == VARIES ? TSL_FRAMES_UNKNOWN : bytes;
 }
 
 void tsl_frames_learn(uintptr_t call, int32_t bytes) {
-  size_t place = frame_place(call);
-  for (unsigned probe = 0; probe < MOST_PROBES; probe++) {
-    struct frame *frame = &frames[(place + probe) % FRAME_PLACES];
-    if (!frame_claim(frame, call)) continue;
-    int32_t known = tsl_load_relaxed(&frame->bytes);
-    if (known != bytes) tsl_store_relaxed(&frame->bytes, known == 0 ? bytes : VARIES);
-    return;
-  }
+  struct frame *frame = frame_find(call, true);
+  int32_t known = frame == NULL ? bytes : tsl_load_relaxed(&frame->bytes);
+  if (known != bytes) tsl_store_relaxed(&frame->bytes, known == 0 ? bytes : VARIES);
 }

@@ -9,7 +9,8 @@
 #include "tell/rows.h"
 
 enum {
-  SITE_SLOTS = 2 * TSL_MOST_SITES,
+  FEWEST_SLOTS = 256,  // a page
+  MOST_SLOTS = 2 * TSL_MOST_SITES,
   MOST_BLIND = TSL_MOST_SITES / 2,
   CHECKED = 64,        // one in so many stacks is unwound although its frame sizes are known
   OUTERMOST = 3,       // frames of the C library below main, which have no frame pointers
@@ -23,10 +24,12 @@ struct known {
 };
 
 static struct tsl_lock sites_lock = {.rank = TSL_RANK_SITES};
-static struct known known_stacks[SITE_SLOTS] TSL_GUARDED_BY(
-    sites_lock);                                         // [lock:sites] by open addressing
-static uint32_t site_count TSL_GUARDED_BY(sites_lock);   // [lock:sites]
-static uint32_t blind_count TSL_GUARDED_BY(sites_lock);  // [lock:sites]
+// [lock:sites] By open addressing, in a table of `slot_count` slots that begins at slot number
+// `slot_count`. Twice as large a one begins behind its end, so that pages are touched as they fill.
+static struct known known_stacks[2 * MOST_SLOTS] TSL_GUARDED_BY(sites_lock);
+static uint32_t slot_count TSL_GUARDED_BY(sites_lock) = FEWEST_SLOTS;  // [lock:sites]
+static uint32_t site_count TSL_GUARDED_BY(sites_lock);                 // [lock:sites]
+static uint32_t blind_count TSL_GUARDED_BY(sites_lock);                // [lock:sites]
 
 struct call {
   uintptr_t frames[TSL_SITE_FRAMES];
@@ -45,9 +48,19 @@ static uint64_t hash_call(const struct call *call, uint32_t label, unsigned clas
 }
 
 static struct known *find_locked(uint64_t hash) TSL_REQUIRES(sites_lock) {
-  size_t at = hash % SITE_SLOTS;
-  while (known_stacks[at].hash != 0 && known_stacks[at].hash != hash) at = (at + 1) % SITE_SLOTS;
-  return &known_stacks[at];
+  struct known *slots = &known_stacks[slot_count];
+  size_t at = hash % slot_count;
+  while (slots[at].hash != 0 && slots[at].hash != hash) at = (at + 1) % slot_count;
+  return &slots[at];
+}
+
+// Before a stack is noted: half of the slots stay empty as long as there are larger tables.
+static void make_room(void) TSL_REQUIRES(sites_lock) {
+  if (slot_count == MOST_SLOTS || 2 * (site_count + blind_count) < slot_count) return;
+  const struct known *before = &known_stacks[slot_count], *end = &before[slot_count];
+  slot_count *= 2;
+  for (; before != end; before++)
+    if (before->hash != 0) *find_locked(before->hash) = *before;
 }
 
 // 0 when the stack is not known. BLIND also when it is not known and there is no room to note it as
@@ -62,6 +75,7 @@ static uint32_t find_site(uint64_t hash) {
 
 static void set_blind(uint64_t hash) {
   tsl_lock_acquire(&sites_lock);
+  make_room();
   struct known *found = find_locked(hash);
   if (found->hash == 0 && blind_count < MOST_BLIND) {
     *found = (struct known){hash, BLIND};
@@ -82,6 +96,7 @@ static void write_site(struct tsl_sites_row *row, const struct call *call, uint3
 // The site, which may have been there. 0 when there is no room for one more.
 static uint32_t add_site(uint64_t hash, const struct call *call, uint32_t label, unsigned class) {
   tsl_lock_acquire(&sites_lock);
+  make_room();
   struct known *found = find_locked(hash);
   uint32_t site = found->hash != 0 ? found->site : site_count + 1;
   bool is_new = found->hash == 0;
@@ -136,7 +151,8 @@ TSL_NOINLINE uint32_t tsl_site_of(struct tsl_home *home, uint32_t label, unsigne
 void tsl_sites_after_fork(void) TSL_NOT_ANALYSED {
   tsl_lock_take_over(&sites_lock);
   if (site_count == 0 && blind_count == 0) return;
-  memset(known_stacks, 0, sizeof known_stacks);
+  memset(&known_stacks[FEWEST_SLOTS], 0, (2 * slot_count - FEWEST_SLOTS) * sizeof *known_stacks);
+  slot_count = FEWEST_SLOTS;
   site_count = 0;
   blind_count = 0;
   tsl_callers_after_fork();
