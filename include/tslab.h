@@ -271,6 +271,7 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * one's. Takes time proportional to its memory, not its objects; where objects were kept, to both.
  * What tslab_epoch_defer registered runs first. An epoch that was closed may be
  * released, too, as long as objects survive in it; that takes time proportional to its extent.
+ * A free of a kept object by another thread that is under way is waited for.
  * No thread may use, allocate or free objects of the epoch meanwhile; a later free of
  * one is reported (option `on_error`) as long as its cell, slab or large block was not given out
  * again. A thread that is inside ends its own part when it leaves. Releasing while the calling
@@ -292,7 +293,8 @@ TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * may be inside, and allocates next in memory that it used before the reset: this much stays with
  * the epoch, and is counted in `held_bytes`. Under a hard limit, of its own or an ancestor's, the
  * epoch holds nothing afterwards. `purge` concerns the epoch's end only. No other thread may enter
- * the epoch, or use, allocate or free objects of it, meanwhile; functions that need an open epoch
+ * the epoch, or use, allocate or free objects of it, meanwhile, but for frees of kept objects,
+ * which are waited for; functions that need an open epoch
  * fail with EBUSY meanwhile. Handles of objects that ended give NULL. No further epoch of its label
  * shares (enum tslab_place). In the child of a fork that another thread makes meanwhile, the epoch
  * stays as it is, and all calls say EBUSY.

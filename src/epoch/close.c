@@ -73,12 +73,12 @@ struct ending {
   uint64_t closed_ms;
 };
 
-// The helper is called before the memory goes back, and again after that (end_finish): one that
-// was ending may not have seen it.
+// The helper is called before much memory goes back, so that this thread purges none of it, and
+// after any did (end_finish): one that was ending may not have seen it.
 static struct ending end_begin(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
-  if (held_bytes != 0) tsl_purge_call_helper(held_bytes);
+  if (held_bytes >= TSL_PURGE_NEAR_BYTES) tsl_purge_call_helper(held_bytes);
   return (struct ending){slot, epoch->purge, held_bytes, tsl_load_relaxed(&epoch->closed_ms)};
 }
 
