@@ -269,13 +269,12 @@ TSLAB_API tslab_survivors tslab_epoch_close(tslab_epoch epoch) TSLAB_NOEXCEPT;
 /* Ends the epoch and every object in it, but those that were kept (tslab_epoch_keep), and all of
  * its children, with what was kept there, too: that was kept from the child's end, not from this
  * one's. Takes time proportional to its memory, not its objects; where objects were kept, to both.
- * What tslab_epoch_defer registered runs first. An epoch that was closed may be
- * released, too, as long as objects survive in it; that takes time proportional to its extent.
- * A free of a kept object by another thread that is under way is waited for.
- * No thread may use, allocate or free objects of the epoch meanwhile; a later free of
- * one is reported (option `on_error`) as long as its cell, slab or large block was not given out
- * again. A thread that is inside ends its own part when it leaves. Releasing while the calling
- * thread is in a descendant is reported as by tslab_epoch_close.
+ * What tslab_epoch_defer registered runs first. An epoch that was closed may be released, too, as
+ * long as objects survive in it; that takes time proportional to its extent. Meanwhile kept objects
+ * may be freed; no thread may otherwise use, allocate or free objects of the epoch. A later free of
+ * one that ended is reported (option `on_error`) as long as its cell, slab or large block was not
+ * given out again. A thread that is inside ends its own part when it leaves. Releasing while the
+ * calling thread is in a descendant is reported as by tslab_epoch_close.
  * What glibc and libstdc++ take from malloc in passing lies in the default epoch (option
  * `libraries`; docs/epochs.md, "Beside libraries", says what does not).
  * Other libraries may keep something, too: call those under tslab_scope_default, or close instead
@@ -292,12 +291,11 @@ TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
  * loop. What tslab_epoch_defer registered runs first, and is registered no more. The calling thread
  * may be inside, and allocates next in memory that it used before the reset: this much stays with
  * the epoch, and is counted in `held_bytes`. Under a hard limit, of its own or an ancestor's, the
- * epoch holds nothing afterwards. `purge` concerns the epoch's end only. No other thread may enter
- * the epoch, or use, allocate or free objects of it, meanwhile, but for frees of kept objects,
- * which are waited for; functions that need an open epoch
- * fail with EBUSY meanwhile. Handles of objects that ended give NULL. No further epoch of its label
- * shares (enum tslab_place). In the child of a fork that another thread makes meanwhile, the epoch
- * stays as it is, and all calls say EBUSY.
+ * epoch holds nothing afterwards. `purge` concerns the epoch's end only. Meanwhile other threads
+ * may free kept objects; they may not enter the epoch, or otherwise use, allocate or free objects
+ * of it, and functions that need an open epoch fail with EBUSY. Handles of objects that ended give
+ * NULL. No further epoch of its label shares (enum tslab_place). In the child of a fork that
+ * another thread makes meanwhile, the epoch stays as it is, and all calls say EBUSY.
  * Returns 0, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT, and the shared epoch of a label), EBUSY
  * (another thread is inside, or resets it: nothing changed), ENOTSUP (it shares: nothing but that
  * label changed; see TSLAB_PLACE_OWN), ENOMEM (the thread's first call). */

@@ -10,10 +10,12 @@ struct tsl_lease {
   struct tsl_home *home;  // to give back when the stay ends; NULL when the thread keeps it
 };
 
+// The rest of tsl_thread_leave, where the thread does not keep its home.
+TSL_HIDDEN void tsl_thread_give_back(struct tsl_home *home);
+
 // Gives the calling thread a home: for good, or until tsl_thread_leave once its destructor ran.
 // False when memory is out.
 TSL_HIDDEN bool tsl_thread_enter(struct tsl_lease *lease);
-TSL_HIDDEN void tsl_thread_give_back(struct tsl_home *home);
 TSL_ALWAYS_INLINE void tsl_thread_leave(const struct tsl_lease *lease) {
   if (tsl_unlikely(lease->home != NULL)) tsl_thread_give_back(lease->home);
 }

@@ -69,17 +69,25 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
 struct ending {
   uint32_t slot;
   uint8_t purge;
+  bool calls_helper;
   size_t held_bytes;
   uint64_t closed_ms;
 };
 
-// The helper is called before much memory goes back, so that this thread purges none of it, and
-// after any did (end_finish): one that was ending may not have seen it.
-static struct ending end_begin(uint32_t slot) {
+// A child ends within the end of its parent, which calls the helper for all. Where much memory goes
+// back, the helper is there before that, and this thread need not purge (HE1). The call afterwards
+// (end_finish) is for any memory: a helper that was ending may not have seen it.
+static struct ending end_begin(uint32_t slot, bool is_child) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
-  if (held_bytes >= TSL_PURGE_NEAR_BYTES) tsl_purge_call_helper(held_bytes);
-  return (struct ending){slot, epoch->purge, held_bytes, tsl_load_relaxed(&epoch->closed_ms)};
+  if (!is_child && held_bytes >= TSL_PURGE_NEAR_BYTES) tsl_purge_call_helper(held_bytes);
+  return (struct ending){
+      .slot = slot,
+      .purge = epoch->purge,
+      .calls_helper = !is_child && held_bytes != 0,
+      .held_bytes = held_bytes,
+      .closed_ms = tsl_load_relaxed(&epoch->closed_ms),
+  };
 }
 
 static uint64_t lived_ms(const struct tsl_epoch *epoch) {
@@ -132,7 +140,7 @@ static void purge_as_wanted(const struct ending *ending) {
 static void end_finish(struct ending ending) {
   tsl_epoch_drain(ending.slot, 1);
   purge_as_wanted(&ending);
-  if (ending.held_bytes != 0) tsl_purge_call_helper(0);
+  if (ending.calls_helper) tsl_purge_call_helper(0);
 }
 
 TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {
@@ -170,7 +178,7 @@ static void close_contents(const struct ending *ending, struct tsl_survivors *su
 
 TSL_NOINLINE static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  struct ending ending = end_begin(slot);
+  struct ending ending = end_begin(slot, false);
   end_heaps(epoch, survivors);
   if (ending.held_bytes != 0) close_contents(&ending, survivors);
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
@@ -272,7 +280,7 @@ static bool comes_to_rest(uint32_t slot) {
 
 static bool poison_end(uint32_t slot) {
   bool is_ended = all_sealed(slot) && tsl_poison_end(slot);
-  if (is_ended) give_contents(end_begin(slot));
+  if (is_ended) give_contents(end_begin(slot, false));
   return is_ended;
 }
 
@@ -300,7 +308,7 @@ static int release_closed(tslab_epoch id, bool is_child) {
   if (!comes_to_rest(slot)) return EBUSY;
   if (!tsl_epoch_claim_release(id)) return ESTALE;
   tsl_heap_current->home->own->ends.releases++;
-  struct ending ending = end_begin(slot);
+  struct ending ending = end_begin(slot, is_child);
   bool keeps_blocks = slot_shares(slot);
   if (!is_child) note_release(epoch->label);
   tsl_close_release_children(slot);
@@ -325,7 +333,7 @@ static int release(tslab_epoch id, bool is_child) {
   if (error == ECANCELED) return release_closed(id, is_child);
   if (error != 0) return error;
   tsl_heap_current->home->own->ends.releases++;
-  struct ending ending = end_begin(slot);
+  struct ending ending = end_begin(slot, is_child);
   bool keeps_blocks = slot_shares(slot);
   if (!is_child) note_release(tsl_epoch_at(slot)->label);
   release_contents(slot);

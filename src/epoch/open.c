@@ -77,9 +77,10 @@ TSL_ALWAYS_INLINE tslab_epoch epoch_begin(uint32_t slot) {
   tsl_store_relaxed(&epoch->closed_ms, 0);
   tsl_store_release(&epoch->undrained, 1);  // pairs: undrained
   tsl_invariant(epoch->parent == 0 || tsl_epoch_valid(epoch->parent));
+  uint32_t label = epoch->label;          // the record may be another epoch's once this one is open
   tsl_store_release(&epoch->word, word);  // pairs: epoch-word
   tslab_epoch id = tsl_epoch_id(slot, word);
-  TSL_PROBE2(epoch_open, id, tsl_label_text(epoch->label));
+  TSL_PROBE2(epoch_open, id, tsl_label_text(label));
   return id;
 }
 
@@ -168,12 +169,15 @@ int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoch *id) {
   return 0;
 }
 
+TSL_ALWAYS_INLINE bool has_record(uint32_t slot) {
+  return slot <= tsl_load_relaxed(&tsl_region.last_epoch) && tsl_region.epochs != 0;
+}
+
 // The word of the epoch's record; TSL_EPOCH_FREE when the epoch is over. Read once: after that the
 // slot may get another one.
 TSL_ALWAYS_INLINE uint64_t word_of(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
-  bool is_slot = slot <= tsl_load_relaxed(&tsl_region.last_epoch) && tsl_region.epochs != 0;
-  if (!is_slot || (slot != 0 && id == slot)) return TSL_EPOCH_FREE;
+  if (!has_record(slot) || (slot != 0 && id == slot)) return TSL_EPOCH_FREE;
   uint64_t word = tsl_load_acquire(&tsl_epoch_at(slot)->word);  // pairs: epoch-word
   return tsl_epoch_id(slot, word) == id ? word : TSL_EPOCH_FREE;
 }
@@ -196,12 +200,12 @@ int tsl_epoch_refuse(tslab_epoch id) {
   return error == 0 ? EPERM : error;
 }
 
-// Where the word says later that an epoch with this id is open, it was one of the same kind before:
-// who has the id got it after that was written.
+// Reads no word: the id of an epoch that has ended fails later, as the word is changed. A shared
+// epoch never gives its slot back, so who has an id of that slot sees what it was when the id was
+// made.
 static bool may_end(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
-  bool is_slot = slot <= tsl_load_relaxed(&tsl_region.last_epoch) && tsl_region.epochs != 0;
-  return is_slot && id != slot && !tsl_epoch_is_shared(tsl_epoch_at(slot));
+  return has_record(slot) && id != slot && !tsl_epoch_is_shared(tsl_epoch_at(slot));
 }
 
 // E1: who moves the word away from open ends the epoch.

@@ -32,7 +32,8 @@ TSL_HIDDEN int tsl_epoch_refuse(tslab_epoch id);
 TSL_HIDDEN struct tsl_epoch *tsl_epoch_find(tslab_epoch id);
 
 // Moves the epoch from open to `state`. 0 for the one caller that does; ESTALE, or ECANCELED when
-// another call has ended it, or EBUSY (it is being reset), or EPERM (the default epoch).
+// another call has ended it, or EBUSY (it is being reset), or EPERM (the default epoch,
+// or a shared one).
 TSL_HIDDEN int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state);
 
 // Moves an epoch from closed to released, and keeps it from retiring: the caller drains it by one.

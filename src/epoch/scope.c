@@ -100,7 +100,7 @@ void tsl_scope_tell(struct tsl_heap *heap) { scope_tell(heap, 1); }
 
 int tsl_scope_leave_told(struct tslab_scope *scope) {
   tsl_scope_tell(tsl_heap_current);
-  return tsl_scope_end(scope, tsl_heap_current);
+  return tsl_scope_leave_quietly(scope, tsl_heap_current);
 }
 
 void tsl_scope_tell_visit(struct tsl_heap *heap) { scope_tell(heap, UNTOLD_VISITS); }

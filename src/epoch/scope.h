@@ -33,6 +33,8 @@ TSL_HIDDEN int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id);
 // The rest of finding a thread's heap in an epoch that is none of its last ones.
 TSL_HIDDEN struct tsl_heap *tsl_scope_heap_slow(uint32_t place);
 
+// Where a thread notes its part in an epoch, among its last ones; what stands there may be another
+// epoch's, or one that has ended.
 TSL_ALWAYS_INLINE uint32_t *tsl_scope_last_part(struct tsl_home *home, uint32_t place) {
   return &home->own->parts[place % TSL_HOME_PARTS];
 }
@@ -187,7 +189,8 @@ TSL_HIDDEN int tsl_scope_misused(const struct tslab_scope *scope) TSL_COLD;
 // The rest of leaving where the scope is one that is reported.
 TSL_HIDDEN int tsl_scope_leave_told(struct tslab_scope *scope);
 
-TSL_ALWAYS_INLINE int tsl_scope_end(struct tslab_scope *scope, struct tsl_heap *heap) {
+// The rest of leaving that is the same for all.
+TSL_ALWAYS_INLINE int tsl_scope_leave_quietly(struct tslab_scope *scope, struct tsl_heap *heap) {
   tsl_heap_current = scope->outer;
   heap->name = scope->before;
   scope->heap = NULL;
@@ -202,7 +205,7 @@ TSL_ALWAYS_INLINE int tsl_scope_leave(struct tslab_scope *scope) {
       scope->heap == heap && scope->depth == heap->depth;  // NOLINT(clang-analyzer-*)
   if (tsl_unlikely(!is_innermost)) return tsl_scope_misused(scope);
   if (tsl_unlikely(TSL_DECREMENT_IS_ZERO(heap->leaves))) return tsl_scope_leave_told(scope);
-  return tsl_scope_end(scope, heap);
+  return tsl_scope_leave_quietly(scope, heap);
 }
 
 // Leaves all scopes that a thread which ends is still in. Its owner.

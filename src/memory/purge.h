@@ -81,9 +81,9 @@ TSL_HIDDEN size_t tsl_purge_much_bytes(void);
 // Called by tsl_purge_call_helper when a helper may be missing. Set once, by helper.c.
 TSL_HIDDEN extern void (*tsl_purge_helper_missing)(size_t more_bytes);
 
-// Called on slow paths of malloc and free; `more_bytes` will be idle in a moment. A helper may be
-// born, which allocates: large blocks are given back afterwards, so that their memory is not taken
-// for that at once.
+// Called on slow paths of malloc and free, and at ends of epochs; `more_bytes` will be idle in a
+// moment. A helper may be born, which allocates: large blocks are given back afterwards, so that
+// their memory is not taken for that at once.
 TSL_HIDDEN void tsl_purge_call_helper(size_t more_bytes);
 
 // Gives all free memory but `keep_bytes` back before it returns. Returns the bytes given back.

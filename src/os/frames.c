@@ -4,12 +4,12 @@
 
 #include "base/atomic.h"
 
-// Of several tables, each four times as large as the one before: a call has a place in the first
-// one in which it found any. So pages are touched as they fill.
+// Each table is four times as large as the one before. A call gets its place in the first one that
+// has a free one for it, so that pages are touched as they fill.
 enum {
   FRAME_TABLES = 4,
-  FEWEST_PLACES_LOG2 = 8,  // a page
-  MOST_PROBES = 8,         // in each table; a call that finds no place in any is not learned
+  FEWEST_PLACES_LOG2 = 8,
+  MOST_PROBES = 8,  // in each table; a call that finds no place in any is not learned
   VARIES = -2,
 };
 

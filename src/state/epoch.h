@@ -85,9 +85,9 @@ struct tsl_epoch {
   // List of its large blocks (tsl_span), and their number.
   tsl_unit large TSL_GUARDED_BY(tsl_large_list_lock);         // [lock:large, then who retires it]
   uint32_t large_blocks TSL_GUARDED_BY(tsl_large_list_lock);  // [the same, read by any]
-  // What few epochs have: names touch three lines of a record.
+  // Last, because few epochs have them: a name touches only the first three lines of its record.
   void *limit_context;  // [const]
-  void *over_context;   // [as on_over]
+  void *over_context;   // [the same as on_over]
 };
 
 _Static_assert(sizeof(struct tsl_epoch) <= TSL_EPOCH_BYTES, "an epoch fits its place");

@@ -72,9 +72,9 @@ uint32_t tsl_label_intern(const char *text) {
   return *last;
 }
 
-// Stored in the table they would make it initialised data: 256 KiB of the library's file, of which
+// Two texts in the table would make it initialised data: 256 KiB of the library's file, of which
 // the first read brings in 64 KiB.
-const char *tsl_label_unnamed(uint32_t label) {
+const char *tsl_label_reserved(uint32_t label) {
   return label == TSL_LABEL_DEFAULT ? "default" : "other";
 }
 

@@ -28,15 +28,16 @@ struct tsl_label {
 // (observe/postmortem.c).
 TSL_HIDDEN extern struct tsl_label tsl_labels[TSL_MOST_LABELS];
 
-// The number of a text; 0 when it has TSL_LABEL_BYTES or more. Any thread.
+// The number of a text; 0, which no text of the program has, when the text and the 0 at its end are
+// more than TSL_LABEL_BYTES bytes. Any thread.
 TSL_HIDDEN uint32_t tsl_label_intern(const char *text);
 
-// The text of a number that the program did not name.
-TSL_HIDDEN const char *tsl_label_unnamed(uint32_t label);
+// The text of a number below TSL_LABEL_FIRST.
+TSL_HIDDEN const char *tsl_label_reserved(uint32_t label);
 
 // The text of a number. Any thread.
 TSL_ALWAYS_INLINE const char *tsl_label_text(uint32_t label) {
-  return tsl_likely(label >= TSL_LABEL_FIRST) ? tsl_labels[label].text : tsl_label_unnamed(label);
+  return tsl_likely(label >= TSL_LABEL_FIRST) ? tsl_labels[label].text : tsl_label_reserved(label);
 }
 
 // Held while a label is added; finding one needs no lock.

@@ -9,8 +9,8 @@
 #include "tell/rows.h"
 
 enum {
-  FEWEST_SLOTS = 256,  // a page
-  MOST_SLOTS = 2 * TSL_MOST_SITES,
+  FEWEST_PLACES = 256,
+  MOST_PLACES = 2 * TSL_MOST_SITES,
   MOST_BLIND = TSL_MOST_SITES / 2,
   CHECKED = 64,        // one in so many stacks is unwound although its frame sizes are known
   OUTERMOST = 3,       // frames of the C library below main, which have no frame pointers
@@ -23,13 +23,18 @@ struct known {
   uint32_t site;  // row in sites, or BLIND; 0: nothing is known
 };
 
+_Static_assert((MOST_PLACES & (MOST_PLACES - 1)) == 0 && FEWEST_PLACES <= MOST_PLACES,
+               "doubling ends at the largest table");
+_Static_assert(TSL_MOST_SITES + MOST_BLIND < MOST_PLACES, "a probe ends at an empty place");
+
 static struct tsl_lock sites_lock = {.rank = TSL_RANK_SITES};
-// [lock:sites] By open addressing, in a table of `slot_count` slots that begins at slot number
-// `slot_count`. Twice as large a one begins behind its end, so that pages are touched as they fill.
-static struct known known_stacks[2 * MOST_SLOTS] TSL_GUARDED_BY(sites_lock);
-static uint32_t slot_count TSL_GUARDED_BY(sites_lock) = FEWEST_SLOTS;  // [lock:sites]
-static uint32_t site_count TSL_GUARDED_BY(sites_lock);                 // [lock:sites]
-static uint32_t blind_count TSL_GUARDED_BY(sites_lock);                // [lock:sites]
+// [lock:sites] By open addressing, in a table of `place_count` places that begins at place number
+// `place_count`. Behind its end begins the one that is twice as large, so that pages are touched as
+// they fill.
+static struct known known_stacks[2 * MOST_PLACES] TSL_GUARDED_BY(sites_lock);
+static uint32_t place_count TSL_GUARDED_BY(sites_lock) = FEWEST_PLACES;  // [lock:sites]
+static uint32_t site_count TSL_GUARDED_BY(sites_lock);                   // [lock:sites]
+static uint32_t blind_count TSL_GUARDED_BY(sites_lock);                  // [lock:sites]
 
 struct call {
   uintptr_t frames[TSL_SITE_FRAMES];
@@ -48,17 +53,19 @@ static uint64_t hash_call(const struct call *call, uint32_t label, unsigned clas
 }
 
 static struct known *find_locked(uint64_t hash) TSL_REQUIRES(sites_lock) {
-  struct known *slots = &known_stacks[slot_count];
-  size_t at = hash % slot_count;
-  while (slots[at].hash != 0 && slots[at].hash != hash) at = (at + 1) % slot_count;
-  return &slots[at];
+  struct known *places = &known_stacks[place_count];
+  size_t mask = place_count - 1, at = hash >> 1 & mask;  // the lowest bit is set in all (hash_call)
+  while (places[at].hash != 0 && places[at].hash != hash) at = (at + 1) & mask;
+  return &places[at];
 }
 
-// Before a stack is noted: half of the slots stay empty as long as there are larger tables.
+// Before a stack is noted: half of the places stay empty as long as there are larger tables. The
+// child of a fork clears what lies below the end of the table (tsl_sites_after_fork).
 static void make_room(void) TSL_REQUIRES(sites_lock) {
-  if (slot_count == MOST_SLOTS || 2 * (site_count + blind_count) < slot_count) return;
-  const struct known *before = &known_stacks[slot_count], *end = &before[slot_count];
-  slot_count *= 2;
+  if (place_count == MOST_PLACES || 2 * (site_count + blind_count) < place_count) return;
+  const struct known *before = &known_stacks[place_count], *end = &before[place_count];
+  place_count *= 2;
+  tsl_compiler_fence();  // pairs: sites
   for (; before != end; before++)
     if (before->hash != 0) *find_locked(before->hash) = *before;
 }
@@ -151,8 +158,9 @@ TSL_NOINLINE uint32_t tsl_site_of(struct tsl_home *home, uint32_t label, unsigne
 void tsl_sites_after_fork(void) TSL_NOT_ANALYSED {
   tsl_lock_take_over(&sites_lock);
   if (site_count == 0 && blind_count == 0) return;
-  memset(&known_stacks[FEWEST_SLOTS], 0, (2 * slot_count - FEWEST_SLOTS) * sizeof *known_stacks);
-  slot_count = FEWEST_SLOTS;
+  tsl_compiler_fence();  // pairs: sites
+  memset(&known_stacks[FEWEST_PLACES], 0, (2 * place_count - FEWEST_PLACES) * sizeof *known_stacks);
+  place_count = FEWEST_PLACES;
   site_count = 0;
   blind_count = 0;
   tsl_callers_after_fork();

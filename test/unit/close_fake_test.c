@@ -1,6 +1,8 @@
 #include "epoch/close.h"
 
+#include "base/options.h"
 #include "epochs.h"
+#include "memory/purge.h"
 #include "memory/units.h"
 #include "os_fake.h"
 #include "takes.h"
@@ -319,6 +321,46 @@ static void run_survivors(void) {
   RUN(nothing_survives);
 }
 
+static unsigned helper_calls;
+static size_t helper_more_bytes;
+static void count_call(size_t more_bytes) {
+  helper_calls++;
+  helper_more_bytes += more_bytes;
+}
+
+static void count_calls(void) {
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_purge_helper_missing = count_call;
+  helper_calls = 0;
+  helper_more_bytes = 0;
+}
+
+// A thread may end an epoch, and then sleep.
+static void an_end_calls_a_helper(void) {
+  tslab_epoch little = epochs_open(), much = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  tslab_epoch empty = epochs_open();
+  epochs_alloc(little, BYTES);
+  for (unsigned i = 0; i < 2 * MIB / 12000; i++) epochs_alloc(much, 12000);
+  count_calls();
+  epochs_close(empty, 0);
+  CHECK_EQ(helper_calls, 0);
+  CHECK_EQ(tslab_epoch_release(little), 0);
+  CHECK_NE(helper_calls, 0);
+  CHECK_EQ(helper_more_bytes, 0);
+  CHECK_EQ(tslab_epoch_release(much), 0);
+  CHECK_GE(helper_more_bytes, 2 * MIB);
+}
+
+// The parent's end calls for all.
+static void ends_of_children_call_none(void) {
+  tslab_epoch parent = epochs_open();
+  for (unsigned i = 0; i < EPOCHS; i++) epochs_alloc(EPOCHS_OPEN(.parent = parent), BYTES);
+  count_calls();
+  CHECK_EQ(tslab_epoch_release(parent), 0);
+  CHECK_NE(helper_calls, 0);
+  CHECK_LE(helper_calls, EPOCHS / 4);
+}
+
 int main(void) {
   run_survivors();
   RUN(epochs_end_once);
@@ -329,5 +371,7 @@ int main(void) {
   RUN(all_closed_then_all_freed);
   RUN(many_lives_take_no_more_than_a_few);
   RUN(threads_reuse_slots);
+  RUN(an_end_calls_a_helper);
+  RUN(ends_of_children_call_none);
   return test_status();
 }
