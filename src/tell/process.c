@@ -110,8 +110,10 @@ void tsl_report_idle(void) {
   const struct tsl_process_row *row = TSL_ROW(process, 0);
   if (row == NULL) return;
   size_t cached_bytes = tsl_unit_cache_units() << TSL_UNIT_LOG2;
-  bool is_told = tsl_load_relaxed(&row->purges) == tsl_load_relaxed(&tsl_counts.purges) &&
-                 tsl_load_relaxed(&row->cached_bytes) == cached_bytes;
+  bool is_told =
+      tsl_load_relaxed(&row->purges) == tsl_load_relaxed(&tsl_counts.purges) &&
+      tsl_load_relaxed(&row->purges_refused) == tsl_load_relaxed(&tsl_counts.purges_refused) &&
+      tsl_load_relaxed(&row->cached_bytes) == cached_bytes;
   if (!is_told) tsl_report_process();
 }
 

@@ -20,8 +20,8 @@ TSL_HIDDEN void tsl_report_process(void);
 // takes memory and then waits.
 TSL_HIDDEN void tsl_report_growth(void);
 
-// The same if idle memory has moved or gone back since the last report. The helper, because the
-// program's threads may be silent.
+// The same if idle memory has moved, gone back or been refused since the last report. The helper,
+// because the program's threads may be silent.
 TSL_HIDDEN void tsl_report_idle(void);
 
 // Writes the counts of large blocks, and the peak if it is a new one.

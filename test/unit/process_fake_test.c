@@ -125,6 +125,19 @@ static void what_went_back_in_silence_is_told(void) {
   CHECK_EQ(row->cached_bytes, TSL_UNIT_BYTES);
 }
 
+static void what_the_system_refused_in_silence_is_told(void) {
+  open_homes();
+  tsl_report_start();
+  tsl_fast_free(tsl_malloc_large(200000, 1, NULL));
+  tsl_report_idle();
+  os_fake_fail_all(OS_FAKE_PURGE);
+  tsl_purge_all(0);
+  tsl_report_idle();
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK_GE(row->purges_refused, 1);
+  CHECK_GE(row->dirty_bytes, 1);
+}
+
 static void refusals_are_counted(void) {
   open_homes();
   tslab_epoch epoch = EPOCHS_OPEN(.hard_limit_bytes = 4096, .first_cell_bytes = TSLAB_NO_CELLS);
@@ -146,6 +159,7 @@ int main(void) {
   RUN(small_blocks_have_a_peak_too);
   RUN(a_process_that_waits_tells_what_it_has);
   RUN(what_went_back_in_silence_is_told);
+  RUN(what_the_system_refused_in_silence_is_told);
   RUN(refusals_are_counted);
   return test_status();
 }
