@@ -16,6 +16,7 @@ import {
   pathOf,
   samplesOf,
 } from "../../src/model/flame.js";
+import { NO_SAMPLES } from "./profiles.js";
 
 const sample = (stack: string, bytes: number, epoch: string | null = "e"): Sample => ({
   stack: stack === "" ? [] : stack.split(";"),
@@ -27,16 +28,6 @@ const sample = (stack: string, bytes: number, epoch: string | null = "e"): Sampl
   bytes,
   deviation_bytes: 0,
 });
-
-const NONE: Profile = {
-  sampled: null,
-  partial: null,
-  weight_bytes: null,
-  samples_taken: null,
-  samples_lost: null,
-  samples: [],
-  lifetimes: [],
-};
 
 const SAMPLES = [
   sample("c;b;main", 30),
@@ -127,7 +118,7 @@ test("filters keep a class, and what is at least so old", () => {
 
 test("a flame graph says how much of what lives it covers", () => {
   const profile: Profile = {
-    ...NONE,
+    ...NO_SAMPLES,
     weight_bytes: 512 * 1024,
     samples_taken: 90,
     samples_lost: 0,
@@ -142,12 +133,12 @@ test("a flame graph says how much of what lives it covers", () => {
     coverage({ ...profile, samples_lost: 3 }, [], null),
     "0 live samples, a byte in 512.0 KiB; stands for 0 B live. 3 further samples found no room.",
   );
-  assert.equal(coverage(NONE, [], null), "0 live samples; stands for 0 B live.");
+  assert.equal(coverage(NO_SAMPLES, [], null), "0 live samples; stands for 0 B live.");
 });
 
 test("a profile of a part says what is missing", () => {
   const text = (sampled: Reach | null, partial: boolean): string | null =>
-    gapText({ ...NONE, sampled, partial });
+    gapText({ ...NO_SAMPLES, sampled, partial });
   assert.match(
     text("watched", true) ?? "",
     /^Only labels and size classes whose objects have outlived/,

@@ -7,6 +7,7 @@ import { Model } from "../../src/live/model.js";
 import type { Detail, Round } from "../../src/live/round.js";
 import { routeOf } from "../../src/model/route.js";
 import { AGE_MARKS, logScale, marksOn, placeOn } from "../../src/model/scale.js";
+import { NO_SAMPLES } from "./profiles.js";
 
 const process = (pid: number, rss: number, more: Partial<Process> = {}): Process => ({
   pid,
@@ -86,10 +87,10 @@ test("of a process that has gone the last profile stays", () => {
   });
   model.apply(1, round(1, missing), false);
   assert.equal(model.watched?.isUnsampled, true);
-  model.apply(2, round(1, told(NO_PROFILE)), false);
-  assert.deepEqual([model.watched?.profile, model.watched?.isUnsampled], [NO_PROFILE, false]);
+  model.apply(2, round(1, told(NO_SAMPLES)), false);
+  assert.deepEqual([model.watched?.profile, model.watched?.isUnsampled], [NO_SAMPLES, false]);
   model.apply(3, round(2, missing), false);
-  assert.deepEqual([model.watched?.profile, model.watched?.runs], [NO_PROFILE, false]);
+  assert.deepEqual([model.watched?.profile, model.watched?.runs], [NO_SAMPLES, false]);
 });
 
 test("another process with the same number is looked at from its beginning", () => {
@@ -144,16 +145,6 @@ test("a token is asked for, and said to be wrong only if there was one", () => {
   assert.deepEqual(model.link, { kind: "locked", refused: true });
 });
 
-const NO_PROFILE: Profile = {
-  sampled: null,
-  partial: null,
-  weight_bytes: null,
-  samples_taken: null,
-  samples_lost: null,
-  samples: [],
-  lifetimes: [],
-};
-
 test("stacks are asked for in the view of an epoch, and not every second", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10)), false);
@@ -164,7 +155,7 @@ test("stacks are asked for in the view of an epoch, and not every second", () =>
   model.showsStacks = false;
   model.go({ pid: 1, epoch: 7 });
   assert.deepEqual([model.wanted(100).profile, model.wanted(100).afterSeconds], [true, 0]);
-  const withProfile = { ...detail(1, LOST), profile: told(NO_PROFILE) };
+  const withProfile = { ...detail(1, LOST), profile: told(NO_SAMPLES) };
   model.apply(100, { ...list(process(1, 10)), detail: withProfile }, false);
   assert.deepEqual([model.wanted(101).profile, model.wanted(106).profile], [false, true]);
 });
