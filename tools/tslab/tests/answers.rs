@@ -5,11 +5,12 @@ mod place;
 #[path = "../src/rows.rs"]
 mod rows;
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 
-use common::{add_samples, sample};
+use common::{Image, add_samples, sample};
 use place::Directory;
 
 const EXPECTED: &str = include_str!("../page/src/api/answers.ts");
@@ -17,7 +18,11 @@ const EXPECTED: &str = include_str!("../page/src/api/answers.ts");
 const NOBODY: u32 = 4_000_000;
 
 /// Each interface of the page's, with the names and types of its members.
-struct Interfaces(HashMap<&'static str, Vec<(&'static str, &'static str)>>);
+struct Interfaces {
+    known: HashMap<&'static str, Vec<(&'static str, &'static str)>>,
+    /// Lists by where they stand, and whether any answer had something in it.
+    lists: RefCell<BTreeMap<String, bool>>,
+}
 
 impl Interfaces {
     fn of(source: &'static str) -> Self {
@@ -35,17 +40,18 @@ impl Interfaces {
                 known.get_mut(name).unwrap().push((key, kind));
             }
         }
-        Self(known)
+        Self { known, lists: RefCell::default() }
     }
 
     fn check(&self, kind: &str, value: &Value, place: &str) {
         let optional = kind.strip_suffix(" | null");
         let list = kind.strip_prefix("readonly ").and_then(|kind| kind.strip_suffix("[]"));
         let is_right = match (kind, optional, list) {
-            _ if self.0.contains_key(kind) => return self.check_members(kind, value, place),
+            _ if self.known.contains_key(kind) => return self.check_members(kind, value, place),
             (.., Some(one)) => {
                 let values = value.as_array().unwrap_or_else(|| panic!("{place}: {value}"));
-                assert!(!values.is_empty() || one == "string", "{place} shows nothing of {one}");
+                let is_some = !values.is_empty() || one == "string";
+                *self.lists.borrow_mut().entry(place.to_owned()).or_default() |= is_some;
                 return values.iter().for_each(|value| self.check(one, value, place));
             }
             (_, Some(_), _) if value.is_null() => true,
@@ -62,7 +68,7 @@ impl Interfaces {
     }
 
     fn check_members(&self, name: &str, value: &Value, place: &str) {
-        for (key, kind) in &self.0[name] {
+        for (key, kind) in &self.known[name] {
             let inner = value.get(key).unwrap_or_else(|| panic!("{place} has no {key}"));
             self.check(kind, inner, &format!("{place}.{key}"));
         }
@@ -80,17 +86,39 @@ fn smaps(files: &Directory) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn answers() -> [(&'static str, Value); 7] {
+// It loses objects outside of epochs, and of its shared epoch no sample is old enough yet.
+fn losing(pid: u32) -> Image {
+    let mut image = sample(pid, 7);
+    add_samples(&mut image);
+    image.set_all("epochs", 7, &[("state", 3), ("closed_ms", 0), ("opened_ms", 1)]);
+    image.set("sites", 4, "frees", 0);
+    let (told_ms, lived_ms) = (image.told_ms, image.told_ms - image.made_ms);
+    for row in 1..=5 {
+        image.set("samples", row, "sampled_ms", told_ms - 29_000);
+    }
+    for (row, age_ms) in (6..).zip((0..lived_ms).step_by(5_000)) {
+        image.reach("samples", row);
+        let address = row as u64 * 0x100_000;
+        let values = [("site", 4), ("address", address), ("bytes", 100_000), ("epoch", 0)];
+        image.set_all("samples", row, &values);
+        image.set("samples", row, "sampled_ms", told_ms - age_ms);
+    }
+    image
+}
+
+fn answers() -> [(&'static str, Value); 8] {
     let files = Directory::new();
     let mut image = sample(NOBODY, 7);
     add_samples(&mut image);
     files.add(&image);
+    files.add(&losing(NOBODY + 1));
     let pid = NOBODY.to_string();
     [
         ("Processes", files.json(&["ps"])),
         ("Stats", files.json(&["stats", &pid])),
         ("Epochs", files.json(&["epochs", &pid])),
         ("Leaks", files.json(&["leaks", &pid])),
+        ("Leaks", files.json(&["leaks", &(NOBODY + 1).to_string()])),
         ("Profile", files.json(&["profile", &pid])),
         ("Why", files.json(&["why", &pid, "--smaps", &smaps(&files)])),
         ("Doctor", files.json(&["doctor", &pid])),
@@ -103,7 +131,10 @@ fn answers_are_as_the_page_expects() {
     for (name, answer) in answers() {
         interfaces.check(name, &answer, name);
     }
-    let members = &interfaces.0["Epochs"];
+    for (place, is_some) in interfaces.lists.take() {
+        assert!(is_some, "no answer has anything in {place}");
+    }
+    let members = &interfaces.known["Epochs"];
     assert_eq!(
         (members[0], members.last()),
         (("pid", "number"), Some(&("epochs", "readonly Epoch[]")))

@@ -186,11 +186,27 @@ export interface Leak {
   readonly growth: Growth | null;
   /** Who allocated them, as far as they were sampled. */
   readonly stacks: readonly Stack[];
+  /** Of a shared one of whose sampled objects none is old enough: those that may come to be. */
+  readonly younger_stacks: readonly Stack[];
+}
+
+/** What lives outside of epochs. */
+export interface DefaultEpoch {
+  readonly objects: Figure;
+  readonly bytes: Figure;
+  /** Of the objects, those that were sampled; null: none is. */
+  readonly samples: Figure;
+  /** Of these, those that are old enough to be judged, and how old that is. */
+  readonly old_samples: number;
+  readonly old_ms: number;
+  /** Whose objects become more. */
+  readonly stacks: readonly Stack[];
 }
 
 export interface Leaks extends Identity {
   readonly after_ms: number;
   readonly leaks: readonly Leak[];
+  readonly default_epoch: DefaultEpoch;
 }
 
 /** A part of the allocator's memory. */

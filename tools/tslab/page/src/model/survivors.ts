@@ -1,7 +1,7 @@
 // survivors: objects that outlived their epochs, and what they cost.
 import type { Epoch, Figure, Growth, Leak, Stack, StackCall } from "../api/answers.js";
 import { sorted, sum, type Order } from "./epochs.js";
-import { age, bytes, label, number, printable } from "./text.js";
+import { age, bytes, count, label, number, printable } from "./text.js";
 
 export type LeakColumn = "label" | "closed" | "objects" | "bytes" | "pages";
 
@@ -80,11 +80,13 @@ export function partsText(leak: Leak, most: number): string {
 /** Undefined: any class. Null: large objects. */
 export type ClassChoice = number | null | undefined;
 
+const stacksOf = ({ stacks, younger_stacks: younger }: Leak): Stack[] => [...stacks, ...younger];
+
 /** The classes of survivors, from small to large ones. */
 export function classesOfLeaks(leaks: readonly Leak[]): (number | null)[] {
   const classes = leaks.flatMap((leak) => [
     ...leak.classes.map(({ class_bytes }) => class_bytes).filter((size) => size !== null),
-    ...leak.stacks.map(({ class_bytes }) => class_bytes),
+    ...stacksOf(leak).map(({ class_bytes }) => class_bytes),
     ...((leak.large_objects ?? 0) > 0 ? [null] : []),
   ]);
   return [...new Set(classes)].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
@@ -106,13 +108,14 @@ export function leaksOfClass(leaks: readonly Leak[], size: ClassChoice): Leak[] 
       pinned_pages: null,
       large_objects: size === null ? leak.large_objects : 0,
       stacks: leak.stacks.filter(({ class_bytes }) => class_bytes === size),
+      younger_stacks: leak.younger_stacks.filter(({ class_bytes }) => class_bytes === size),
     };
   };
-  return leaks.map(part).filter((leak) => (leak.objects ?? 0) > 0 || leak.stacks.length > 0);
+  return leaks.map(part).filter((leak) => (leak.objects ?? 0) > 0 || stacksOf(leak).length > 0);
 }
 
 /** Of the call stacks the one with most samples: objects are sampled by their bytes. */
-export const topStack = ({ stacks }: Leak): Stack | undefined =>
+export const topStack = (stacks: readonly Stack[]): Stack | undefined =>
   stacks.reduce<Stack | undefined>(
     (top, stack) => (top === undefined || stack.samples > top.samples ? stack : top),
     undefined,
@@ -146,10 +149,13 @@ export function growthText(growth: Growth | null): string {
 }
 
 /** What is known of the objects of a shared epoch. */
-export const sharedText = ({ outlived_objects: outlived }: Leak): string =>
-  outlived === null
+export function sharedText({ outlived_objects: outlived, ...leak }: Leak): string {
+  if (outlived !== null) return `shared: about ${number(outlived)} outlived their epochs`;
+  const sampled = leak.younger_stacks.reduce((sum, { samples }) => sum + samples, 0);
+  return sampled === 0
     ? "shared: some may be of requests in flight"
-    : `shared: about ${number(outlived)} outlived their epochs`;
+    : `shared: ${count(sampled, "object")} sampled so far, up to ${age(leak.for_ms)} old, may yet be freed`;
+}
 
 /** The leak that an epoch is a part of, or that epochs of its label are. */
 export const leakOf = (leaks: readonly Leak[], epoch: Epoch): Leak | undefined =>

@@ -2,29 +2,28 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
-import type { Leak } from "../api/answers.js";
+import type { Leak, Leaks } from "../api/answers.js";
 import type { Model } from "../live/model.js";
 import type { Watched } from "../live/watched.js";
 import type { Order } from "../model/epochs.js";
 import { hashOfEpoch } from "../model/route.js";
 import {
   classesOfLeaks,
-  growthText,
   isAlarming,
   isShared,
   leaksOfClass,
   leakSum,
   orderedLeaks,
   partsText,
-  placeOf,
   sharedText,
-  topStack,
   type ClassChoice,
   type LeakColumn,
 } from "../model/survivors.js";
-import { age, bytes, count, label, number, printable } from "../model/text.js";
+import { age, bytes, count, label, number } from "../model/text.js";
 import { Bar, Choice, ClassPick, Empty, Name, Panel } from "./fragments.js";
 import { useKept } from "./kept.js";
+import { Outside } from "./outside.js";
+import { GrowthLine, Site } from "./site.js";
 import { classesOf, Table, type Column } from "./table.js";
 
 const COLUMNS: readonly Column<LeakColumn>[] = [
@@ -80,22 +79,29 @@ export function SurvivorsPanel({ model, watched }: PanelProps): JSX.Element {
       }
       class="survivors"
     >
-      <Survivors watched={watched} size={size} />
+      {watched.leaks === null ? (
+        <Empty>Not known.</Empty>
+      ) : (
+        <>
+          <Survivors pid={watched.pid} told={watched.leaks} size={size} />
+          <Outside watched={watched} leaks={watched.leaks} />
+        </>
+      )}
     </Panel>
   );
 }
 
 interface SurvivorsProps {
-  readonly watched: Watched;
+  readonly pid: number;
+  readonly told: Leaks;
   readonly size: ClassChoice;
 }
 
-function Survivors({ watched, size }: SurvivorsProps): JSX.Element {
+function Survivors({ pid, told, size }: SurvivorsProps): JSX.Element {
   const [order, sort] = useKept<Order<LeakColumn>>("survivors.order", BY_BYTES);
   const [isWhole, showWhole] = useState(false);
-  if (watched.leaks === null) return <Empty>Not known.</Empty>;
-  const { after_ms } = watched.leaks;
-  const leaks = leaksOfClass(watched.leaks.leaks, size);
+  const { after_ms } = told;
+  const leaks = leaksOfClass(told.leaks, size);
   if (leaks.length === 0) {
     const which = size === undefined ? "" : " of this size class";
     return (
@@ -111,7 +117,7 @@ function Survivors({ watched, size }: SurvivorsProps): JSX.Element {
       {!leaks.some(isAlarming) ? null : <p class="verdict alarm">{sumText(leaks)}</p>}
       <Table name="Survivors" columns={COLUMNS} order={order} sort={sort}>
         {shown.map((leak, index) => (
-          <Row key={leak.id} leak={leak} pid={watched.pid} most={most} isFirst={index === 0} />
+          <Row key={leak.id} leak={leak} pid={pid} most={most} isFirst={index === 0} />
         ))}
       </Table>
       {leaks.length > FEW_ROWS ? (
@@ -159,8 +165,9 @@ function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
           {leak.epochs > 1 ? `${count(leak.epochs, "epoch")}: ` : null}
           {isShared(leak) ? sharedText(leak) : partsText(leak, 3)}
         </span>
-        <Site leak={leak} />
-        <Growth leak={leak} />
+        <Site stacks={leak.stacks} />
+        <Site stacks={leak.younger_stacks} before="so far" />
+        <GrowthLine growth={leak.growth} />
       </th>
       {COLUMNS.slice(1).map((column, index) => (
         <td key={column.name} class={`${classesOf(column)} ${index === 0 ? "barred" : ""}`}>
@@ -170,30 +177,4 @@ function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
       ))}
     </tr>
   );
-}
-
-/** Who allocated most of them. */
-function Site({ leak }: { readonly leak: Leak }): JSX.Element | null {
-  const top = topStack(leak);
-  const call = top?.calls[0];
-  if (top === undefined || call === undefined) return null;
-  const callers = top.calls.map((one) => `${printable(one.function)} ${placeOf(one)}`.trim());
-  const others = leak.stacks.length - 1;
-  return (
-    <span class="site" title={callers.join("\n← ")}>
-      <code>
-        <Name>{printable(call.function)}</Name>
-      </code>{" "}
-      <span class="about">
-        {placeOf(call)}
-        {others > 0 ? ` and ${count(others, "other stack")}` : null}
-      </span>
-    </span>
-  );
-}
-
-function Growth({ leak }: { readonly leak: Leak }): JSX.Element | null {
-  const text = growthText(leak.growth);
-  if (text === "") return null;
-  return <span class={`growth ${leak.growth?.verdict ?? ""}`}>{text}</span>;
 }

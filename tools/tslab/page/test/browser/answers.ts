@@ -1,5 +1,6 @@
 // answers: what a made-up process tells: a web server whose uploads leak.
 import type {
+  DefaultEpoch,
   Doctor,
   Epoch,
   Epochs,
@@ -56,7 +57,12 @@ export function server(second: number): Told {
     process: process(size),
     stats: stats(size, second),
     epochs: { ...identity(size), epochs: epochs(second) },
-    leaks: { ...identity(size), after_ms: 60_000, leaks: leaks(second) },
+    leaks: {
+      ...identity(size),
+      after_ms: 60_000,
+      leaks: leaks(second),
+      default_epoch: outside(96 * MIB),
+    },
     profile: profile(samples()),
     history: history(),
     why: why(size),
@@ -163,7 +169,7 @@ export function stranger(pid: number, name: string): Told {
       slow_paths: {},
     },
     epochs: { ...identity(size), epochs: [] },
-    leaks: { ...identity(size), after_ms: 60_000, leaks: [] },
+    leaks: { ...identity(size), after_ms: 60_000, leaks: [], default_epoch: outside(null) },
     profile: null,
     history: { kept: false, now_s: 0, moments: [], events: [] },
     why: null,
@@ -388,6 +394,38 @@ function stack(class_bytes: number, samples: number, calls: string): Stack {
   };
 }
 
+/** `bytes`: that live outside of epochs, where nothing is sampled. */
+const outside = (bytes: Figure): DefaultEpoch => ({
+  objects: bytes === null ? null : Math.round(bytes / 310),
+  bytes,
+  samples: null,
+  old_samples: 0,
+  old_ms: 60_000,
+  stacks: [],
+});
+
+/** One that loses objects outside of epochs, and perhaps in a shared one. */
+export function losing(told: Told): Told {
+  const samples = "session_new src/login.c 40;worker";
+  const kept = { ...stack(512, 9, samples), growth: growth("grows", 120, 3) };
+  const [first] = told.leaks.leaks;
+  const shared = first && {
+    ...first,
+    id: 5,
+    label: "GET /page",
+    epochs: 1,
+    state: "shared" as const,
+    for_ms: 20_000,
+    outlived_objects: null,
+    growth: null,
+    stacks: [],
+    younger_stacks: [stack(128, 4, "page_new src/page.c 7;worker")],
+  };
+  const default_epoch = { ...outside(96 * MIB), samples: 90, old_samples: 60, stacks: [kept] };
+  const leaks = shared === undefined ? [] : [shared];
+  return { ...told, leaks: { ...told.leaks, leaks, default_epoch } };
+}
+
 function leaks(second: number): Leak[] {
   const leak = (
     growth: Growth,
@@ -422,6 +460,7 @@ function leaks(second: number): Leak[] {
       outlived_objects: objects.reduce((sum, count) => sum + count, 0),
       growth,
       stacks,
+      younger_stacks: [],
     };
   };
   return [

@@ -1,5 +1,5 @@
 // page: what is shown of processes and epochs, and that it stays true.
-import { closed, crowd, dead, host, sampledOf, server, stranger } from "./answers.js";
+import { closed, crowd, dead, host, losing, sampledOf, server, stranger } from "./answers.js";
 import { expect, test } from "./setting.js";
 
 test("shows the largest process at once", async ({ page, address }) => {
@@ -117,6 +117,33 @@ test("says who allocated survivors, and whether they become more", async ({ page
   await expect(rows.nth(2)).toContainText("turns over: 7 came, 8 went in 10 s");
   // What turns over is no cause of alarm.
   await expect(page.locator(".survivors .verdict")).toContainText("in 2 closed epochs");
+});
+
+test("says what is lost outside of epochs, and what may be in a shared one", async ({
+  page,
+  address,
+  agent,
+}) => {
+  agent.told = [losing(server(200))];
+  await page.goto(address);
+  await page.getByText("any", { exact: true }).click();
+  const survivors = page.getByRole("region", { name: "Survivors" });
+  await expect(survivors.getByRole("row").nth(1)).toContainText(
+    "4 objects sampled so far, up to 20 s old, may yet be freed",
+  );
+  await expect(survivors.getByRole("row").nth(1)).toContainText("so far page_new page.c:7");
+  await expect(survivors.getByText("1 call stack keeps more and more")).toBeVisible();
+  const outside = page.getByRole("list", { name: "Outside of epochs" });
+  await expect(outside).toContainText("about 1\u202f800 × 512 B");
+  await expect(outside).toContainText("session_new login.c:40");
+  await expect(outside).toContainText("grows: 120 came, 3 went in 10 s");
+});
+
+test("says how to learn what is lost outside of epochs", async ({ page, address }) => {
+  await page.goto(address);
+  const survivors = page.getByRole("region", { name: "Survivors" });
+  await expect(survivors).toContainText("96.0 MiB live outside of epochs.");
+  await expect(survivors).toContainText("tslab profile 4242 --keep");
 });
 
 test("filters survivors by size class", async ({ page, address }) => {

@@ -157,6 +157,7 @@ function leak(more: Partial<Leak> = {}): Leak {
     classes: [],
     growth: null,
     stacks: [],
+    younger_stacks: [],
     ...figures,
     ...more,
   };
@@ -234,14 +235,23 @@ const stack = (class_bytes: number | null, samples: number): Stack => ({
 
 test("the stack with most samples, and places without folders", () => {
   const stacks = [stack(64, 1), stack(128, 9), stack(null, 9)];
-  assert.equal(topStack(leak({ stacks })), stacks[1]);
-  assert.equal(topStack(leak()), undefined);
+  assert.equal(topStack(stacks), stacks[1]);
+  assert.equal(topStack([]), undefined);
   const place = (file: string | null, line: number | null): string =>
     placeOf({ function: "f", file, line });
   assert.deepEqual(
     [place("/src/a.c", 7), place("a.c", null), place(null, 7)],
     ["a.c:7", "a.c", ""],
   );
+});
+
+test("of a shared epoch what is sampled so far counts while nothing is old enough", () => {
+  const younger_stacks = [stack(64, 2), stack(1024, 3)];
+  const shared = leak({ state: "shared", outlived_objects: null, for_ms: 20_000, younger_stacks });
+  const expected = "shared: 5 objects sampled so far, up to 20 s old, may yet be freed";
+  assert.equal(sharedText(shared), expected);
+  assert.deepEqual(classesOfLeaks([shared]), [64, 1024]);
+  assert.deepEqual(leaksOfClass([shared], 64)[0]?.younger_stacks, [stack(64, 2)]);
 });
 
 test("survivors of one class", () => {
