@@ -67,9 +67,11 @@ pub(super) fn purge_refused(patient: &Patient) -> Found {
     let dirty = patient.snapshot().process_figure(process::DIRTY_BYTES).unwrap_or_default();
     let what = format!("{what}; {} are free and not given back", shown(dirty));
     let evidence = [(field.name, Value::from(times)), ("dirty_bytes", Value::from(dirty))];
-    let advice = "run the program with TSLAB_VERBOSE=true, which says why: locked memory \
-                  (mlockall, ulimit -l) cannot be given back"
-        .to_owned();
+    let advice = format!(
+        "look at VmLck of /proc/{}/status: memory that the program locks (mlock, mlockall) cannot \
+         be given back",
+        patient.subject.pid
+    );
     Some(vec![Finding::new("purge-refused", Rank::of_bytes(dirty), what, &evidence, advice)])
 }
 
@@ -94,6 +96,7 @@ mod tests {
         let refused = |times| with(&[("purges_refused", times), ("purges", 5)]);
         assert_eq!(causes(&refused(6)), ["purge-refused"]);
         assert!(causes(&refused(5)).is_empty());
+        assert!(only(&refused(6)).contains("look at VmLck of /proc/42/status"));
         let findings = in_a_second(refused(1));
         assert_eq!(findings[0].cause, "purge-refused", "{findings:?}");
     }
