@@ -4,6 +4,8 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment;
+
 // As the library names it.
 const NAME: &[u8] = b"tslab-helper";
 
@@ -27,8 +29,7 @@ impl Helper {
         if threads.flatten().filter_map(name).any(|name| name.trim_ascii_end() == NAME) {
             return Some(Self::Runs);
         }
-        let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        Self::absent(&String::from_utf8_lossy(&environment))
+        Self::absent(&environment::of(pid)?)
     }
 
     // Why there is none. A program that changes its title may write over its environment.
@@ -39,17 +40,9 @@ impl Helper {
     }
 }
 
-// A variable of its own wins.
 fn is_never(environment: &str) -> bool {
-    let variable = |name: &str| {
-        environment.split('\0').find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
-    };
-    let in_list = || {
-        let options = variable("TSLAB_CONF")?.split(',');
-        options.filter_map(|option| option.trim().strip_prefix("helper:")).next_back()
-    };
-    let value = variable("TSLAB_HELPER").or_else(in_list);
-    value.is_some_and(|value| ["never", "0", "false"].contains(&value.trim()))
+    let value = environment::option(environment, "helper");
+    value.is_some_and(|value| ["never", "0", "false"].contains(&value))
 }
 
 #[cfg(test)]

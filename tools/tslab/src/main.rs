@@ -11,6 +11,7 @@ mod control;
 mod decades;
 mod dump;
 mod elf;
+mod environment;
 mod events;
 #[cfg(test)]
 #[path = "../tests/common/mod.rs"]

@@ -40,8 +40,13 @@ pub(super) fn purge_churn(patient: &Patient) -> Found {
         ("resident_again_bytes", Value::from(again)),
         ("over_ms", Value::from(patient.over_ms())),
     ];
-    let advice = "raise option purge_delay_ms: what goes back is needed again soon".to_owned();
-    Some(vec![Finding::new("purge-churn", Rank::Slow, what, &evidence, advice)])
+    let advice = if patient.has_soft_limit {
+        "raise option soft_limit: beyond it what is free goes back at once, and it is needed again \
+         soon"
+    } else {
+        "raise option purge_delay_ms: what goes back is needed again soon"
+    };
+    Some(vec![Finding::new("purge-churn", Rank::Slow, what, &evidence, advice.to_owned())])
 }
 
 // What a class did between the looks.

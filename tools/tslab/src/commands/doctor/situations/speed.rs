@@ -30,6 +30,13 @@ fn given_back() -> Vec<Situation> {
             against: &[],
         },
         Situation {
+            name: "the same beyond a soft limit",
+            verdict: "Whatever the delay, it goes back at once: the limit is too low.",
+            case: Case { has_soft_limit: true, ..churn([340, 340], 300) },
+            expected: &[("purge-churn", "raise option soft_limit")],
+            against: &[],
+        },
+        Situation {
             name: "200,000 purges at the start, an hour ago",
             verdict: "Nothing of it is left to be seen.",
             case: churn([340, 340], 0),
