@@ -47,6 +47,11 @@ impl OfHomes {
     pub fn each(&self) -> impl Iterator<Item = (Field, Option<u64>)> {
         OF_HOMES.into_iter().zip(self.0)
     }
+
+    /// The sum of one of them.
+    pub fn sum(&self, field: Field) -> Option<u64> {
+        self.each().find(|(each, _)| each.name == field.name)?.1
+    }
 }
 
 impl Serialize for OfHomes {

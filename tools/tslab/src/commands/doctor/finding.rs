@@ -11,7 +11,7 @@ use crate::commands::growth::Growths;
 use crate::commands::ignored::Ignored;
 use crate::commands::outlived::Outlived;
 use crate::helper::Helper;
-use crate::rows::process;
+use crate::rows::{bins, process};
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 use crate::text;
 
@@ -178,7 +178,10 @@ impl Patient<'_> {
         let snapshot = self.snapshot();
         let is_programs = |epoch: &Epoch| epoch.row != DEFAULT_EPOCH;
         let labels = snapshot.holdings.tables.iter().filter(|table| table.name == "labels");
-        snapshot.epochs.iter().any(is_programs) || labels.into_iter().any(|table| table.rows > 1)
+        let has_closed = snapshot.work.of_homes.sum(bins::CLOSES).is_some_and(|closes| closes > 0);
+        has_closed
+            || snapshot.epochs.iter().any(is_programs)
+            || labels.into_iter().any(|table| table.rows > 1)
     }
 }
 

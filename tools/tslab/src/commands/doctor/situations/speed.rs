@@ -120,6 +120,20 @@ fn slow_paths() -> Vec<Situation> {
             against: &[],
         },
         Situation {
+            name: "the same in a program whose only epoch was empty",
+            verdict: "It has code for epochs: a thread has closed one.",
+            case: {
+                let closed = |mut image: Image| {
+                    image.set("bins", 1, "closes", 1);
+                    image
+                };
+                let now = did(did(unchanged(300, 20), 70_200_000, &at_start), 70_200_000, &full);
+                looks(closed(unchanged_first()), closed(now), [340, 340], 320)
+            },
+            expected: &[("slow-bins", "150000 freed objects of class 512 B found no room")],
+            against: &[],
+        },
+        Situation {
             name: "a past of such frees",
             verdict: "It is over.",
             case: rate(did(first(), 70_200_000, &[])),
