@@ -1,5 +1,4 @@
-// patient SITUATION: a program whose memory is as a doctor may find it. It says "ready" when it is,
-// goes on with what it does, and ends with its input:
+// patient SITUATION: a program whose memory is as a doctor may find it (patients.h):
 //   large      200 MiB in blocks of 1 MiB
 //   threads    32 threads that have freed 4 MiB each, and sleep
 //   pipeline   a thread frees what another one allocates, in a program with epochs
@@ -8,14 +7,21 @@
 //   uploads    requests that leave an object behind, each
 //   trickle    the same of one request a second
 //   sessions   requests that leave a session behind, which ends when 200 others have come
-#include <pthread.h>
+//   greedy     takes blocks of 16 MiB until it was refused three times
+//   inside     threads that stay in the scopes of requests that were closed
+//   leaking    20 MiB a second that nobody frees, outside of epochs
+//   cache      100 MiB outside of epochs, of which 20 MiB a second are new and as many end
+//   locked     200 MiB that are locked in memory, and free
+//   users      a label for each user
+//   tenants    tenants within their limits, whose workers stay in their epochs and free what the
+//              main thread sends them
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 #include <tslab.h>
 #include <unistd.h>
+
+#include "patients.h"
 
 enum {
   LARGE_BLOCKS = 200,
@@ -33,22 +39,20 @@ enum {
   LEFT_BYTES = 2000,
   SESSIONS = 200,
   REQUEST_US = 2500,
-  REQUESTS_A_SECOND = 1000000 / REQUEST_US
+  REQUESTS_A_SECOND = 1000000 / REQUEST_US,
+  GREEDY_BYTES = 16 << 20,
+  WORKERS = 4,
+  STEP_US = 10000,
+  STEP_BLOCKS = 100,
+  CACHED_BLOCKS = 50000,
+  USERS = 5000,
+  TENANT_USES_BYTES = 16 << 20,
+  ANSWER_BLOCKS = 100,
+  LETTER_US = 1000
 };
 
 static void *ring[RING];
 static atomic_uint written, taken;
-
-static void *filled(size_t bytes) {
-  void *block = malloc(bytes);
-  if (block == NULL) abort();
-  return memset(block, 1, bytes);
-}
-
-static void thread_start(void *(*run)(void *)) {
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, run, NULL) != 0) abort();
-}
 
 static void large_run(void) {
   for (int i = 0; i < LARGE_BLOCKS; i++) filled(LARGE_BYTES);
@@ -67,7 +71,7 @@ static void *sleeper_run(void *unused) {
 }
 
 static void threads_run(void) {
-  for (int i = 0; i < THREADS; i++) thread_start(sleeper_run);
+  for (int i = 0; i < THREADS; i++) thread_start(sleeper_run, NULL);
   while (atomic_load(&asleep) < THREADS) usleep(1000);
 }
 
@@ -100,8 +104,8 @@ static void pipeline_run(void) {
   tslab_epoch start = tslab_epoch_open("start", NULL);
   tslab_free(keep(start, JOB_BYTES));
   tslab_epoch_close(start);
-  thread_start(producer_run);
-  thread_start(consumer_run);
+  thread_start(producer_run, NULL);
+  thread_start(consumer_run, NULL);
 }
 
 static void open_run(void) {
@@ -153,32 +157,129 @@ static void *sessions_serve(void *unused) {
   return unused;
 }
 
-static void uploads_run(void) { thread_start(uploads_serve); }
+static void uploads_run(void) { thread_start(uploads_serve, NULL); }
 
-static void trickle_run(void) { thread_start(trickle_serve); }
+static void trickle_run(void) { thread_start(trickle_serve, NULL); }
 
-static void sessions_run(void) { thread_start(sessions_serve); }
+static void sessions_run(void) { thread_start(sessions_serve, NULL); }
 
-static const struct {
-  const char *name;
-  void (*run)(void);
-} situations[] = {{"large", large_run},     {"threads", threads_run},  {"pipeline", pipeline_run},
-                  {"open", open_run},       {"tenant", tenant_run},    {"uploads", uploads_run},
-                  {"trickle", trickle_run}, {"sessions", sessions_run}};
+static void greedy_run(void) {
+  for (int refusals = 0; refusals < REFUSALS;) refusals += malloc(GREEDY_BYTES) == NULL;
+}
 
-static bool run(const char *name) {
-  for (size_t i = 0; i < sizeof situations / sizeof *situations; i++) {
-    if (strcmp(situations[i].name, name) != 0) continue;
-    situations[i].run();
-    return true;
+static atomic_int inside;
+
+static void *worker_stay(void *request) {
+  tslab_scope here;
+  if (tslab_scope_enter(&here, *(tslab_epoch *)request) != 0) abort();
+  for (int i = 0; i < JOB_BLOCKS; i++) filled(JOB_BYTES);
+  atomic_fetch_add(&inside, 1);
+  for (;;) pause();
+  return request;
+}
+
+static void inside_run(void) {
+  static tslab_epoch requests[WORKERS];
+  for (int i = 0; i < WORKERS; i++) {
+    requests[i] = tslab_epoch_open("GET /stream", NULL);
+    thread_start(worker_stay, &requests[i]);
   }
-  return false;
+  while (atomic_load(&inside) < WORKERS) usleep(1000);
+  for (int i = 0; i < WORKERS; i++) tslab_epoch_close(requests[i]);
 }
 
-int main(int count, char **arguments) {
-  if (count != 2 || !run(arguments[1])) return 2;
-  puts("ready");
-  fflush(stdout);
-  while (getchar() != EOF) continue;
-  return 0;
+static void *leaking_serve(void *unused) {
+  for (;; usleep(STEP_US)) {
+    for (int i = 0; i < STEP_BLOCKS; i++) filled(LEFT_BYTES);
+  }
+  return unused;
 }
+
+static void leaking_run(void) { thread_start(leaking_serve, NULL); }
+
+static void *cached[CACHED_BLOCKS];
+
+static void *cache_serve(void *unused) {
+  for (unsigned at = 0;; usleep(STEP_US)) {
+    for (int i = 0; i < STEP_BLOCKS; i++, at = (at + 1) % CACHED_BLOCKS) {
+      free(cached[at]);
+      cached[at] = filled(LEFT_BYTES);
+    }
+  }
+  return unused;
+}
+
+static void cache_run(void) {
+  for (int i = 0; i < CACHED_BLOCKS; i++) cached[i] = filled(LEFT_BYTES);
+  thread_start(cache_serve, NULL);
+}
+
+static void locked_run(void) {
+  static void *blocks[LARGE_BLOCKS];
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) abort();
+  for (int i = 0; i < LARGE_BLOCKS; i++) blocks[i] = filled(LARGE_BYTES);
+  for (int i = 0; i < LARGE_BLOCKS; i++) free(blocks[i]);
+}
+
+static void users_run(void) {
+  for (int i = 0; i < USERS; i++) {
+    char label[32];
+    snprintf(label, sizeof label, "user %d", i);
+    tslab_epoch user = tslab_epoch_open(label, NULL);
+    tslab_free(keep(user, JOB_BYTES));
+    tslab_epoch_close(user);
+  }
+}
+
+static _Atomic(void *) letters[WORKERS];
+
+static void tenant_fill(tslab_epoch tenant) {
+  for (int bytes = 0; bytes < TENANT_USES_BYTES; bytes += JOB_BYTES) keep(tenant, JOB_BYTES);
+}
+
+// What a tenant's worker does on its own for a letter.
+static void letter_answer(void *letter) {
+  void *passing[ANSWER_BLOCKS];
+  for (int i = 0; i < ANSWER_BLOCKS; i++) passing[i] = filled(JOB_BYTES);
+  for (int i = 0; i < ANSWER_BLOCKS; i++) free(passing[i]);
+  free(letter);
+}
+
+static void *tenant_serve(void *box) {
+  tslab_epoch_options options = {.size = sizeof options, .hard_limit_bytes = TENANT_BYTES};
+  tslab_epoch tenant = tslab_epoch_open("tenant", &options);
+  tslab_scope here;
+  if (tslab_scope_enter(&here, tenant) != 0) abort();
+  tenant_fill(tenant);
+  for (;; usleep(LETTER_US)) {
+    void *letter = atomic_exchange((_Atomic(void *) *)box, NULL);
+    if (letter != NULL) letter_answer(letter);
+  }
+  return box;
+}
+
+static void *letters_send(void *unused) {
+  for (;; usleep(LETTER_US)) {
+    for (int i = 0; i < WORKERS; i++) {
+      if (atomic_load(&letters[i]) == NULL) atomic_store(&letters[i], filled(LEFT_BYTES));
+    }
+  }
+  return unused;
+}
+
+static void tenants_run(void) {
+  for (int i = 0; i < WORKERS; i++) thread_start(tenant_serve, &letters[i]);
+  thread_start(letters_send, NULL);
+}
+
+static const struct situation situations[] = {
+    {"large", large_run},       {"threads", threads_run},
+    {"pipeline", pipeline_run}, {"open", open_run},
+    {"tenant", tenant_run},     {"uploads", uploads_run},
+    {"trickle", trickle_run},   {"sessions", sessions_run},
+    {"greedy", greedy_run},     {"inside", inside_run},
+    {"leaking", leaking_run},   {"cache", cache_run},
+    {"locked", locked_run},     {"users", users_run},
+    {"tenants", tenants_run},   {NULL, NULL}};
+
+int main(int count, char **arguments) { return situation_main(count, arguments, situations); }

@@ -1,11 +1,11 @@
 """Records the situations of test/tools/situations anew: what a program in each of them told.
 
-record_situations.py TSLAB PRELOAD PATIENT SERVER [NAME...]
+record_situations.py TSLAB PRELOAD PATIENT RUNNER SERVER [NAME...]
 
-TSLAB: the command; PRELOAD: the library; PATIENT: of patient.c; SERVER: of examples/server. Each
-NAME.toml has what an expert says of the situation, NAME.tar.gz two looks at the program, a second
-apart: folders of `tslab record`, without what nobody reads there. How processes are numbered, and
-when the machine was started, is all that they tell of the machine.
+TSLAB: the command; PRELOAD: the library; PATIENT: of patient.c; RUNNER: of runner.c; SERVER: of
+examples/server. Each NAME.toml has what an expert says of the situation, NAME.tar.gz two looks at
+the program, a second apart: folders of `tslab record`, without what nobody reads there. How
+processes are numbered, and when the machine was started, is all that they tell of the machine.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from servers import redis
 
 PLACE = Path(__file__).parent / "situations"
 PATIENCE_SECONDS = 30
+# With fewer a process has no statistics file.
+ADDRESSES_KIB = 4_000_000
 
 # Of struct tslab_stats_header and tslab_stats_table (include/tslab_stats.h).
 FILE_BYTES_AT = 16
@@ -60,9 +62,10 @@ input()
 class Programs:
     """Where they are."""
 
-    def __init__(self, preload: str, patient: str, server: str) -> None:
+    def __init__(self, preload: str, patient: str, runner: str, server: str) -> None:
         self.preload = preload
         self.patient = patient
+        self.runner = runner
         self.server = server
 
     @contextmanager
@@ -75,6 +78,12 @@ class Programs:
 
     def does(self, situation: str, *environment: str, seconds: float = 0.5) -> Recordable:
         return self.run(seconds, "env", *environment, self.patient, situation)
+
+    def hurries(self, situation: str, *environment: str) -> Recordable:
+        return self.run(1, "env", *environment, self.runner, situation)
+
+    def lacks_addresses(self) -> Recordable:
+        return self.run(0.5, "sh", "-c", f"ulimit -v {ADDRESSES_KIB}; exec {self.patient} greedy")
 
     @contextmanager
     def serves(self) -> Iterator[int]:
@@ -106,22 +115,38 @@ Recordable = AbstractContextManager[int]
 
 def situations(programs: Programs) -> dict[str, Callable[[], Recordable]]:
     own = "TSLAB_PLACES=own"
+    kept = ("TSLAB_HELPER=never", "TSLAB_CACHE_UNITS=64")
     python = (sys.executable, "-c", ROWS)
     return {
+        "address_space_gone": programs.lacks_addresses,
+        "batches_released": lambda: programs.hurries("batches"),
         "burst_without_helper": programs.flushes,
+        "bursts_of_large_blocks": lambda: programs.hurries("bursts"),
+        "bursts_without_delay": lambda: programs.hurries("bursts", "TSLAB_PURGE_DELAY_MS=0"),
+        "cache_that_turns_over": lambda: programs.does("cache", seconds=5),
         "epochs_never_closed": lambda: programs.does("open", seconds=2),
         "keys_deleted": programs.deletes,
+        "labels_of_ids": lambda: programs.does("users"),
         "large_blocks": lambda: programs.does("large"),
         "leak_in_own_epochs": lambda: programs.does("uploads", own, seconds=2),
         "leak_in_shared_epochs": lambda: programs.does(
             "uploads", "TSLAB_SAMPLE_BYTES=4K", seconds=4
         ),
+        "leak_outside_of_epochs": lambda: programs.does("leaking", seconds=5),
+        "locked_memory": lambda: programs.does("locked"),
         "one_thread_frees": lambda: programs.does("pipeline"),
+        "piles_freed_at_once": lambda: programs.hurries("piles"),
+        "purges_in_vain": lambda: programs.hurries("bursts", "TSLAB_SOFT_LIMIT=32M"),
         "python_arenas": lambda: programs.run(0.5, "env", "-u", "PYTHONMALLOC", *python),
         "server_at_work": programs.serves,
         "sessions_that_end": lambda: programs.does("sessions", own, seconds=3),
+        "slabs_for_few_objects": lambda: programs.hurries("parsers"),
         "sleeping_threads": lambda: programs.does("threads", seconds=1.5),
+        "sleeping_threads_without_helper": lambda: programs.does("threads", *kept, seconds=1.5),
         "tenant_at_its_limit": lambda: programs.does("tenant"),
+        "tenants_at_work": lambda: programs.does("tenants", seconds=2),
+        "threads_inside_closed_epochs": lambda: programs.does("inside", seconds=2),
+        "threads_that_keep_units": lambda: programs.hurries("crew", "TSLAB_CACHE_UNITS=64"),
     }
 
 
@@ -230,12 +255,12 @@ def keep(name: str, looks: dict[str, Path]) -> int:
     return len(packed)
 
 
-def main(tslab: str, preload: str, patient: str, server: str, *names: str) -> int:
+def main(tslab: str, preload: str, patient: str, runner: str, server: str, *names: str) -> int:
     if shutil.which("redis-server") is None:
         print("redis-server is not installed", file=sys.stderr)
         return 1
     os.environ.pop("TSLAB_CONF", None)
-    everything = situations(Programs(preload, patient, server))
+    everything = situations(Programs(preload, patient, runner, server))
     for name in names or everything:
         with tempfile.TemporaryDirectory() as folder, everything[name]() as pid:
             before, now = looks_at(tslab, pid, Path(folder) / "record")

@@ -19,7 +19,7 @@ from pathlib import Path
 from command import Command
 
 PLACE = Path(__file__).parent / "situations"
-SITUATIONS = 12
+SITUATIONS = 27
 MOST_BYTES = 300 << 10
 
 
@@ -58,6 +58,14 @@ def check_words(situation: Situation, known: set[str]) -> None:
     assert situation.verdict, situation
 
 
+def check_coverage(situations: list[Situation], known: set[str]) -> None:
+    """Each cause has a situation for it and one against it."""
+    found = {cause for one in situations for cause in one.findings}
+    against = {cause for one in situations for cause in one.not_these}
+    assert found == known, f"nothing recorded for {known - found}"
+    assert against == known, f"nothing recorded against {known - against}"
+
+
 def unpack(packed: Path, folder: Path) -> None:
     with tarfile.open(packed) as archive:
         for entry in archive:
@@ -93,6 +101,7 @@ def main(tslab_path: str) -> int:
     assert len(recorded) == SITUATIONS, recorded
     assert sum(path.stat().st_size for path in recorded) < MOST_BYTES
     known = checks(tslab)
+    check_coverage(all_of_them, known)
     wrong = []
     for situation in all_of_them:
         check_words(situation, known)
