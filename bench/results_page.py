@@ -33,6 +33,8 @@ TITLES = {
 MARKS = re.compile(r"(<!-- figures:([\w-]+) -->\n).*?(<!-- /figures -->)", re.DOTALL)
 UNKNOWN_CAUSE = "cause not written down"
 BEHIND = "**behind**"
+NOT_MEASURED = "not measured"
+NO_BAR = "-"
 EVEN = 0.95  # from this part of the best peer on
 HEADINGS = ("work", "unit", "ours", "best peer", "", "ratio", "95 % interval", "bar", "verdict")
 
@@ -62,8 +64,14 @@ class Table:
     def commit(self) -> str:
         return str(self.environment.get("commit", "not recorded"))[:12]
 
-    def count(self, verdict: str) -> int:
-        return sum(row["met"] == verdict for row in self.rows)
+    def count(self, met: str) -> int:
+        return sum(row["met"] == met for row in self.rows)
+
+    def unmeasured(self) -> int:
+        return sum(map(is_unmeasured, self.rows))
+
+    def unbarred(self) -> int:
+        return sum(row["bar"] == NO_BAR for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -158,7 +166,14 @@ def comparison(row: Row) -> str:
     return BEHIND if value < EVEN else "even" if value <= 1 / EVEN else "ahead"
 
 
+def is_unmeasured(row: Row) -> bool:
+    """It has a bar that nobody can judge: a figure is missing, or there is one round alone."""
+    return row["met"] == "" and row["bar"] != NO_BAR
+
+
 def verdict(row: Row) -> str:
+    if is_unmeasured(row):
+        return NOT_MEASURED
     return {"True": "met", "False": "**missed**"}.get(row["met"], comparison(row))
 
 
@@ -200,14 +215,15 @@ def section_lines(table: Table) -> list[str]:
 def counts_lines(tables: Sequence[Table]) -> list[str]:
     """How many rows met what they must reach."""
     headings = (
-        "table", "measured", "commit", "rounds", "stolen", "met", "missed", "no bar",
-        "behind there",
+        "table", "measured", "commit", "rounds", "stolen", "met", "missed", NOT_MEASURED,
+        "no bar", "behind there",
     )  # fmt: skip
     rows = [
         (
             table.name, str(table.environment["time"])[:10], table.commit(),
             str(table.environment["rounds"]), percent(table.stolen), str(table.count("True")),
-            str(table.count("False")), str(table.count("")), str(table.behind()),
+            str(table.count("False")), str(table.unmeasured()), str(table.unbarred()),
+            str(table.behind()),
         )
         for table in tables
     ]  # fmt: skip
@@ -291,9 +307,9 @@ def page(sources: Sources) -> str:
         "# Results", "",
         "Each figure is the median of all rounds. A ratio above one means that tslab is better than"
         " the best peer, whatever the unit. Each round gives a ratio of its own; the interval is"
-        " that of their median. A row with a bar is met or missed. A row without one is even where"
-        " the two differ by five per cent at most, and ahead or behind otherwise. What is stolen is"
-        " the part of the time that the host gave to other machines.", "",
+        " that of their median. A row with a bar is met, missed, or not measured. A row without one"
+        " is even where the two differ by five per cent at most, and ahead or behind otherwise."
+        " What is stolen is the part of the time that the host gave to other machines.", "",
         *counts_lines(tables), "",
         *lost_lines(sources), "",
         *founding_lines(sources), "",

@@ -16,6 +16,8 @@ SUMMARY = """section,name,unit,bar,ours,peer_name,peer,ratio,low,high,met
 s,won rate,M/s,> best,12.5,glibc,10.0,1.25,1.2,1.3,True
 s,lost rate,M/s,> best,1234.5,jemalloc,2469.0,0.5,0.4,0.6,False
 s,alone ns,ns,<= 5,4.5,,,,,,True
+s,never rate,M/s,> best,,glibc,9.0,,,,
+s,shown rate,M/s,-,3.25,,,,,,
 """
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
 # The words of the page that are no figures: percentiles' names, sizes and the like stand in these.
@@ -86,7 +88,7 @@ def test_check_fails_when_a_document_differs(place: Place) -> None:
 def test_marks_are_filled_and_the_rest_stays(place: Place) -> None:
     place.run()
     text = place.readme.read_text()
-    assert "| core | 2026-11-21 | not recorded | 7 | - | 2 | 1 | 0 | 0 |" in text
+    assert "| core | 2026-11-21 | not recorded | 7 | - | 2 | 1 | 1 | 1 | 0 |" in text
     assert text.startswith("# x\n\n")
     assert text.endswith("<!-- /figures -->\nend\n")
 
@@ -262,14 +264,15 @@ def stolen(runs: Path) -> str:
 
 def counts_are_true(page: str, results: Path) -> bool:
     counts = next(table for table in tables_of(page) if table[0][0] == "table")
-    for name, date, commit, rounds, taken, met, missed, shown, behind in counts[1:]:
+    for name, date, commit, rounds, taken, met, missed, unknown, shown, behind in counts[1:]:
         with (results / f"{name}_summary.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         verdicts = [row["met"] for row in rows]
-        ratios = [float(row["ratio"]) for row in rows if row["met"] == "" and row["ratio"] != ""]
+        ratios = [float(row["ratio"]) for row in rows if row["bar"] == "-" and row["ratio"] != ""]
         about = json.loads((results / f"{name}_environment.json").read_text())
-        wanted = [verdicts.count(word) for word in ("True", "False", "")]
-        if [int(met), int(missed), int(shown)] != wanted:
+        without = [row["bar"] for row in rows].count("-")
+        wanted = [verdicts.count("True"), verdicts.count("False"), verdicts.count("") - without]
+        if [int(met), int(missed), int(unknown), int(shown)] != [*wanted, without]:
             return False
         if taken != stolen(results / f"{name}_runs.csv"):
             return False
@@ -300,7 +303,7 @@ def test_a_number_from_elsewhere_is_found(place: Place) -> None:
         "won rate: 1.40"
     ]
     assert loose(page + "\nIt is 3.5 times ahead.\n") == ["3.5"]
-    assert not counts_are_true(page.replace("| 2 | 1 | 0 |", "| 3 | 0 | 0 |"), place.results)
+    assert not counts_are_true(page.replace("| 2 | 1 | 1 |", "| 3 | 0 | 1 |"), place.results)
     runs = place.results / "core_runs.csv"
     runs.write_text(
         "round,work,command,allocator,version,rate,wall_s,steal_s\n"
@@ -313,12 +316,18 @@ def test_a_number_from_elsewhere_is_found(place: Place) -> None:
 
 
 def test_rows_without_a_bar_are_compared() -> None:
-    row = {"met": "", "ratio": "0.94"}
+    row = {"met": "", "ratio": "0.94", "bar": "-"}
     assert results_page.verdict(row) == "**behind**"
     assert results_page.verdict({**row, "ratio": "0.96"}) == "even"
     assert results_page.verdict({**row, "ratio": "1.06"}) == "ahead"
     assert results_page.verdict({**row, "ratio": ""}) == "-"
     assert results_page.verdict({**row, "met": "True"}) == "met"
+
+
+def test_a_row_with_a_bar_and_no_figure_is_not_measured(place: Place) -> None:
+    place.run()
+    assert "| never rate | M/s | - | 9 | glibc | - | - | > best | not measured |" in place.page()
+    assert "| shown rate | M/s | 3.25 | - |  | - | - | - | - |" in place.page()
 
 
 def test_a_cause_is_that_of_the_row_or_of_its_pattern() -> None:
