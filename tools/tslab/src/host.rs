@@ -79,6 +79,13 @@ fn entry_of(path: &Path) -> Option<Entry> {
     Some(Entry { path: path.to_owned(), pid, start_ticks })
 }
 
+/// The file of the process that its number and its start name, such as "42.777", whether or not it
+/// is there.
+pub fn entry_named(directory: &Path, name: &str) -> Option<Entry> {
+    let is_name = name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    is_name.then(|| entry_of(&directory.join(format!("tslab.{name}"))))?
+}
+
 /// The file of a process in a container, which has a directory and a number of its own there.
 pub fn entry_in_container(pid: u32) -> Option<Entry> {
     let pid_there = pid_there(pid)?;

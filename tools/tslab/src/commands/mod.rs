@@ -196,9 +196,13 @@ impl Subject {
         })
     }
 
-    /// Finds the file of `target`, a process or a path, and reads it. Fails with `NotFound` when
-    /// there is no such process, or no file of it.
+    /// Finds the file of `target`, a process or a path, and reads it. Where a number has returned,
+    /// a process is named as its file is, such as 42.777. Fails with `NotFound` when there is no
+    /// such process, or no file of it.
     pub fn find(setting: &Setting, target: &str) -> Result<Self> {
+        if let Some(entry) = host::entry_named(&setting.directory, target) {
+            return Self::of_named(&entry, target);
+        }
         let is_number = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number {
             return Self::read(Path::new(target), true, None).with_context(|| cannot_read(target));
@@ -206,6 +210,14 @@ impl Subject {
         let pid = target.parse().map_err(|_| NotFound(format!("there is no process {target}")))?;
         let entry = entry_of(&setting.directory, pid)?;
         Self::of_entry(&entry, pid).with_context(|| cannot_read(&entry.path.to_string_lossy()))
+    }
+
+    fn of_named(entry: &Entry, target: &str) -> Result<Self> {
+        if !entry.path.exists() {
+            return Err(NotFound(format!("there is no file of process {target}")).into());
+        }
+        let path = entry.path.to_string_lossy();
+        Self::of_entry(entry, entry.pid).with_context(|| cannot_read(&path))
     }
 
     /// Since the process made its file, or until its last word, in ms.

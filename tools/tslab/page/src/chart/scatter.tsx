@@ -20,11 +20,11 @@ const MOST_DOTS = 400;
 
 interface ScatterProps {
   readonly epochs: readonly Epoch[];
-  readonly pid: number;
+  readonly handle: string;
 }
 
 /** What it shows is in the table too, so that screen readers pass it over. */
-export function Scatter({ epochs, pid }: ScatterProps): JSX.Element {
+export function Scatter({ epochs, handle }: ScatterProps): JSX.Element {
   const place = useRef<HTMLElement>(null);
   const width = useWidth(place, 800);
   const shown = placeable(epochs);
@@ -64,7 +64,7 @@ export function Scatter({ epochs, pid }: ScatterProps): JSX.Element {
           <Dot
             key={epoch.id}
             epoch={epoch}
-            href={hashOfEpoch(pid, epoch.id)}
+            href={hashOfEpoch(handle, epoch.id)}
             x={across(epoch.age_ms ?? 0)}
             y={down(epoch.held_bytes ?? 0)}
           />

@@ -1,6 +1,7 @@
 // model: all that the page knows. Rounds change it; views read it.
 import type { Process } from "../api/answers.js";
 import { HostPast } from "../model/past.js";
+import { handleOf, processOf } from "../model/processes.js";
 import { Track } from "../model/track.js";
 import type { Route } from "../model/route.js";
 import type { Round, Wanted } from "./round.js";
@@ -22,14 +23,14 @@ export class Model {
   watched: Watched | null = null;
   /** What happened to all processes. */
   readonly host = new HostPast();
-  route: Route = { pid: null, epoch: null };
+  route: Route = { handle: null, epoch: null };
   showsEnded = false;
   afterSeconds = 60;
   /** Of the whole process. */
   showsStacks = false;
   /** Resident and live bytes, by path of the process's file. */
   readonly tracks = new Map<string, Track>();
-  #largest: number | null = null;
+  #largest: string | null = null;
   readonly #listeners = new Set<() => void>();
 
   /** Returns what ends it. */
@@ -43,8 +44,8 @@ export class Model {
   }
 
   /** The process that was chosen, or else the one that was the largest at first. */
-  get pid(): number | null {
-    return this.route.pid ?? this.#largest;
+  get handle(): string | null {
+    return this.route.handle ?? this.#largest;
   }
 
   go(route: Route): void {
@@ -57,7 +58,7 @@ export class Model {
   wanted(at: number): Wanted {
     const isEpoch = this.route.epoch !== null;
     return {
-      pid: this.pid,
+      handle: this.handle,
       all: this.showsEnded,
       afterSeconds: isEpoch ? 0 : this.afterSeconds,
       profile: (isEpoch || this.showsStacks) && this.watched?.isProfileDue(at) !== false,
@@ -85,7 +86,7 @@ export class Model {
       this.link = { kind: "lost", since, why: processes.why };
     }
     this.#watch();
-    const isOfWatched = detail !== null && detail.pid === this.watched?.pid;
+    const isOfWatched = detail !== null && detail.handle === this.watched?.handle;
     if (isOfWatched && processes.kind === "told") this.watched?.apply(at, detail);
     this.changed();
   }
@@ -97,7 +98,8 @@ export class Model {
     for (const path of this.tracks.keys()) {
       if (!paths.has(path) && path !== this.watched?.process?.path) this.tracks.delete(path);
     }
-    this.#largest ??= largest(processes)?.pid ?? null;
+    const first = this.#largest === null ? largest(processes) : undefined;
+    if (first !== undefined) this.#largest = handleOf(first);
   }
 
   #track(path: string): Track {
@@ -109,14 +111,14 @@ export class Model {
   }
 
   #watch(): void {
-    const { pid } = this;
-    if (pid === null) return;
-    const process = processOf(this.processes, pid);
-    if (this.watched?.pid !== pid || isAnother(this.watched, process)) {
-      this.watched = new Watched(pid);
+    const { handle } = this;
+    if (handle === null) return;
+    const process = processOf(this.processes, handle);
+    if (this.watched?.handle !== handle || isAnother(this.watched, process)) {
+      this.watched = new Watched(handle);
     }
     this.watched.follow(process);
-    this.watched.watchEpoch(this.route.pid === null ? null : this.route.epoch);
+    this.watched.watchEpoch(this.route.handle === null ? null : this.route.epoch);
   }
 }
 
@@ -128,12 +130,6 @@ const memoryOf = ({ rss_bytes, live_bytes }: Process): readonly (number | null)[
   rss_bytes,
   live_bytes,
 ];
-
-/** The living one, if more than one had the number. */
-export function processOf(processes: readonly Process[], pid: number): Process | undefined {
-  const same = processes.filter((process) => process.pid === pid);
-  return same.find(({ life }) => life === "alive") ?? same.at(-1);
-}
 
 function largest(processes: readonly Process[]): Process | undefined {
   const alive = processes.filter(({ life, error }) => life === "alive" && error === null);

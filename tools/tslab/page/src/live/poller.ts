@@ -43,7 +43,7 @@ export class Poller {
     this.#model.apply(Date.now() / 1000, round, hadToken);
     if (this.#model.link.kind === "locked") return;
     // What a process tells is wanted as soon as the process is known.
-    const isWhole = (round.detail?.pid ?? null) === this.#model.pid;
+    const isWhole = (round.detail?.handle ?? null) === this.#model.handle;
     const wait = isWhole ? restOf(performance.now() - start) : 0;
     this.#timer = setTimeout(() => this.now(), wait);
   }

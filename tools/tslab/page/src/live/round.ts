@@ -14,7 +14,7 @@ import type { Client, Outcome } from "../api/client.js";
 
 /** What is looked at. */
 export interface Wanted {
-  readonly pid: number | null;
+  readonly handle: string | null;
   /** Epochs that have ended and hold nothing, too. */
   readonly all: boolean;
   /** Survivors of epochs that were closed longer ago than this. */
@@ -30,7 +30,7 @@ export interface Wanted {
 }
 
 export interface Detail {
-  readonly pid: number;
+  readonly handle: string;
   readonly stats: Outcome<Stats>;
   readonly epochs: Outcome<Epochs>;
   readonly leaks: Outcome<Leaks>;
@@ -63,29 +63,29 @@ export async function askRound(client: Client, wanted: Wanted): Promise<Round> {
     wanted.events === null
       ? null
       : client.ask<HostEvents>(`${EVENTS}${afterText(wanted.events.after)}`),
-    wanted.pid === null ? null : askDetail(client, wanted.pid, wanted),
+    wanted.handle === null ? null : askDetail(client, wanted.handle, wanted),
   ]);
   return { processes, events, detail };
 }
 
-async function askDetail(client: Client, pid: number, wanted: Wanted): Promise<Detail> {
+async function askDetail(client: Client, handle: string, wanted: Wanted): Promise<Detail> {
   const [stats, epochs, leaks, profile, history, judgement] = await Promise.all([
-    client.ask<Stats>(`${API}/${pid}`),
-    client.ask<Epochs>(`${API}/${pid}/epochs?all=${wanted.all}`),
-    client.ask<Leaks>(`${API}/${pid}/leaks?after=${wanted.afterSeconds}`),
-    wanted.profile ? client.ask<Profile>(`${API}/${pid}/profile`) : null,
+    client.ask<Stats>(`${API}/${handle}`),
+    client.ask<Epochs>(`${API}/${handle}/epochs?all=${wanted.all}`),
+    client.ask<Leaks>(`${API}/${handle}/leaks?after=${wanted.afterSeconds}`),
+    wanted.profile ? client.ask<Profile>(`${API}/${handle}/profile`) : null,
     wanted.past === null
       ? null
-      : client.ask<History>(`${API}/${pid}/history${afterText(wanted.past.after)}`),
-    wanted.judgement ? askJudgement(client, pid) : null,
+      : client.ask<History>(`${API}/${handle}/history${afterText(wanted.past.after)}`),
+    wanted.judgement ? askJudgement(client, handle) : null,
   ]);
-  return { pid, stats, epochs, leaks, profile, history, judgement };
+  return { handle, stats, epochs, leaks, profile, history, judgement };
 }
 
-async function askJudgement(client: Client, pid: number): Promise<Judgement> {
+async function askJudgement(client: Client, handle: string): Promise<Judgement> {
   const [why, doctor] = await Promise.all([
-    client.ask<Why>(`${API}/${pid}/why`),
-    client.ask<Doctor>(`${API}/${pid}/doctor`),
+    client.ask<Why>(`${API}/${handle}/why`),
+    client.ask<Doctor>(`${API}/${handle}/doctor`),
   ]);
   return { why, doctor };
 }

@@ -44,7 +44,8 @@ export class WatchedEpoch {
 }
 
 export class Watched {
-  readonly pid: number;
+  /** As the agent is asked for it. */
+  readonly handle: string;
   /** What the list of processes last said. */
   process: Process | null = null;
   stats: Stats | null = null;
@@ -65,8 +66,12 @@ export class Watched {
   readonly past = new Past();
   readonly counts = new Track(COUNTED.length, MOST_MOMENTS);
 
-  constructor(pid: number) {
-    this.pid = pid;
+  constructor(handle: string) {
+    this.handle = handle;
+  }
+
+  get pid(): number {
+    return Number.parseInt(this.handle, 10);
   }
 
   /** Takes in what the list of processes says: undefined when it is not there. */

@@ -4,6 +4,23 @@ import type { Process } from "../api/answers.js";
 /** A list that is longer has a filter. */
 export const FEW = 12;
 
+/**
+ * How the agent is asked for it: by its number, and after its end by when it began, too, since
+ * another process may have the number by now.
+ */
+export function handleOf({ life, path, pid }: Process): string {
+  const start = /\.\d+$/.exec(path)?.[0] ?? "";
+  return life === "dead" ? `${pid}${start}` : String(pid);
+}
+
+/** Of several that had the number the living one, unless it is said which. */
+export function processOf(processes: readonly Process[], handle: string): Process | undefined {
+  const meant = (process: Process): boolean =>
+    handleOf(process) === handle || String(process.pid) === handle;
+  const same = processes.filter(meant);
+  return same.find(({ life }) => life === "alive") ?? same.at(-1);
+}
+
 /** Those that run first, of them the larger; of those that have ended the last. */
 export const ordered = (processes: readonly Process[]): Process[] =>
   [...processes].sort(

@@ -1,25 +1,21 @@
 // route: what is looked at, as the part of the address behind #.
 
 export interface Route {
-  /** Null: none was chosen. */
-  readonly pid: number | null;
+  /** Of a process, as the agent takes it (model/processes.ts); null: none was chosen. */
+  readonly handle: string | null;
   /** The id of an epoch of that process. */
   readonly epoch: number | null;
 }
 
-const PATTERN = /^#\/(\d+)(?:\/epoch\/(\d+))?$/;
+const PATTERN = /^#\/(\d+(?:\.\d+)?)(?:\/epoch\/(\d+))?$/;
 
 export function routeOf(hash: string): Route {
-  const [, pid, epoch] = PATTERN.exec(hash) ?? [];
-  return { pid: numberOf(pid), epoch: numberOf(epoch) };
-}
-
-function numberOf(digits: string | undefined): number | null {
-  return digits === undefined ? null : Number(digits);
+  const [, handle = null, epoch] = PATTERN.exec(hash) ?? [];
+  return { handle, epoch: epoch === undefined ? null : Number(epoch) };
 }
 
 export const LIST = "#/";
 
-export const hashOfProcess = (pid: number): string => `#/${pid}`;
+export const hashOfProcess = (handle: string): string => `#/${handle}`;
 
-export const hashOfEpoch = (pid: number, id: number): string => `#/${pid}/epoch/${id}`;
+export const hashOfEpoch = (handle: string, id: number): string => `#/${handle}/epoch/${id}`;

@@ -37,7 +37,7 @@ export function App({ model, poller, useToken }: AppProps): JSX.Element {
   const { link } = model;
   const isStale = link.kind === "lost" || link.kind === "locked";
   return (
-    <div class={`app ${model.route.pid === null ? "list" : ""} ${isStale ? "stale" : ""}`}>
+    <div class={`app ${model.route.handle === null ? "list" : ""} ${isStale ? "stale" : ""}`}>
       <TopBar
         model={model}
         isPaused={poller.isPaused}
@@ -73,17 +73,17 @@ function Content({ model }: { readonly model: Model }): JSX.Element {
   }
   const { epoch } = watched;
   return epoch === null ? (
-    <ProcessView key={watched.pid} model={model} watched={watched} theme={inForce} />
+    <ProcessView key={watched.handle} model={model} watched={watched} theme={inForce} />
   ) : (
     <EpochView key={epoch.id} model={model} watched={watched} epoch={epoch} theme={inForce} />
   );
 }
 
-const unknownText = ({ told, pid }: Model): string =>
-  told === null ? "Nothing is known yet." : `No process ${pid} runs on tslab here.`;
+const unknownText = ({ told, handle }: Model): string =>
+  told === null ? "Nothing is known yet." : `No process ${handle} runs on tslab here.`;
 
 function goBack({ route }: Model): void {
-  if (route.epoch !== null && route.pid !== null) location.hash = hashOfProcess(route.pid);
+  if (route.epoch !== null && route.handle !== null) location.hash = hashOfProcess(route.handle);
 }
 
 /** Into another view, and out of it to where it was opened. */
@@ -92,7 +92,7 @@ function useFocus(route: Route): void {
   useEffect(() => {
     const left = before.current;
     before.current = route;
-    if (left.epoch === route.epoch && (left.pid === route.pid || isListBeside())) return;
+    if (left.epoch === route.epoch && (left.handle === route.handle || isListBeside())) return;
     (openerOf(left, route) ?? document.querySelector<HTMLElement>("main h1"))?.focus();
   }, [route]);
 }
@@ -104,9 +104,9 @@ const isShown = (selector: string): boolean =>
   document.querySelector<HTMLElement>(selector)?.offsetParent != null;
 
 /** The link to what was left, for the process of an epoch or for the list. */
-function openerOf(left: Route, { pid, epoch }: Route): HTMLElement | null {
-  if (pid === null) return rowOf(hashOfProcess(left.pid ?? 0));
-  return left.epoch === null || epoch !== null ? null : rowOf(hashOfEpoch(pid, left.epoch));
+function openerOf(left: Route, { handle, epoch }: Route): HTMLElement | null {
+  if (handle === null) return rowOf(hashOfProcess(left.handle ?? ""));
+  return left.epoch === null || epoch !== null ? null : rowOf(hashOfEpoch(handle, left.epoch));
 }
 
 const rowOf = (hash: string): HTMLElement | null =>

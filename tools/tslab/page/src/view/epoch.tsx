@@ -38,7 +38,7 @@ export function EpochView({ model, watched, epoch, theme }: ViewProps): JSX.Elem
 }
 
 const Back = ({ watched }: { readonly watched: Watched }): JSX.Element => (
-  <a class="back always" href={hashOfProcess(watched.pid)}>
+  <a class="back always" href={hashOfProcess(watched.handle)}>
     ← {watched.process?.name == null ? "process" : printable(watched.process.name)} {watched.pid}
   </a>
 );
@@ -233,9 +233,11 @@ function Family({ watched, epoch }: PartProps): JSX.Element {
     <Panel title="Family" about={count(children.length, "child epoch")}>
       {parent === undefined && children.length === 0 ? <Empty>It stands alone.</Empty> : null}
       <ul class="family">
-        {parent === undefined ? null : <Relative epoch={parent} pid={watched.pid} as="parent" />}
+        {parent === undefined ? null : (
+          <Relative epoch={parent} handle={watched.handle} as="parent" />
+        )}
         {children.slice(0, MOST_CHILDREN).map((child) => (
-          <Relative key={child.id} epoch={child} pid={watched.pid} as="child" />
+          <Relative key={child.id} epoch={child} handle={watched.handle} as="child" />
         ))}
       </ul>
       {children.length > MOST_CHILDREN ? (
@@ -249,14 +251,14 @@ const MOST_CHILDREN = 10;
 
 interface RelativeProps {
   readonly epoch: Epoch;
-  readonly pid: number;
+  readonly handle: string;
   readonly as: string;
 }
 
-const Relative = ({ epoch, pid, as }: RelativeProps): JSX.Element => (
+const Relative = ({ epoch, handle, as }: RelativeProps): JSX.Element => (
   <li>
     <span class="about">{as}</span>{" "}
-    <a href={hashOfEpoch(pid, epoch.id)}>
+    <a href={hashOfEpoch(handle, epoch.id)}>
       <Name>{nameOf(epoch)}</Name>
     </a>{" "}
     <b>{bytes(epoch.held_bytes)}</b>

@@ -52,11 +52,11 @@ export function EpochsPanel({ model, watched }: PanelProps): JSX.Element {
   );
   return (
     <Panel title="Epochs" about={aboutText(epochs)} tools={tools} class="epochs">
-      <Scatter epochs={filtered(epochs, filter, false)} pid={watched.pid} />
+      <Scatter epochs={filtered(epochs, filter, false)} handle={watched.handle} />
       {mode === "tree" ? (
-        <EpochTable epochs={epochs} filter={filter} pid={watched.pid} />
+        <EpochTable epochs={epochs} filter={filter} handle={watched.handle} />
       ) : (
-        <LabelTable epochs={filtered(epochs, filter, false)} pid={watched.pid} />
+        <LabelTable epochs={filtered(epochs, filter, false)} handle={watched.handle} />
       )}
     </Panel>
   );
@@ -122,10 +122,10 @@ const UNSORTED = { column: null, falling: false };
 interface EpochTableProps {
   readonly epochs: readonly Epoch[];
   readonly filter: string;
-  readonly pid: number;
+  readonly handle: string;
 }
 
-function EpochTable({ epochs, filter, pid }: EpochTableProps): JSX.Element {
+function EpochTable({ epochs, filter, handle }: EpochTableProps): JSX.Element {
   const [order, sort] = useKept<Order<EpochColumn>>("epochs.order", UNSORTED);
   const isTree = order.column === null;
   const all = orderedEpochs(filtered(epochs, filter, isTree), order);
@@ -139,7 +139,7 @@ function EpochTable({ epochs, filter, pid }: EpochTableProps): JSX.Element {
           <EpochRow
             key={epoch.id}
             epoch={epoch}
-            pid={pid}
+            handle={handle}
             most={most}
             depth={isTree ? epoch.depth : 0}
             isFirst={index === 0}
@@ -169,13 +169,13 @@ const MOST_INDENT = 8;
 
 interface EpochRowProps {
   readonly epoch: Epoch;
-  readonly pid: number;
+  readonly handle: string;
   readonly most: number;
   readonly depth: number;
   readonly isFirst: boolean;
 }
 
-function EpochRow({ epoch, pid, most, depth, isFirst }: EpochRowProps): JSX.Element {
+function EpochRow({ epoch, handle, most, depth, isFirst }: EpochRowProps): JSX.Element {
   const closed = closedFor(epoch);
   const cells = [
     <State key="state" epoch={epoch} />,
@@ -191,7 +191,7 @@ function EpochRow({ epoch, pid, most, depth, isFirst }: EpochRowProps): JSX.Elem
         scope="row"
         style={{ paddingInlineStart: `${0.6 + 1.1 * Math.min(depth, MOST_INDENT)}rem` }}
       >
-        <a href={hashOfEpoch(pid, epoch.id)} data-row tabIndex={isFirst ? 0 : -1}>
+        <a href={hashOfEpoch(handle, epoch.id)} data-row tabIndex={isFirst ? 0 : -1}>
           <Name>{nameOf(epoch)}</Name>
         </a>
       </th>
@@ -233,10 +233,10 @@ const BY_HELD: Order<LabelColumn> = { column: "held", falling: true };
 
 interface LabelTableProps {
   readonly epochs: readonly Epoch[];
-  readonly pid: number;
+  readonly handle: string;
 }
 
-function LabelTable({ epochs, pid }: LabelTableProps): JSX.Element {
+function LabelTable({ epochs, handle }: LabelTableProps): JSX.Element {
   const [order, sort] = useKept<Order<LabelColumn>>("labels.order", BY_HELD);
   const sums = byLabel(epochs, order);
   const most = sums.reduce((most, sum) => Math.max(most, sum.held ?? 0), 0);
@@ -245,7 +245,7 @@ function LabelTable({ epochs, pid }: LabelTableProps): JSX.Element {
     <>
       <Table name="Epochs by label" columns={LABEL_COLUMNS} order={order} sort={sort}>
         {sums.slice(0, MOST_ROWS).map((sum, index) => (
-          <LabelRow key={sum.name} sum={sum} pid={pid} most={most} isFirst={index === 0} />
+          <LabelRow key={sum.name} sum={sum} handle={handle} most={most} isFirst={index === 0} />
         ))}
       </Table>
       <Rest shown={MOST_ROWS} of={sums.length} />
@@ -255,12 +255,12 @@ function LabelTable({ epochs, pid }: LabelTableProps): JSX.Element {
 
 interface LabelRowProps {
   readonly sum: LabelSum;
-  readonly pid: number;
+  readonly handle: string;
   readonly most: number;
   readonly isFirst: boolean;
 }
 
-function LabelRow({ sum, pid, most, isFirst }: LabelRowProps): JSX.Element {
+function LabelRow({ sum, handle, most, isFirst }: LabelRowProps): JSX.Element {
   const cells = [
     number(sum.epochs),
     bytes(sum.held),
@@ -272,7 +272,7 @@ function LabelRow({ sum, pid, most, isFirst }: LabelRowProps): JSX.Element {
     <tr>
       <th scope="row">
         <a
-          href={hashOfEpoch(pid, sum.largest.id)}
+          href={hashOfEpoch(handle, sum.largest.id)}
           title="The largest epoch of this label"
           data-row
           tabIndex={isFirst ? 0 : -1}

@@ -127,7 +127,7 @@ export function HostEventsPanel({ model }: { readonly model: Model }): JSX.Eleme
             event,
             at: host.seconds(event),
             who: (
-              <a href={hashOfProcess(event.pid)}>
+              <a href={hashOfProcess(String(event.pid))}>
                 <Name>{printable(event.name ?? "unnamed")}</Name> {event.pid}
               </a>
             ),

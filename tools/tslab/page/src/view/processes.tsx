@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import type { Process } from "../api/answers.js";
 import { Sparkline } from "../chart/sparkline.js";
 import type { Model } from "../live/model.js";
-import { FEW, found, ordered } from "../model/processes.js";
+import { FEW, found, handleOf, ordered } from "../model/processes.js";
 import { hashOfProcess } from "../model/route.js";
 import { age, bytes, count, number, printable } from "../model/text.js";
 import { Empty, Name } from "./fragments.js";
@@ -114,7 +114,11 @@ function Item({ process, model }: ItemProps): JSX.Element {
   const [, rss = []] = model.tracks.get(process.path)?.since((model.told ?? 0) - RECENT) ?? [[]];
   return (
     <li class={isGone || process.life === "dead" ? "ended" : ""}>
-      <a href={hashOfProcess(process.pid)} aria-current={isCurrent ? "page" : undefined} data-row>
+      <a
+        href={hashOfProcess(handleOf(process))}
+        aria-current={isCurrent ? "page" : undefined}
+        data-row
+      >
         <span class="who">
           <Name>{process.name === null ? "unnamed" : printable(process.name)}</Name>
         </span>

@@ -83,7 +83,7 @@ export function SurvivorsPanel({ model, watched }: PanelProps): JSX.Element {
         <Empty>Not known.</Empty>
       ) : (
         <>
-          <Survivors pid={watched.pid} told={watched.leaks} size={size} />
+          <Survivors handle={watched.handle} told={watched.leaks} size={size} />
           <Outside watched={watched} leaks={watched.leaks} />
         </>
       )}
@@ -92,12 +92,12 @@ export function SurvivorsPanel({ model, watched }: PanelProps): JSX.Element {
 }
 
 interface SurvivorsProps {
-  readonly pid: number;
+  readonly handle: string;
   readonly told: Leaks;
   readonly size: ClassChoice;
 }
 
-function Survivors({ pid, told, size }: SurvivorsProps): JSX.Element {
+function Survivors({ handle, told, size }: SurvivorsProps): JSX.Element {
   const [order, sort] = useKept<Order<LeakColumn>>("survivors.order", BY_BYTES);
   const [isWhole, showWhole] = useState(false);
   const { after_ms } = told;
@@ -117,7 +117,7 @@ function Survivors({ pid, told, size }: SurvivorsProps): JSX.Element {
       {!leaks.some(isAlarming) ? null : <p class="verdict alarm">{sumText(leaks)}</p>}
       <Table name="Survivors" columns={COLUMNS} order={order} sort={sort}>
         {shown.map((leak, index) => (
-          <Row key={leak.id} leak={leak} pid={pid} most={most} isFirst={index === 0} />
+          <Row key={leak.id} leak={leak} handle={handle} most={most} isFirst={index === 0} />
         ))}
       </Table>
       {leaks.length > FEW_ROWS ? (
@@ -143,12 +143,12 @@ function sumText(leaks: readonly Leak[]): string {
 
 interface RowProps {
   readonly leak: Leak;
-  readonly pid: number;
+  readonly handle: string;
   readonly most: number;
   readonly isFirst: boolean;
 }
 
-function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
+function Row({ leak, handle, most, isFirst }: RowProps): JSX.Element {
   const texts = [
     bytes(leak.bytes),
     number(leak.objects),
@@ -158,7 +158,7 @@ function Row({ leak, pid, most, isFirst }: RowProps): JSX.Element {
   return (
     <tr>
       <th scope="row">
-        <a href={hashOfEpoch(pid, leak.id)} data-row tabIndex={isFirst ? 0 : -1}>
+        <a href={hashOfEpoch(handle, leak.id)} data-row tabIndex={isFirst ? 0 : -1}>
           <Name>{label(leak.label, leak.epoch)}</Name>
         </a>
         <span class="about classes">

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { extname } from "node:path";
 
 import type { HostEvents } from "../../src/api/answers.js";
+import { processOf } from "../../src/model/processes.js";
 import type { Told } from "./answers.js";
 
 const DIST = new URL("../../../dist/", import.meta.url);
@@ -22,7 +23,8 @@ const POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'";
 
-const API = /^\/api\/v1\/processes(?:\/(\d+)(?:\/(epochs|leaks|profile|history|why|doctor))?)?$/;
+const API =
+  /^\/api\/v1\/processes(?:\/(\d+(?:\.\d+)?)(?:\/(epochs|leaks|profile|history|why|doctor))?)?$/;
 
 type Answer = readonly [status: number, body: unknown];
 
@@ -68,13 +70,17 @@ export class Agent {
 
   #answer(url: URL): Answer {
     if (url.pathname === "/api/v1/events") return [200, hostEvents(this.told)];
-    const [match, digits, part] = API.exec(url.pathname) ?? [];
+    const [match, handle, part] = API.exec(url.pathname) ?? [];
     if (match === undefined) return [404, { error: "no such address" }];
-    if (digits === undefined) {
+    if (handle === undefined) {
       return [200, { processes: this.told.map(({ process }) => process) }];
     }
-    const told = this.told.find(({ process }) => process.pid === Number(digits));
-    if (told === undefined) return [404, { error: `there is no process ${digits}` }];
+    const meant = processOf(
+      this.told.map(({ process }) => process),
+      handle,
+    );
+    const told = this.told.find(({ process }) => process === meant);
+    if (told === undefined) return [404, { error: `there is no process ${handle}` }];
     return answerOf(told, part, url.searchParams);
   }
 }

@@ -12,6 +12,27 @@ test("shows the largest process at once", async ({ page, address }) => {
   await expect(page.locator(".link")).toHaveText(/^live \d\d:\d\d:\d\d$/);
 });
 
+test("shows one that has ended, though another has its number", async ({
+  page,
+  address,
+  agent,
+}) => {
+  const [runs, left] = [server(200), stranger(4242, "former-server")];
+  const process = { ...left.process, path: "/dev/shm/tslab.4242.5" };
+  agent.told = [runs, dead({ ...left, process })];
+  await page.goto(address);
+  await page.getByText("Ended 1").click();
+  const processes = page.getByRole("navigation");
+  await processes.getByRole("link", { name: /^former-server/ }).click();
+  const title = page.getByRole("heading", { level: 1 });
+  await expect(title).toContainText("former-server");
+  await expect(page).toHaveURL(/#\/4242\.5$/);
+  await expect.poll(() => agent.asked).toContain("/api/v1/processes/4242.5");
+  await processes.getByRole("link", { name: /^upload-server/ }).click();
+  await expect(title).toContainText("upload-server");
+  await expect(page).toHaveURL(/#\/4242$/);
+});
+
 test("folds processes that have ended", async ({ page, address, agent }) => {
   agent.told = host();
   await page.goto(address);

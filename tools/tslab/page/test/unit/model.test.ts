@@ -36,7 +36,7 @@ const list = (...processes: Process[]): Round => ({
 
 function detail(pid: number, stats: Outcome<Stats>): Detail {
   return {
-    pid,
+    handle: String(pid),
     stats,
     epochs: LOST,
     leaks: { kind: "refused", why: "it lacks bins.taken" },
@@ -49,10 +49,10 @@ function detail(pid: number, stats: Outcome<Stats>): Detail {
 test("the process that was largest at first stays chosen", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10), process(2, 20), process(3, 99, { life: "dead" })), false);
-  assert.equal(model.pid, 2);
+  assert.equal(model.handle, "2");
   model.apply(2, list(process(1, 50), process(2, 20)), false);
-  assert.equal(model.pid, 2);
-  model.go({ pid: 1, epoch: null });
+  assert.equal(model.handle, "2");
+  model.go({ handle: "1", epoch: null });
   assert.equal(model.watched?.pid, 1);
 });
 
@@ -108,6 +108,17 @@ test("of two processes with one number the living one is meant", () => {
   assert.equal(model.watched?.process?.path, "tslab.1.1");
 });
 
+test("one that has ended is looked at, though another has its number", () => {
+  const ended = process(1, 99, { path: "tslab.1.7", life: "dead" });
+  const model = new Model();
+  model.go({ handle: "1.7", epoch: null });
+  model.apply(1, list(process(1, 10, { path: "tslab.1.8" }), ended), false);
+  assert.equal(model.watched?.process, ended);
+  assert.deepEqual([model.wanted(2).handle, model.watched?.pid], ["1.7", 1]);
+  model.go({ handle: "1", epoch: null });
+  assert.equal(model.watched?.process?.path, "tslab.1.8");
+});
+
 test("what the agent cannot tell is said, until it can", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10)), false);
@@ -131,7 +142,7 @@ test("what the agent cannot tell is said, until it can", () => {
 test("answers about a process that is not looked at any more are passed over", () => {
   const model = new Model();
   model.apply(1, list(process(1, 10), process(2, 5)), false);
-  model.go({ pid: 2, epoch: null });
+  model.go({ handle: "2", epoch: null });
   model.apply(2, { ...list(process(1, 10), process(2, 5)), detail: detail(1, LOST) }, false);
   assert.equal(model.watched?.notes.size, 0);
 });
@@ -153,7 +164,7 @@ test("stacks are asked for in the view of an epoch, and not every second", () =>
   assert.equal(model.wanted(2).profile, false);
   assert.equal(model.wanted(100).profile, true);
   model.showsStacks = false;
-  model.go({ pid: 1, epoch: 7 });
+  model.go({ handle: "1", epoch: 7 });
   assert.deepEqual([model.wanted(100).profile, model.wanted(100).afterSeconds], [true, 0]);
   const withProfile = { ...detail(1, LOST), profile: told(NO_SAMPLES) };
   model.apply(100, { ...list(process(1, 10)), detail: withProfile }, false);
@@ -161,10 +172,11 @@ test("stacks are asked for in the view of an epoch, and not every second", () =>
 });
 
 test("addresses lead to views", () => {
-  assert.deepEqual(routeOf("#/42"), { pid: 42, epoch: null });
-  assert.deepEqual(routeOf("#/42/epoch/7"), { pid: 42, epoch: 7 });
-  for (const hash of ["", "#/", "#/x", "#/42/epoch/", "#/42/epoch/-1"]) {
-    assert.deepEqual(routeOf(hash), { pid: null, epoch: null });
+  assert.deepEqual(routeOf("#/42"), { handle: "42", epoch: null });
+  assert.deepEqual(routeOf("#/42.777/epoch/7"), { handle: "42.777", epoch: 7 });
+  assert.deepEqual(routeOf("#/42/epoch/7"), { handle: "42", epoch: 7 });
+  for (const hash of ["", "#/", "#/x", "#/42/epoch/", "#/42/epoch/-1", "#/42."]) {
+    assert.deepEqual(routeOf(hash), { handle: null, epoch: null });
   }
 });
 
@@ -192,6 +204,6 @@ test("judgements and events of all processes are asked for now and then", () => 
   assert.equal(model.host.seconds(event), 190);
   model.apply(210, round, false);
   assert.equal(model.host.events.length, 1);
-  model.go({ pid: 1, epoch: 7 });
+  model.go({ handle: "1", epoch: 7 });
   assert.equal(model.wanted(300).judgement, false);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Process } from "../../src/api/answers.js";
-import { found, ordered } from "../../src/model/processes.js";
+import { found, handleOf, ordered, processOf } from "../../src/model/processes.js";
 
 const process = (pid: number, name: string | null, more: Partial<Process> = {}): Process => ({
   pid,
@@ -44,4 +44,14 @@ test("a filter looks at names and numbers", () => {
   assert.deepEqual(pids(found(processes, " GIN ")), [112]);
   assert.deepEqual(pids(found(processes, "34")), [34]);
   assert.deepEqual(pids(found(processes, "null")), []);
+});
+
+test("a process that has ended is named by when it began, too", () => {
+  const [runs, dead] = [process(42, "x", { path: "/dev/shm/tslab.42.778" }), ended(42, 1)];
+  assert.deepEqual([handleOf(runs), handleOf(dead)], ["42", "42.1"]);
+  assert.equal(handleOf(process(42, "x", { path: "copy", life: "dead" })), "42");
+  assert.equal(processOf([runs, dead], "42.1"), dead);
+  assert.equal(processOf([dead, runs], "42"), runs);
+  assert.equal(processOf([dead], "42"), dead);
+  assert.equal(processOf([runs, dead], "42.7"), undefined);
 });

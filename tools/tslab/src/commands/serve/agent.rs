@@ -54,11 +54,11 @@ impl Agent {
                 return profile::pprof_so_far(&self.setting, &pid.to_string());
             }
             Question::Processes => ps::run(setting, true),
-            Question::Stats(pid) => stats::run(setting, &pid.to_string()),
-            Question::Epochs { pid, all } => epochs::run(setting, &pid.to_string(), *all),
-            Question::Profile(pid) => profile::so_far(setting, &pid.to_string()),
-            Question::Leaks { pid, limits } => {
-                let now = Subject::find(setting, &pid.to_string())?;
+            Question::Stats(target) => stats::run(setting, &target.to_string()),
+            Question::Epochs { target, all } => epochs::run(setting, &target.to_string(), *all),
+            Question::Profile(target) => profile::so_far(setting, &target.to_string()),
+            Question::Leaks { target, limits } => {
+                let now = Subject::find(setting, &target.to_string())?;
                 let before = self.found.before(&now);
                 leaks::run_between(setting, before.as_deref(), &now, *limits)
             }

@@ -15,6 +15,7 @@ use super::desk::Desk;
 use super::historian::{self, Wanted};
 use super::question::{Question, Whose};
 use super::refusal::{JSON, Refusal};
+use super::target::Target;
 use crate::commands::leaks;
 
 // What servers of Go programs call a profile.
@@ -46,19 +47,19 @@ async fn processes(State(desk): State<Arc<Desk>>) -> Reply {
 }
 
 async fn stats(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
-    reply(&desk, Question::Stats(pid(process)?)).await
+    reply(&desk, Question::Stats(target(process)?)).await
 }
 
 async fn profile(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
-    reply(&desk, Question::Profile(pid(process)?)).await
+    reply(&desk, Question::Profile(target(process)?)).await
 }
 
 async fn why(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
-    reply(&desk, Question::Why(pid(process)?)).await
+    reply(&desk, Question::Why(target(process)?)).await
 }
 
 async fn doctor(State(desk): State<Arc<Desk>>, process: Process) -> Reply {
-    reply(&desk, Question::Doctor(pid(process)?)).await
+    reply(&desk, Question::Doctor(target(process)?)).await
 }
 
 async fn heap(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Reply {
@@ -72,7 +73,7 @@ async fn epochs(
     RawQuery(query): RawQuery,
 ) -> Reply {
     let all = switch(query.as_deref(), "all")?;
-    reply(&desk, Question::Epochs { pid: pid(process)?, all }).await
+    reply(&desk, Question::Epochs { target: target(process)?, all }).await
 }
 
 async fn leaks(
@@ -83,7 +84,7 @@ async fn leaks(
     let ms = |name| seconds_as_ms(query.as_deref(), name);
     let after_ms = ms("after")?.unwrap_or(desk.leak_after_ms());
     let limits = leaks::Limits { after_ms, open_after_ms: ms("open_after")? };
-    reply(&desk, Question::Leaks { pid: pid(process)?, limits }).await
+    reply(&desk, Question::Leaks { target: target(process)?, limits }).await
 }
 
 async fn history(
@@ -92,12 +93,12 @@ async fn history(
     RawQuery(query): RawQuery,
 ) -> Reply {
     let after_s = moment(query.as_deref())?;
-    reply(&desk, Question::Past(Wanted { pid: Some(pid(process)?), after_s })).await
+    reply(&desk, Question::Past(Wanted { target: Some(target(process)?), after_s })).await
 }
 
 async fn events(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Reply {
     let after_s = moment(query.as_deref())?;
-    reply(&desk, Question::Past(Wanted { pid: None, after_s })).await
+    reply(&desk, Question::Past(Wanted { target: None, after_s })).await
 }
 
 async fn reply(desk: &Arc<Desk>, question: Question) -> Reply {
@@ -105,10 +106,9 @@ async fn reply(desk: &Arc<Desk>, question: Question) -> Reply {
 }
 
 // Of the commands' targets numbers alone: a path could lead anywhere.
-fn pid(process: Process) -> Result<u32, Refusal> {
+fn target(process: Process) -> Result<Target, Refusal> {
     let name = process.map(|Path(name)| name).unwrap_or_default();
-    let number = Some(&name).filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    number.and_then(|name| name.parse().ok()).ok_or_else(|| {
+    Target::parse(&name).ok_or_else(|| {
         let advice = "/api/v1/processes lists those that there are";
         Refusal::NotFound(format!("{name:?} is no number of a process: {advice}"))
     })
@@ -197,14 +197,5 @@ mod tests {
         assert_eq!(whose(Some("process=x&pid=42")), Ok(Whose::Pid(42)));
         assert_eq!((whose(None), whose(Some("x"))), (Ok(Whose::Anyone), Ok(Whose::Anyone)));
         assert!(whose(Some("pid=redis")).is_err());
-    }
-
-    #[test]
-    fn processes_are_numbers() {
-        let pid = |name: &str| pid(Ok(Path(name.to_owned()))).ok();
-        assert_eq!(pid("42"), Some(42));
-        for name in ["", "+42", "-1", "4294967296", "../1", "/etc/passwd", "self"] {
-            assert_eq!(pid(name), None, "{name}");
-        }
     }
 }

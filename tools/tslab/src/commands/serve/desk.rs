@@ -187,6 +187,7 @@ impl Kept {
 mod tests {
     use super::*;
     use crate::commands::serve::form::Form;
+    use crate::commands::serve::target::Target;
 
     const LIMITS: Limits = Limits { most_labels: 16, most_sites: 10, leak_after_ms: 60_000 };
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -221,14 +222,16 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let desk = desk();
-        (0..1000).for_each(|pid| desk.keep(Question::Stats(pid), kept(600_000)));
+        (0..1000).for_each(|pid| desk.keep(Question::Stats(Target::from(pid)), kept(600_000)));
         assert_eq!(desk.kept().len(), MOST_KEPT);
-        assert!(desk.fresh(&Question::Stats(999)).is_some());
+        assert!(desk.fresh(&Question::Stats(999.into())).is_some());
         let large = |bytes| Kept { reply: Ok(vec![0; bytes].into()), ..kept(600_000) };
-        (0..20).for_each(|pid| desk.keep(Question::Profile(pid), large(MOST_KEPT_BYTES / 4)));
+        (0..20).for_each(|pid| {
+            desk.keep(Question::Profile(Target::from(pid)), large(MOST_KEPT_BYTES / 4));
+        });
         assert_eq!(desk.kept().values().map(Kept::bytes).sum::<usize>(), MOST_KEPT_BYTES);
-        desk.keep(Question::Profile(7), large(2 * MOST_KEPT_BYTES));
-        assert!(desk.kept().len() == 1 && desk.fresh(&Question::Profile(7)).is_some());
+        desk.keep(Question::Profile(7.into()), large(2 * MOST_KEPT_BYTES));
+        assert!(desk.kept().len() == 1 && desk.fresh(&Question::Profile(7.into())).is_some());
     }
 
     // A slow read of what is resident is one that has not ended.
@@ -238,17 +241,18 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let walk = desk.walker.lock().await;
-            for question in [Question::Metrics(Form::Plain), Question::Stats(NOBODY)] {
+            for question in [Question::Metrics(Form::Plain), Question::Stats(NOBODY.into())] {
                 let answer = tokio::time::timeout(PATIENCE, desk.answer(question)).await;
                 assert!(answer.is_ok(), "it waits");
             }
-            for question in [Question::Why(NOBODY), Question::Doctor(NOBODY)] {
+            for question in [Question::Why(NOBODY.into()), Question::Doctor(NOBODY.into())] {
                 let answer = tokio::time::timeout(FRESH, desk.answer(question)).await;
                 assert!(answer.is_err(), "two walks at a time");
             }
             drop(walk);
             let _scrape = desk.agent.lock().await;
-            let walk = tokio::time::timeout(PATIENCE, desk.answer(Question::Why(NOBODY))).await;
+            let walk =
+                tokio::time::timeout(PATIENCE, desk.answer(Question::Why(NOBODY.into()))).await;
             assert!(matches!(walk, Ok(Err(Refusal::NotFound(_)))), "{walk:?}");
         });
     }
@@ -256,7 +260,7 @@ mod tests {
     #[test]
     fn a_process_that_is_not_there_is_told_from_what_went_wrong() {
         let desk = Arc::new(Desk::new(Path::new("src"), LIMITS).unwrap());
-        let refused = ask(&desk, Question::Stats(NOBODY)).unwrap_err();
+        let refused = ask(&desk, Question::Stats(NOBODY.into())).unwrap_err();
         assert!(matches!(refused, Refusal::NotFound(_)), "{refused:?}");
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard, oneshot};
 use tokio::time::timeout;
 
 use super::store::{Bounds, HostEvent, Past, Row, Store, is_disk_full};
+use super::target::Target;
 use crate::host;
 use crate::say::say;
 use crate::text;
@@ -33,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wanted {
     /// None: the events of all processes.
-    pub pid: Option<u32>,
+    pub target: Option<Target>,
     /// After this moment, in seconds since 1970.
     pub after_s: u64,
 }
@@ -149,7 +150,7 @@ pub async fn told(historian: &Weak<Historian>, wanted: Wanted) -> Result<String>
     {
         return told;
     }
-    match wanted.pid {
+    match wanted.target {
         Some(_) => json(false, Past::default()),
         None => json(false, Events::default()),
     }
@@ -217,9 +218,12 @@ impl Scribe {
         }
     }
 
-    fn tell(&self, Wanted { pid, after_s }: Wanted) -> Result<String> {
-        match pid {
-            Some(pid) => json(true, self.store.past(pid, host::start_ticks(pid), after_s)?),
+    fn tell(&self, Wanted { target, after_s }: Wanted) -> Result<String> {
+        match target {
+            Some(Target { pid, start_ticks }) => {
+                let start_ticks = start_ticks.or_else(|| host::start_ticks(pid));
+                json(true, self.store.past(pid, start_ticks, after_s)?)
+            }
             None => json(true, Events { events: self.store.host_events(after_s)? }),
         }
     }
@@ -254,7 +258,7 @@ mod tests {
 
     fn ask(historian: &Weak<Historian>) -> Result<String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(told(historian, Wanted { pid: Some(NOBODY), after_s: 0 }))
+        runtime.block_on(told(historian, Wanted { target: Some(NOBODY.into()), after_s: 0 }))
     }
 
     #[test]

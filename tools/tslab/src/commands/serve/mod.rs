@@ -38,6 +38,7 @@ mod samples;
 mod sites;
 mod spare;
 mod store;
+mod target;
 mod verdicts;
 mod walker;
 mod watch;

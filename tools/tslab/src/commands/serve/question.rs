@@ -2,6 +2,7 @@
 
 use super::form::Form;
 use super::historian::Wanted;
+use super::target::Target;
 use crate::commands::leaks;
 
 /// Which process, among those that have sampled.
@@ -23,28 +24,28 @@ pub enum Question {
     /// Which processes have files.
     Processes,
     /// What a process holds.
-    Stats(u32),
+    Stats(Target),
     /// The epochs of a process.
     Epochs {
         /// The process.
-        pid: u32,
+        target: Target,
         /// Released epochs too, and closed ones without survivors.
         all: bool,
     },
     /// What the history has: the historian is asked for it, all else the agent.
     Past(Wanted),
     /// Where the resident memory of a process went.
-    Why(u32),
+    Why(Target),
     /// What is wrong with the memory of a process.
-    Doctor(u32),
+    Doctor(Target),
     /// What a process has sampled.
-    Profile(u32),
+    Profile(Target),
     /// The same as a file for `pprof`.
     Heap(Whose),
     /// The epochs of a process whose objects outlived them.
     Leaks {
         /// The process.
-        pid: u32,
+        target: Target,
         /// From when on.
         limits: leaks::Limits,
     },

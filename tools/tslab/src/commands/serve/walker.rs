@@ -29,9 +29,9 @@ impl Walker {
     pub fn answer(&self, question: &Question) -> Result<Vec<u8>> {
         let setting = &self.setting;
         let answer = match question {
-            Question::Why(pid) => why::of_process(setting, &pid.to_string()),
-            Question::Doctor(pid) => {
-                let now = Subject::find(setting, &pid.to_string())?;
+            Question::Why(target) => why::of_process(setting, &target.to_string()),
+            Question::Doctor(target) => {
+                let now = Subject::find(setting, &target.to_string())?;
                 let before = self.found.before(&now);
                 doctor::run_between(setting, before.as_deref(), &now, self.limits.of_findings())
             }
