@@ -2,6 +2,9 @@
 import type { DefaultEpoch } from "../api/answers.js";
 import { age, bytes, count } from "./text.js";
 
+/** Younger objects are never judged. */
+const LEAST_MS = 1_000;
+
 /** "96.0 MiB live outside of epochs; 2 call stacks keep more and more." */
 export function alarmText({ bytes: live, stacks }: DefaultEpoch): string {
   const keep = stacks.length === 1 ? "keeps" : "keep";
@@ -15,7 +18,9 @@ export function quietText(outside: DefaultEpoch): string {
   const live = `${bytes(outside.bytes)} live outside of epochs`;
   if (samples === null) return `${live}. Only samples tell whether they become more.`;
   const sampled = count(samples, "sampled object");
-  return old_samples === 0
-    ? `${live}. Of ${sampled} none is older than ${age(old_ms)}.`
-    : `${live}. Of ${sampled} no call stack keeps more and more.`;
+  if (old_samples === 0) {
+    const young = `${live}. Of ${sampled} none is older than ${age(old_ms)}.`;
+    return old_ms > LEAST_MS ? `${young} A shorter time judges younger ones.` : young;
+  }
+  return `${live}. Of ${sampled} no call stack keeps more and more.`;
 }

@@ -157,6 +157,14 @@ export function sharedText({ outlived_objects: outlived, ...leak }: Leak): strin
     : `shared: ${count(sampled, "object")} sampled so far, up to ${age(leak.for_ms)} old, may yet be freed`;
 }
 
+/** Of objects that outlived epochs which share memory, and become more; "" where there are none. */
+export function sharedAlarmText(leaks: readonly Leak[]): string {
+  const growing = leaks.filter((leak) => isShared(leak) && leak.growth?.verdict === "grows");
+  const objects = growing.reduce((sum, { outlived_objects: some }) => sum + (some ?? 0), 0);
+  if (objects === 0) return "";
+  return `About ${count(objects, "object")} outlived epochs that share memory, and become more.`;
+}
+
 /** The leak that an epoch is a part of, or that epochs of its label are. */
 export const leakOf = (leaks: readonly Leak[], epoch: Epoch): Leak | undefined =>
   leaks.find(({ id, epochs, label, state }) =>

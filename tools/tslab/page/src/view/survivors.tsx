@@ -15,11 +15,12 @@ import {
   leakSum,
   orderedLeaks,
   partsText,
+  sharedAlarmText,
   sharedText,
   type ClassChoice,
   type LeakColumn,
 } from "../model/survivors.js";
-import { age, bytes, count, label, number } from "../model/text.js";
+import { age, bytes, count, label, NOT_KNOWN, number } from "../model/text.js";
 import { Bar, Choice, ClassPick, Empty, Name, Panel } from "./fragments.js";
 import { useKept } from "./kept.js";
 import { Outside } from "./outside.js";
@@ -30,7 +31,7 @@ const COLUMNS: readonly Column<LeakColumn>[] = [
   { key: "label", name: "epoch" },
   { key: "bytes", name: "bytes", isFigure: true, falling: true },
   { key: "objects", name: "objects", isFigure: true, falling: true, isMinor: true },
-  { key: "pages", name: "pins", isFigure: true, falling: true, isMinor: true },
+  { key: "pages", name: "pages", isFigure: true, falling: true, isMinor: true },
   { key: "closed", name: "closed", isFigure: true, falling: true },
 ];
 
@@ -111,10 +112,12 @@ function Survivors({ handle, told, size }: SurvivorsProps): JSX.Element {
     );
   }
   const shown = orderedLeaks(leaks, order).slice(0, isWhole ? MOST_ROWS : FEW_ROWS);
+  const sharedAlarm = sharedAlarmText(leaks);
   const most = leaks.reduce((most, leak) => Math.max(most, leak.bytes ?? 0), 0);
   return (
     <>
       {!leaks.some(isAlarming) ? null : <p class="verdict alarm">{sumText(leaks)}</p>}
+      {sharedAlarm === "" ? null : <p class="verdict alarm">{sharedAlarm}</p>}
       <Table name="Survivors" columns={COLUMNS} order={order} sort={sort}>
         {shown.map((leak, index) => (
           <Row key={leak.id} leak={leak} handle={handle} most={most} isFirst={index === 0} />
@@ -152,8 +155,8 @@ function Row({ leak, handle, most, isFirst }: RowProps): JSX.Element {
   const texts = [
     bytes(leak.bytes),
     number(leak.objects),
-    count(leak.pinned_pages, "page"),
-    age(leak.for_ms),
+    number(leak.pinned_pages),
+    isShared(leak) ? NOT_KNOWN : age(leak.for_ms),
   ];
   return (
     <tr>

@@ -126,14 +126,16 @@ test("shows survivors with classes, age and what they pin", async ({ page, addre
   const first = survivors.getByRole("row").nth(1);
   await expect(first).toContainText("GET /upload");
   await expect(first).toContainText("2 epochs: 3\u202f400 × 128 B, 310 × 1.0 KiB, 170 × 256 B");
-  await expect(first).toContainText("pages");
+  await expect(first).toContainText("311");
   await expect(first).toContainText("9 min");
 });
 
 test("says who allocated survivors, and whether they become more", async ({ page, address }) => {
   await page.goto(address);
   const rows = page.getByRole("table", { name: "Survivors" }).getByRole("row");
-  await expect(rows.nth(1)).toContainText("copy_name http.c:211 and 2 other stacks");
+  await expect(rows.nth(1)).toContainText(
+    "copy_name http.c:211 ← parse_header http.c:180 and 2 other stacks",
+  );
   await expect(rows.nth(1)).toContainText("grows: 40 came, 0 went in 10 s");
   await expect(rows.nth(2)).toContainText("turns over: 7 came, 8 went in 10 s");
   // What turns over is no cause of alarm.
@@ -152,7 +154,9 @@ test("says what is lost outside of epochs, and what may be in a shared one", asy
   await expect(survivors.getByRole("row").nth(1)).toContainText(
     "4 objects sampled so far, up to 20 s old, may yet be freed",
   );
-  await expect(survivors.getByRole("row").nth(1)).toContainText("so far page_new page.c:7");
+  await expect(survivors.getByRole("row").nth(1)).toContainText(
+    "so far page_new page.c:7 ← worker",
+  );
   await expect(survivors.getByText("1 call stack keeps more and more")).toBeVisible();
   const outside = page.getByRole("list", { name: "Outside of epochs" });
   await expect(outside).toContainText("about 1\u202f800 × 512 B");
@@ -174,7 +178,7 @@ test("filters survivors by size class", async ({ page, address }) => {
   await page.getByLabel("Size class of survivors").selectOption("1.0 KiB");
   await expect(rows).toHaveCount(2);
   await expect(rows.nth(1)).toContainText("310 × 1.0 KiB");
-  await expect(rows.nth(1)).toContainText("thumb_rows image.cpp:77");
+  await expect(rows.nth(1)).toContainText("thumb_rows image.cpp:77 ← worker");
   await expect(rows.nth(1)).not.toContainText("128 B");
 });
 

@@ -24,6 +24,7 @@ import {
   partsOf,
   partsText,
   placeOf,
+  sharedAlarmText,
   sharedText,
   topStack,
 } from "../../src/model/survivors.js";
@@ -252,6 +253,15 @@ test("of a shared epoch what is sampled so far counts while nothing is old enoug
   assert.equal(sharedText(shared), expected);
   assert.deepEqual(classesOfLeaks([shared]), [64, 1024]);
   assert.deepEqual(leaksOfClass([shared], 64)[0]?.younger_stacks, [stack(64, 2)]);
+});
+
+test("of shared epochs what outlived theirs alarms where it becomes more", () => {
+  const shared = (verdict: Growth["verdict"], outlived_objects: number | null): Leak =>
+    leak({ state: "shared", growth: growth(verdict), outlived_objects });
+  const closed = leak({ growth: growth("grows") });
+  const expected = "About 7 objects outlived epochs that share memory, and become more.";
+  assert.equal(sharedAlarmText([shared("grows", 7), shared("stands", 5), closed]), expected);
+  assert.equal(sharedAlarmText([shared("turns_over", 7), shared("grows", null), closed]), "");
 });
 
 test("survivors of one class", () => {

@@ -35,7 +35,12 @@ test("where nothing is found it is said what that is worth", () => {
   const none = quietText(outside());
   assert.equal(none, `${live}Only samples tell whether they become more.`);
   const young = quietText(outside({ samples: 7 }));
-  assert.equal(young, `${live}Of 7 sampled objects none is older than 60 s.`);
+  assert.equal(
+    young,
+    `${live}Of 7 sampled objects none is older than 60 s. A shorter time judges younger ones.`,
+  );
+  const youngest = quietText(outside({ samples: 7, old_ms: 1_000 }));
+  assert.equal(youngest, `${live}Of 7 sampled objects none is older than 1.0 s.`);
   const old = quietText(outside({ samples: 7, old_samples: 1 }));
   assert.equal(old, `${live}Of 7 sampled objects no call stack keeps more and more.`);
   assert.equal(quietText(outside({ objects: 0 })) + quietText(outside({ objects: null })), "");
