@@ -1,5 +1,5 @@
 // processes: the list of processes: which are shown, in which order.
-import type { Process } from "../api/answers.js";
+import type { HostEvent, Process } from "../api/answers.js";
 
 /** A list that is longer has a filter. */
 export const FEW = 12;
@@ -15,11 +15,20 @@ export function handleOf({ life, path, pid }: Process): string {
 
 /** Of several that had the number the living one, unless it is said which. */
 export function processOf(processes: readonly Process[], handle: string): Process | undefined {
-  const meant = (process: Process): boolean =>
+  const isMeant = (process: Process): boolean =>
     handleOf(process) === handle || String(process.pid) === handle;
-  const same = processes.filter(meant);
-  return same.find(({ life }) => life === "alive") ?? same.at(-1);
+  return living(processes.filter(isMeant));
 }
+
+const living = (same: readonly Process[]): Process | undefined =>
+  same.find(({ life }) => life === "alive") ?? same.at(-1);
+
+/** Whose event it was, as far as number and name tell; undefined: it has gone. */
+export const processOfEvent = (
+  processes: readonly Process[],
+  { pid, name }: HostEvent,
+): Process | undefined =>
+  living(processes.filter((process) => process.pid === pid && process.name === name));
 
 /** Those that run first, of them the larger; of those that have ended the last. */
 export const ordered = (processes: readonly Process[]): Process[] =>

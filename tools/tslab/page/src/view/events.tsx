@@ -1,9 +1,10 @@
 // events: what happened to a process, along the time of its chart and as a list.
 import type { JSX } from "preact";
 
-import type { PastEvent } from "../api/answers.js";
+import type { HostEvent, PastEvent, Process } from "../api/answers.js";
 import type { Model } from "../live/model.js";
 import type { Watched } from "../live/watched.js";
+import { handleOf, processOfEvent } from "../model/processes.js";
 import { hashOfProcess } from "../model/route.js";
 import { bytes, clock, count, number, printable } from "../model/text.js";
 import { Empty, Name, Panel } from "./fragments.js";
@@ -126,16 +127,26 @@ export function HostEventsPanel({ model }: { readonly model: Model }): JSX.Eleme
           events={events.map((event) => ({
             event,
             at: host.seconds(event),
-            who: (
-              <a href={hashOfProcess(String(event.pid))}>
-                <Name>{printable(event.name ?? "unnamed")}</Name> {event.pid}
-              </a>
-            ),
+            who: <Who event={event} process={processOfEvent(model.processes, event)} />,
           }))}
         />
       )}
     </Panel>
   );
+}
+
+interface WhoProps {
+  readonly event: HostEvent;
+  readonly process: Process | undefined;
+}
+
+function Who({ event, process }: WhoProps): JSX.Element {
+  const who = (
+    <>
+      <Name>{printable(event.name ?? "unnamed")}</Name> {event.pid}
+    </>
+  );
+  return process === undefined ? who : <a href={hashOfProcess(handleOf(process))}>{who}</a>;
 }
 
 function summary(events: readonly PastEvent[]): string {

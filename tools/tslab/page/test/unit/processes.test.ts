@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Process } from "../../src/api/answers.js";
-import { found, handleOf, ordered, processOf } from "../../src/model/processes.js";
+import type { HostEvent, Process } from "../../src/api/answers.js";
+import { found, handleOf, ordered, processOf, processOfEvent } from "../../src/model/processes.js";
 
 const process = (pid: number, name: string | null, more: Partial<Process> = {}): Process => ({
   pid,
@@ -54,4 +54,21 @@ test("a process that has ended is named by when it began, too", () => {
   assert.equal(processOf([dead, runs], "42"), runs);
   assert.equal(processOf([dead], "42"), dead);
   assert.equal(processOf([runs, dead], "42.7"), undefined);
+});
+
+test("an event is of the process that had its number and name", () => {
+  const runs = process(42, "server", { path: "tslab.42.9" });
+  const dead = process(42, "job", { path: "tslab.42.1", life: "dead" });
+  const event = (name: string): HostEvent => ({
+    at_s: 1,
+    kind: "purge",
+    label: null,
+    count: 1,
+    bytes: 1,
+    pid: 42,
+    name,
+  });
+  assert.equal(processOfEvent([runs, dead], event("job")), dead);
+  assert.equal(processOfEvent([runs, dead], event("server")), runs);
+  assert.equal(processOfEvent([runs, dead], event("gone")), undefined);
 });
