@@ -35,6 +35,7 @@ mod place;
 mod question;
 mod refusal;
 mod samples;
+mod schema;
 mod sites;
 mod spare;
 mod store;

@@ -8,11 +8,12 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::Serialize;
 
 use super::events::Event;
+use super::schema;
 
 /// Seconds between two rows of a process.
 pub const STEP_S: u64 = 10;
@@ -24,26 +25,6 @@ const DAY_S: u64 = 86_400;
 const ANSWERED_FINE_S: u64 = 3_600;
 /// Of each kind: purges are many.
 const MOST_EVENTS: u32 = 500;
-
-const VERSION: u32 = 1;
-/// By it `SQLite` files of other programs are told apart.
-const PROGRAM: u32 = 0x7473_6c61;
-const SCHEMA: &str = "
-    CREATE TABLE process (
-        id INTEGER PRIMARY KEY, boot TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL,
-        name TEXT, last_s INTEGER NOT NULL, UNIQUE (pid, start, boot)
-    ) STRICT;
-    CREATE TABLE moment (
-        at_s INTEGER NOT NULL, process INTEGER NOT NULL, rss INTEGER, live INTEGER,
-        PRIMARY KEY (at_s, process)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE event (
-        at_s INTEGER NOT NULL, process INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT,
-        count INTEGER NOT NULL, bytes INTEGER
-    ) STRICT;
-    CREATE INDEX event_at ON event (at_s, process);
-    PRAGMA application_id = 0x74736c61; PRAGMA user_version = 1;
-";
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +109,7 @@ impl Store {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600).open(path)?;
         let db = Connection::open(path)?;
-        prepare(&db).map_err(explained)?;
+        schema::prepare(&db)?;
         Ok(Self { db, bounds, boot: boot.to_owned(), thinned_until_s: 0 })
     }
 
@@ -284,57 +265,9 @@ fn stored(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-fn prepare(db: &Connection) -> Result<()> {
-    db.busy_timeout(std::time::Duration::ZERO)?;
-    db.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
-    let is_new = is_new(db)?;
-    // A crash of the machine may cost the last rows, never the file. The exclusive lock spares the
-    // log its shared memory.
-    db.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-         PRAGMA journal_size_limit = 1048576; PRAGMA cache_size = -512;
-         BEGIN IMMEDIATE; COMMIT;",
-    )?;
-    let found: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if found != "ok" {
-        bail!("it is damaged ({})", found.lines().next_back().unwrap_or_default());
-    }
-    if is_new {
-        db.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;"))?;
-    }
-    Ok(())
-}
-
-// Whether nothing is in it. Fails if something else is in it than a history.
-fn is_new(db: &Connection) -> Result<bool> {
-    let number = |query: &str| db.query_row(query, [], |row| row.get::<_, u32>(0));
-    let program = number("PRAGMA application_id")?;
-    let is_empty = number("SELECT count(*) FROM sqlite_schema")? == 0;
-    match number("PRAGMA user_version")? {
-        0 if is_empty => Ok(true),
-        VERSION if program == PROGRAM => Ok(false),
-        other if program == PROGRAM => bail!("it is a history of another version, {other}"),
-        _ => bail!("it is a database of another program"),
-    }
-}
-
 /// Whether the disk has no room: it may have some later.
 pub fn is_disk_full(error: &anyhow::Error) -> bool {
-    code(error) == Some(ErrorCode::DiskFull)
-}
-
-fn code(error: &anyhow::Error) -> Option<ErrorCode> {
-    error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code)
-}
-
-fn explained(error: anyhow::Error) -> anyhow::Error {
-    match code(&error) {
-        Some(ErrorCode::DatabaseBusy) => error.context("another server has it"),
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            error.context("it is damaged")
-        }
-        _ => error,
-    }
+    schema::code(error) == Some(ErrorCode::DiskFull)
 }
 
 #[cfg(test)]
