@@ -20,7 +20,7 @@ use common::{Image, add_epoch, add_sampled, add_samples, sample};
 use openmetrics::{Family, parse};
 use place::{Crowd, Directory, map, own_start};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use server::{Server, command, value};
 
 // Above the largest number that Linux gives to a process.
@@ -655,6 +655,10 @@ fn the_history_outlives_the_server() {
     let server = Server::start(&files, &arguments);
     let first = history(&server, 1);
     assert_eq!((&first["kept"], &first["moments"][0][2]), (&true.into(), &419_520.into()));
+    let at_s = &first["moments"][0][0];
+    let label = |label, bytes: u64| json!({ "label": label, "moments": [[at_s, bytes]] });
+    let labels = [label("default", 216_768), label("batch", 154_880)];
+    assert_eq!(first["labels"].as_array().unwrap()[..], labels);
     assert_eq!(server.json("/api/v1/events")["kept"], true);
     assert_eq!(server.end(Signal::TERM), Some(0));
     let server = Server::start(&files, &arguments);

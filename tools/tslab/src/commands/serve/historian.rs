@@ -253,7 +253,8 @@ mod tests {
 
     fn rows() -> Vec<Row> {
         let owner = Owner { pid: NOBODY, start_ticks: 7, name: None };
-        vec![Row { owner, rss_bytes: Some(5), live_bytes: None, events: Vec::new() }]
+        let (holders, events) = (Vec::new(), Vec::new());
+        vec![Row { owner, rss_bytes: Some(5), live_bytes: None, holders, events }]
     }
 
     fn ask(historian: &Weak<Historian>) -> Result<String> {

@@ -100,8 +100,8 @@ impl Sums {
     }
 }
 
-/// The sums of the `most` labels with most live bytes, and of the others together.
-pub fn by_label(subject: &Subject, most: usize) -> BTreeMap<String, Sums> {
+/// The sums of each label.
+pub fn sums(subject: &Subject) -> BTreeMap<&str, Sums> {
     let snapshot = &subject.snapshot;
     let held_bytes = snapshot.totals().held_bytes;
     let memory = Memory { held_bytes, rss_bytes: subject.rss_bytes };
@@ -110,7 +110,12 @@ pub fn by_label(subject: &Subject, most: usize) -> BTreeMap<String, Sums> {
         let sums = labels.entry(known_label(epoch.label.as_deref())).or_default();
         *sums = sums.plus(Sums::of(epoch, &memory, subject.as_of_ms));
     }
-    let mut ranked: Vec<_> = labels.into_iter().collect();
+    labels
+}
+
+/// The sums of the `most` labels with most live bytes, and of the others together.
+pub fn by_label(subject: &Subject, most: usize) -> BTreeMap<String, Sums> {
+    let mut ranked: Vec<_> = sums(subject).into_iter().collect();
     ranked.sort_by_key(|(label, sums)| (*label == OTHER, Reverse(sums.live_bytes)));
     let mut told = BTreeMap::<String, Sums>::new();
     for (rank, (label, sums)) in ranked.into_iter().enumerate() {

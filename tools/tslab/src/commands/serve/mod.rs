@@ -24,6 +24,7 @@ mod figures;
 mod find;
 mod form;
 mod historian;
+mod holders;
 mod http;
 mod labels;
 mod ledger;

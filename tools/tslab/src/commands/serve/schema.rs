@@ -7,7 +7,8 @@ use rusqlite::{Connection, ErrorCode};
 const PROGRAM: u32 = 0x7473_6c61;
 
 /// Each brings a file to the next version; the first one makes it.
-const STEPS: [&str; 1] = ["
+const STEPS: [&str; 2] = [
+    "
     CREATE TABLE process (
         id INTEGER PRIMARY KEY, boot TEXT NOT NULL, pid INTEGER NOT NULL, start INTEGER NOT NULL,
         name TEXT, last_s INTEGER NOT NULL, UNIQUE (pid, start, boot)
@@ -22,7 +23,19 @@ const STEPS: [&str; 1] = ["
     ) STRICT;
     CREATE INDEX event_at ON event (at_s, process);
     PRAGMA application_id = 0x74736c61; PRAGMA user_version = 1;
-"];
+",
+    "
+    ALTER TABLE process ADD COLUMN holders_s INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE label (
+        id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, last_s INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE holder (
+        at_s INTEGER NOT NULL, process INTEGER NOT NULL, label INTEGER NOT NULL,
+        live INTEGER NOT NULL, PRIMARY KEY (at_s, process, label)
+    ) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 2;
+",
+];
 
 /// Makes the file this process's alone, and its tables those of this version.
 pub fn prepare(db: &Connection) -> Result<()> {

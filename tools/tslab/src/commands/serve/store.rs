@@ -4,6 +4,8 @@
 //!  T2  its size is bounded, and so is the age of what is in it: the oldest goes first
 //!  T3  rows lie in the order of time: what goes first lies together
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -13,6 +15,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::Serialize;
 
 use super::events::Event;
+use super::holders::Holder;
 use super::schema;
 
 /// Seconds between two rows of a process.
@@ -20,6 +23,9 @@ pub const STEP_S: u64 = 10;
 /// Rows that are older than this are thinned.
 const FINE_S: u64 = DAY_S;
 const COARSE_STEP_S: u64 = 60;
+/// The same of what labels hold.
+const HOLDERS_STEP_S: u64 = 60;
+const COARSE_HOLDERS_STEP_S: u64 = 600;
 const DAY_S: u64 = 86_400;
 /// An answer has all rows of the last hour, and one a minute of what was before.
 const ANSWERED_FINE_S: u64 = 3_600;
@@ -61,6 +67,8 @@ pub struct Row {
     pub rss_bytes: Option<u64>,
     /// Bytes of live objects.
     pub live_bytes: Option<u64>,
+    /// The labels that hold most.
+    pub holders: Vec<Holder>,
     /// What happened since the look before.
     pub events: Vec<Event>,
 }
@@ -68,11 +76,22 @@ pub struct Row {
 /// Seconds since 1970, resident and live bytes.
 pub type Moment = (u64, Option<u64>, Option<u64>);
 
+/// What a label held: seconds since 1970, bytes of live objects.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct LabelPast {
+    /// As the metrics have it.
+    pub label: String,
+    /// Those at which it was among the labels that held most.
+    pub moments: Vec<(u64, u64)>,
+}
+
 /// The past of a process, the oldest first.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Past {
     /// What it held then.
     pub moments: Vec<Moment>,
+    /// What its labels held then, that which held most first.
+    pub labels: Vec<LabelPast>,
     /// The newest, the oldest of them first.
     pub events: Vec<Event>,
 }
@@ -118,11 +137,14 @@ impl Store {
         let at_s = at_s - at_s % STEP_S;
         let change = self.db.unchecked_transaction()?;
         for row in rows {
-            let process = self.process(&row.owner, at_s)?;
+            let (process, holders_s) = self.process(&row.owner, at_s)?;
             let moment = "INSERT OR REPLACE INTO moment VALUES (?, ?, ?, ?)";
             let (rss, live) = (row.rss_bytes.map(stored), row.live_bytes.map(stored));
             let moment = self.db.prepare_cached(moment)?.execute(params![at_s, process, rss, live]);
             moment?;
+            if at_s / HOLDERS_STEP_S != holders_s / HOLDERS_STEP_S {
+                self.add_holders(process, at_s, &row.holders)?;
+            }
             row.events.iter().try_for_each(|event| self.add_event(process, event))?;
         }
         change.commit()?;
@@ -130,15 +152,36 @@ impl Store {
         self.trim(at_s)
     }
 
-    fn process(&self, owner: &Owner, at_s: u64) -> Result<i64> {
+    // Its number here, and when its holders were kept last.
+    fn process(&self, owner: &Owner, at_s: u64) -> Result<(i64, u64)> {
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO process (boot, pid, start, name, last_s) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT DO UPDATE SET name = excluded.name, last_s = excluded.last_s
-             RETURNING id",
+             RETURNING id, holders_s",
         )?;
         let Owner { pid, start_ticks, name } = owner;
         let values = params![self.boot, pid, stored(*start_ticks), name, at_s];
-        Ok(upsert.query_row(values, |row| row.get(0))?)
+        Ok(upsert.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?)
+    }
+
+    fn add_holders(&self, process: i64, at_s: u64, holders: &[Holder]) -> Result<()> {
+        for Holder { label, live_bytes } in holders {
+            let values = params![at_s, process, self.label(label, at_s)?, stored(*live_bytes)];
+            let insert = "INSERT OR REPLACE INTO holder VALUES (?, ?, ?, ?)";
+            self.db.prepare_cached(insert)?.execute(values)?;
+        }
+        let told = "UPDATE process SET holders_s = ? WHERE id = ?";
+        self.db.prepare_cached(told)?.execute(params![at_s, process])?;
+        Ok(())
+    }
+
+    // Its number here.
+    fn label(&self, text: &str, at_s: u64) -> Result<i64> {
+        let mut upsert = self.db.prepare_cached(
+            "INSERT INTO label (text, last_s) VALUES (?, ?)
+             ON CONFLICT DO UPDATE SET last_s = excluded.last_s RETURNING id",
+        )?;
+        Ok(upsert.query_row(params![text, at_s], |row| row.get(0))?)
     }
 
     fn add_event(&self, process: i64, event: &Event) -> Result<()> {
@@ -149,7 +192,8 @@ impl Store {
         Ok(())
     }
 
-    // Of the rows that have become old, one a minute stays.
+    // Of the rows that have become old, one a minute stays, and of holders those of one minute in
+    // ten.
     fn thin(&mut self, now_s: u64) -> Result<()> {
         let until_s = now_s.saturating_sub(FINE_S);
         if until_s < self.thinned_until_s + COARSE_STEP_S {
@@ -158,6 +202,11 @@ impl Store {
         self.db.execute(
             "DELETE FROM moment WHERE at_s >= ? AND at_s < ? AND at_s % ? <> 0",
             params![self.thinned_until_s, until_s, COARSE_STEP_S],
+        )?;
+        let steps = [COARSE_HOLDERS_STEP_S, HOLDERS_STEP_S];
+        self.db.execute(
+            "DELETE FROM holder WHERE at_s >= ? AND at_s < ? AND at_s % ? >= ?",
+            params![self.thinned_until_s, until_s, steps[0], steps[1]],
         )?;
         self.thinned_until_s = until_s;
         Ok(())
@@ -168,7 +217,7 @@ impl Store {
         // An eighth is for the log, and for what one look adds.
         while self.used_bytes()? > self.bounds.bytes / 8 * 7 {
             let oldest_s = "SELECT min(a) FROM (SELECT min(at_s) AS a FROM moment UNION
-                            SELECT min(at_s) FROM event)";
+                            SELECT min(at_s) FROM holder UNION SELECT min(at_s) FROM event)";
             let oldest_s: Option<u64> = self.db.query_row(oldest_s, [], |row| row.get(0))?;
             let Some(oldest_s) = oldest_s else { break };
             self.drop_until(oldest_s + now_s.saturating_sub(oldest_s) / 16 + 1)?;
@@ -179,8 +228,10 @@ impl Store {
     fn drop_until(&self, until_s: u64) -> Result<()> {
         for delete in [
             "DELETE FROM moment WHERE at_s < ?",
+            "DELETE FROM holder WHERE at_s < ?",
             "DELETE FROM event WHERE at_s < ?",
             "DELETE FROM process WHERE last_s < ?",
+            "DELETE FROM label WHERE last_s < ?",
         ] {
             self.db.prepare_cached(delete)?.execute([until_s])?;
         }
@@ -206,6 +257,7 @@ impl Store {
         let Some((process, last_s)) = found else { return Ok(Past::default()) };
         Ok(Past {
             moments: self.moments(process, after_s, last_s.saturating_sub(ANSWERED_FINE_S))?,
+            labels: self.labels(process, after_s)?,
             events: self.events(process, after_s)?,
         })
     }
@@ -218,6 +270,22 @@ impl Store {
         let values = params![after_s, process, fine_s, COARSE_STEP_S];
         let rows = query.query_map(values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn labels(&self, process: i64, after_s: u64) -> Result<Vec<LabelPast>> {
+        let mut query = self.db.prepare_cached(
+            "SELECT text, at_s, live FROM holder JOIN label ON label.id = holder.label
+             WHERE at_s > ? AND process = ? ORDER BY at_s",
+        )?;
+        let mut rows = query.query(params![after_s, process])?;
+        let mut labels = BTreeMap::<String, Vec<(u64, u64)>>::new();
+        while let Some(row) = rows.next()? {
+            labels.entry(row.get(0)?).or_default().push((row.get(1)?, row.get(2)?));
+        }
+        let label = |(label, moments)| LabelPast { label, moments };
+        let mut labels: Vec<_> = labels.into_iter().map(label).collect();
+        labels.sort_by_key(|label| Reverse(label.moments.iter().map(|moment| moment.1).max()));
+        Ok(labels)
     }
 
     fn events(&self, process: i64, after_s: u64) -> Result<Vec<Event>> {
@@ -306,7 +374,17 @@ mod tests {
 
     fn row(pid: u32, rss: u64) -> Row {
         let owner = Owner { pid, start_ticks: 7, name: Some("server".into()) };
-        Row { owner, rss_bytes: Some(rss), live_bytes: None, events: Vec::new() }
+        let (holders, events) = (Vec::new(), Vec::new());
+        Row { owner, rss_bytes: Some(rss), live_bytes: None, holders, events }
+    }
+
+    fn holder(label: &str, live_bytes: u64) -> Holder {
+        Holder { label: label.to_owned(), live_bytes }
+    }
+
+    fn count(store: &Store, table: &str) -> u32 {
+        let count = format!("SELECT count(*) FROM {table}");
+        store.db.query_row(&count, [], |row| row.get(0)).unwrap()
     }
 
     fn event(at_s: u64) -> Event {
@@ -323,7 +401,7 @@ mod tests {
         store.add(NOW_S + 11, &[row(1, 6)]).unwrap();
         let past = store.past(1, Some(7), 0).unwrap();
         let moments = vec![(NOW_S, Some(5), None), (NOW_S + 10, Some(6), None)];
-        assert_eq!(past, Past { moments, events: vec![event(NOW_S)] });
+        assert_eq!(past, Past { moments, labels: Vec::new(), events: vec![event(NOW_S)] });
         assert_eq!(store.past(1, Some(7), NOW_S).unwrap().moments.len(), 1);
         assert_eq!(store.past(1, Some(8), 0).unwrap(), Past::default());
         assert_eq!(store.past(2, None, 0).unwrap().moments, [(NOW_S, Some(9), None)]);
@@ -356,15 +434,115 @@ mod tests {
         let folder = Folder::new("old");
         let mut store = folder.open(ROOMY).unwrap();
         (0..24).for_each(|step| store.add(NOW_S + step * STEP_S, &[row(1, step)]).unwrap());
-        let count = |store: &Store| -> u32 {
-            store.db.query_row("SELECT count(*) FROM moment", [], |row| row.get(0)).unwrap()
-        };
-        assert_eq!(count(&store), 24);
+        assert_eq!(count(&store, "moment"), 24);
         store.add(NOW_S + DAY_S + 240, &[row(1, 0)]).unwrap();
-        assert_eq!(count(&store), 4 + 1);
+        assert_eq!(count(&store, "moment"), 4 + 1);
         store.add(NOW_S + 32 * DAY_S, &[row(2, 0)]).unwrap();
-        assert_eq!(count(&store), 1);
+        assert_eq!(count(&store, "moment"), 1);
         assert_eq!(store.past(1, None, 0).unwrap(), Past::default());
+    }
+
+    // A look, and what labels held in it.
+    fn look(store: &mut Store, at_s: u64, holders: &[(&str, u64)]) {
+        let holders = holders.iter().map(|(label, bytes)| holder(label, *bytes)).collect();
+        store.add(at_s, &[Row { holders, ..row(1, 5) }]).unwrap();
+    }
+
+    fn labels(store: &Store) -> Vec<(String, Vec<(u64, u64)>)> {
+        let past = store.past(1, None, 0).unwrap();
+        past.labels.into_iter().map(|LabelPast { label, moments }| (label, moments)).collect()
+    }
+
+    #[test]
+    fn labels_are_kept_once_a_minute_across_restarts() {
+        let folder = Folder::new("labels");
+        let mut store = folder.open(ROOMY).unwrap();
+        look(&mut store, NOW_S + 50, &[("a", 7), ("b", 9)]);
+        drop(store);
+        let mut store = folder.open(ROOMY).unwrap();
+        look(&mut store, NOW_S + 59, &[("a", 8), ("b", 9)]);
+        look(&mut store, NOW_S + 60, &[("a", 20), ("c", 1)]);
+        look(&mut store, NOW_S + 70, &[("a", 21)]);
+        let (first, second) = (NOW_S + 50, NOW_S + 60);
+        let expected = [
+            ("a".into(), vec![(first, 7), (second, 20)]),
+            ("b".into(), vec![(first, 9)]),
+            ("c".into(), vec![(second, 1)]),
+        ];
+        assert_eq!(labels(&store), expected, "what held most goes first");
+        let later = store.past(1, None, first).unwrap().labels;
+        assert_eq!(later.iter().map(|past| &*past.label).collect::<Vec<_>>(), ["a", "c"]);
+    }
+
+    #[test]
+    fn labels_are_thinned_to_ten_minutes_and_then_go() {
+        let folder = Folder::new("thin-labels");
+        let mut store = folder.open(ROOMY).unwrap();
+        // The looks drift through the minute.
+        (0..30).for_each(|minute| look(&mut store, NOW_S + minute * 61, &[("a", minute)]));
+        assert_eq!(count(&store, "holder"), 30);
+        look(&mut store, NOW_S + DAY_S + 1_800, &[("b", 5)]);
+        let kept = labels(&store).into_iter().find(|(label, _)| label == "a").unwrap().1;
+        let from = |moment: &(u64, u64)| (moment.0 - NOW_S) / COARSE_HOLDERS_STEP_S;
+        assert_eq!(kept.iter().map(from).collect::<Vec<_>>(), [0, 1, 2]);
+        look(&mut store, NOW_S + 32 * DAY_S, &[]);
+        assert_eq!((count(&store, "holder"), count(&store, "label")), (0, 0));
+    }
+
+    #[test]
+    fn labels_and_all_else_share_the_bytes_of_the_file() {
+        let folder = Folder::new("label-bytes");
+        let bytes = 1 << 20;
+        let mut store = folder.open(Bounds { bytes, ..ROOMY }).unwrap();
+        for minute in 0..3_000 {
+            let label = |number| holder(&format!("tenant {minute} {number}"), 1 << 30);
+            let holders = (0..8).map(label).collect();
+            store.add(NOW_S + minute * 60, &[Row { holders, ..row(1, 5) }]).unwrap();
+        }
+        let kept = (count(&store, "holder"), count(&store, "label"));
+        assert!(kept.0 > 1_000 && kept.1 < 2 * kept.0, "{kept:?}");
+        let newest = labels(&store).iter().map(|(_, moments)| moments.last().unwrap().0).max();
+        assert_eq!(newest, Some(NOW_S + 2_999 * 60));
+        drop(store);
+        let length = fs::metadata(folder.file()).unwrap().len();
+        assert!(length <= bytes, "{length}");
+    }
+
+    // As servers of the first version made it.
+    const FIRST_VERSION: &str = "
+        CREATE TABLE process (
+            id INTEGER PRIMARY KEY, boot TEXT NOT NULL, pid INTEGER NOT NULL,
+            start INTEGER NOT NULL, name TEXT, last_s INTEGER NOT NULL, UNIQUE (pid, start, boot)
+        ) STRICT;
+        CREATE TABLE moment (
+            at_s INTEGER NOT NULL, process INTEGER NOT NULL, rss INTEGER, live INTEGER,
+            PRIMARY KEY (at_s, process)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE event (
+            at_s INTEGER NOT NULL, process INTEGER NOT NULL, kind TEXT NOT NULL, label TEXT,
+            count INTEGER NOT NULL, bytes INTEGER
+        ) STRICT;
+        CREATE INDEX event_at ON event (at_s, process);
+        INSERT INTO process VALUES (4, 'boot', 1, 7, 'server', 1800000000);
+        INSERT INTO moment VALUES (1800000000, 4, 50, 30);
+        INSERT INTO event VALUES (1800000000, 4, 'limit', NULL, 3, NULL);
+        PRAGMA application_id = 0x74736c61; PRAGMA user_version = 1;
+    ";
+
+    #[test]
+    fn a_file_of_the_first_version_goes_on() {
+        let folder = Folder::new("version");
+        fs::create_dir_all(folder.file().parent().unwrap()).unwrap();
+        let first = Connection::open(folder.file()).unwrap();
+        first.execute_batch(FIRST_VERSION).unwrap();
+        drop(first);
+        let mut store = folder.open(ROOMY).unwrap();
+        look(&mut store, NOW_S + 10, &[("a", 7)]);
+        drop(store);
+        let past = folder.open(ROOMY).unwrap().past(1, Some(7), 0).unwrap();
+        let moments = [(NOW_S, Some(50), Some(30)), (NOW_S + 10, Some(5), None)];
+        assert_eq!((&*past.moments, &*past.events), (&moments[..], &[event(NOW_S)][..]));
+        assert_eq!(past.labels[0].moments, [(NOW_S + 10, 7)]);
     }
 
     #[test]
@@ -430,10 +608,8 @@ mod tests {
             let at_s = NOW_S + step * STEP_S;
             store.add(at_s, &[events(at_s)]).unwrap();
         }
-        let kept = |store: &Store| -> u64 {
-            store.db.query_row("SELECT count(*) FROM event", [], |row| row.get(0)).unwrap()
-        };
-        assert!((5_000..60_000).contains(&kept(&store)), "{}", kept(&store));
+        let kept = count(&store, "event");
+        assert!((5_000..60_000).contains(&kept), "{kept}");
         let told = store.past(1, None, 0).unwrap().events;
         assert_eq!(told.last().unwrap().at_s, NOW_S + 19 * STEP_S);
         drop(store);

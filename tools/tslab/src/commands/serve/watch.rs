@@ -14,6 +14,7 @@ use super::earlier::{Earlier, Key, key};
 use super::events::Events;
 use super::find::Finder;
 use super::historian::{Historian, Kept, now_s};
+use super::holders;
 use super::namer::Namer;
 use super::pace::Pace;
 use super::sites::Sites;
@@ -185,6 +186,7 @@ fn row(subject: &Subject, events: &mut Events, at_s: u64) -> Row {
         owner,
         rss_bytes: subject.rss_bytes,
         live_bytes: subject.snapshot.totals().live_bytes,
+        holders: holders::of(subject),
         events: events.since_last(subject, at_s),
     }
 }
