@@ -350,6 +350,14 @@ export interface HostEvents {
   readonly events: readonly HostEvent[];
 }
 
+/** What a label held, at the moments at which it was among those that held most. */
+export interface LabelPast {
+  /** "other": none. */
+  readonly label: string;
+  /** Time and live bytes, the oldest first. */
+  readonly moments: readonly (readonly [number, number])[];
+}
+
 /** What the agent has kept of a process. */
 export interface History {
   /** It keeps any. */
@@ -358,5 +366,7 @@ export interface History {
   readonly now_s: number;
   /** Time, resident and live bytes, the oldest first. */
   readonly moments: readonly (readonly [number, Figure, Figure])[];
+  /** The label that held most first. */
+  readonly labels: readonly LabelPast[];
   readonly events: readonly PastEvent[];
 }

@@ -15,12 +15,17 @@ export interface Line {
   readonly colour: string;
   readonly isArea?: boolean;
   readonly width?: number;
+  /** Lengths of dashes and of what lies between them; empty: none. */
+  readonly dashes?: readonly number[];
 }
+
+const WIDTH = 2;
 
 interface TimeChartProps {
   readonly name: string;
-  /** What lies between them is hatched. */
-  readonly lines: readonly [upper: Line, lower: Line];
+  readonly lines: readonly Line[];
+  /** What lies between the first two is hatched. */
+  readonly isHatched?: boolean;
   readonly series: Series;
   /** Seconds that the chart reaches back. */
   readonly seconds: number;
@@ -65,9 +70,12 @@ export function TimeChart(props: TimeChartProps): JSX.Element {
       <div class="canvas" ref={place} role="img" aria-label={summary(props, columns)} />
       <figcaption>
         {props.lines.map((line, index) => (
-          <span key={line.name} class="key">
-            <span class={`swatch ${line.isArea === true ? "area" : "line"} ${line.colour}`} />
-            {line.name} <b>{props.text(figures[index] ?? null)}</b>
+          <span key={line.colour} class="key">
+            <Swatch line={line} />
+            <bdi class="name" title={line.name}>
+              {line.name}
+            </bdi>{" "}
+            <b>{props.text(figures[index] ?? null)}</b>
           </span>
         ))}
         <span class="time">{times[at] === undefined ? "" : clock(times[at])}</span>
@@ -75,6 +83,20 @@ export function TimeChart(props: TimeChartProps): JSX.Element {
     </figure>
   );
 }
+
+const Swatch = ({ line }: { readonly line: Line }): JSX.Element =>
+  line.dashes === undefined ? (
+    <span class={`swatch ${line.isArea === true ? "area" : "line"} ${line.colour}`} />
+  ) : (
+    <svg class="swatch dashes" viewBox="0 0 28 4" aria-hidden="true">
+      <path
+        d="M0 2H28"
+        stroke={`var(--${line.colour})`}
+        stroke-width={line.width ?? WIDTH}
+        stroke-dasharray={line.dashes.join(" ")}
+      />
+    </svg>
+  );
 
 /** The chart for those who do not see it. */
 function summary(
@@ -93,7 +115,7 @@ function summary(
 type Latest = { readonly current: TimeChartProps };
 
 function newPlot(place: HTMLElement, latest: Latest, point: (index: number | null) => void): uPlot {
-  const { lines, height } = latest.current;
+  const { lines, height, isHatched } = latest.current;
   const options: uPlot.Options = {
     width: Math.max(200, place.clientWidth),
     height,
@@ -105,7 +127,7 @@ function newPlot(place: HTMLElement, latest: Latest, point: (index: number | nul
     },
     axes: [timeAxis(), valueAxis(latest)],
     series: [{}, ...lines.map(seriesOf)],
-    bands: [{ series: [1, 2], fill: (self) => hatch(self.ctx, "gap") }],
+    bands: isHatched === true ? [{ series: [1, 2], fill: (self) => hatch(self.ctx, "gap") }] : [],
     hooks: { setCursor: [(self) => point(self.cursor.idx ?? null)] },
   };
   return new uPlot(options, latest.current.series as unknown as uPlot.AlignedData, place);
@@ -124,11 +146,19 @@ export function spanOf(series: Series, seconds: number): [number, number] {
 const seriesOf = (line: Line): uPlot.Series => ({
   label: line.name,
   stroke: () => colour(line.colour),
-  width: line.width ?? 2,
-  points: { show: false },
+  width: line.width ?? WIDTH,
+  dash: [...(line.dashes ?? [])],
+  points: { show: true, size: 4, filter: alone, fill: () => colour(line.colour) },
   spanGaps: false,
   ...(line.isArea === true ? { fill: () => colour(`${line.colour}-fill`) } : {}),
 });
+
+/** Figures between two gaps: no line goes through them. */
+function alone(plot: uPlot, index: number): number[] {
+  const figures = plot.data[index] ?? [];
+  const isGap = (at: number): boolean => figures[at] == null;
+  return [...figures.keys()].filter((at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
+}
 
 const axisBase = (): uPlot.Axis => ({
   stroke: () => colour("ink-soft"),

@@ -2,6 +2,7 @@
 import type { Doctor, Epoch, Epochs, Leaks, Process, Profile, Stats, Why } from "../api/answers.js";
 import type { Outcome } from "../api/client.js";
 import { COUNTED } from "../model/figures.js";
+import { Holders } from "../model/holders.js";
 import { Past } from "../model/past.js";
 import { Track } from "../model/track.js";
 import type { Detail } from "./round.js";
@@ -64,6 +65,7 @@ export class Watched {
   /** What the agent cannot tell, by question. */
   readonly notes = new Map<string, string>();
   readonly past = new Past();
+  readonly holders = new Holders(MOST_MOMENTS);
   readonly counts = new Track(COUNTED.length, MOST_MOMENTS);
 
   constructor(handle: string) {
@@ -95,7 +97,10 @@ export class Watched {
     }
     if (detail.history !== null) {
       this.past.asked(at);
-      if (detail.history.kind === "told") this.past.apply(at, detail.history.answer);
+      if (detail.history.kind === "told") {
+        this.past.apply(at, detail.history.answer);
+        this.holders.apply(at, detail.history.answer);
+      }
     }
     if (detail.stats.kind === "told") {
       const stats = detail.stats.answer;
@@ -104,7 +109,10 @@ export class Watched {
         COUNTED.map((cause) => cause.count(stats)),
       );
     }
-    if (detail.epochs.kind === "told") this.epoch?.apply(at, detail.epochs.answer.epochs);
+    if (detail.epochs.kind === "told") {
+      this.epoch?.apply(at, detail.epochs.answer.epochs);
+      this.holders.push(at, detail.epochs.answer.epochs);
+    }
   }
 
   /** It can be asked for something. */

@@ -6,7 +6,7 @@ import type { Series } from "./track.js";
 export const PAST_SECONDS = 86_400;
 
 /** The agent has a row a minute at least: in a longer silence it did not look. */
-const GAP_SECONDS = 150;
+export const GAP_SECONDS = 150;
 
 /** Of each kind: purges are many. */
 const MOST_EVENTS = 500;

@@ -122,6 +122,7 @@ function Over({ model, epoch, last, theme }: OverProps): JSX.Element {
         key={epoch.id}
         name="Held against live bytes of the epoch"
         lines={LINES}
+        isHatched
         series={epoch.track.since((model.told ?? 0) - SECONDS)}
         seconds={SECONDS}
         height={200}

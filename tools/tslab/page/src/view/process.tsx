@@ -12,8 +12,9 @@ import { ClassesPanel, FiguresPanel } from "./classes.js";
 import { EpochsPanel } from "./epochs.js";
 import { Events, HostEventsPanel } from "./events.js";
 import { Choice, Empty, Name, Panel, Tile } from "./fragments.js";
+import { HoldersPanel } from "./holders.js";
 import { FindingsPanel, WhyPanel } from "./judgement.js";
-import { useKept } from "./kept.js";
+import { RANGES, useRange, type Range } from "./range.js";
 import { PurgePanel, SlowPathPanel } from "./slowpath.js";
 import { ProcessStacks } from "./stacks.js";
 import { SurvivorsPanel } from "./survivors.js";
@@ -26,10 +27,12 @@ interface ViewProps {
 
 export function ProcessView({ model, watched, theme }: ViewProps): JSX.Element {
   const { stats } = watched;
+  const range = useRange();
   return (
     <>
       <ProcessHead watched={watched} />
-      <MemoryPanel model={model} watched={watched} theme={theme} />
+      <MemoryPanel model={model} watched={watched} theme={theme} range={range} />
+      <HoldersPanel model={model} watched={watched} theme={theme} range={range} />
       <div class="pair">
         <FindingsPanel watched={watched} />
         <WhyPanel watched={watched} />
@@ -107,17 +110,14 @@ const LINES: readonly [Line, Line] = [
   { name: "live", colour: "live", isArea: true, width: 1.5 },
 ];
 
-const RANGES = [
-  [60, "1 min"],
-  [300, "5 min"],
-  [3600, "1 h"],
-  [86_400, "1 d"],
-] as const;
-
 const MIB = 1024 * 1024;
 
-function MemoryPanel({ model, watched, theme }: ViewProps): JSX.Element {
-  const [seconds, choose] = useKept<number>("memory.seconds", 300);
+interface MemoryProps extends ViewProps {
+  readonly range: Range;
+}
+
+function MemoryPanel({ model, watched, theme, range }: MemoryProps): JSX.Element {
+  const { seconds, choose } = range;
   const since = (model.told ?? 0) - seconds;
   const track = model.tracks.get(watched.process?.path ?? "");
   const series = watched.past.before(track?.since(since) ?? [[], [], []], since);
@@ -136,6 +136,7 @@ function MemoryPanel({ model, watched, theme }: ViewProps): JSX.Element {
           key={seconds}
           name="Resident against live bytes"
           lines={LINES}
+          isHatched
           series={series}
           seconds={seconds}
           height={280}

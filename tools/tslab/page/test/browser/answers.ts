@@ -8,6 +8,7 @@ import type {
   Growth,
   History,
   Identity,
+  LabelPast,
   Leak,
   Leaks,
   Decade,
@@ -134,8 +135,28 @@ function history(): History {
     kept: true,
     now_s,
     moments: moments.filter((_, minute) => minute < 700 || minute > 760),
+    labels: labels(now_s),
     events,
   };
+}
+
+/** The same day: one label grows from its middle on, one comes and goes. */
+function labels(now_s: number): LabelPast[] {
+  const label = (label: string, mib: (minute: number) => number): LabelPast => {
+    const minutes = [...Array(1440).keys()].filter((minute) => minute < 700 || minute > 760);
+    const moments = minutes.map(
+      (minute) => [now_s - (1440 - minute) * 60, Math.round(mib(minute) * MIB)] as const,
+    );
+    return { label, moments: moments.filter(([, bytes]) => bytes > 0) };
+  };
+  return [
+    label("default", (minute) => 69 + 6 * Math.sin(minute / 90)),
+    label("tenant 17", (minute) => (minute < 800 ? 4 : 4 + (minute - 800) * 0.0433)),
+    label("tenant 4", () => 22.3),
+    label("tenant 29", (minute) => 13 + Math.sin(minute / 40)),
+    label("session cache", (minute) => 5 + minute / 500),
+    label("etl batch 7", (minute) => (minute % 360 < 90 ? 12 : 0)),
+  ];
 }
 
 /** A process of whose allocations not all were sampled ever since. */
@@ -171,7 +192,7 @@ export function stranger(pid: number, name: string): Told {
     epochs: { ...identity(size), epochs: [] },
     leaks: { ...identity(size), after_ms: 60_000, leaks: [], default_epoch: outside(null) },
     profile: null,
-    history: { kept: false, now_s: 0, moments: [], events: [] },
+    history: { kept: false, now_s: 0, moments: [], labels: [], events: [] },
     why: null,
     doctor: {
       ...identity(size),
@@ -344,7 +365,7 @@ export function epoch(
 function epochs(second: number): Epoch[] {
   const tenants = [17, 4, 29].flatMap((tenant, index) => family(tenant, index, second));
   return [
-    epoch(0, null, 8_000 + second, 96 * MIB),
+    epoch(0, "default", 8_000 + second, 96 * MIB),
     ...tenants,
     epoch(200, "session cache", 7_800 + second, 11 * MIB),
     epoch(201, "etl batch 7", 410 + second, 5 * MIB),

@@ -6,7 +6,7 @@ test("shows the largest process at once", async ({ page, address }) => {
   await page.goto(address);
   await expect(page.getByRole("heading", { level: 1 })).toContainText("upload-server");
   await expect(page.locator(".tile.rss .value")).toHaveText(/MiB$/);
-  await expect(page.locator(".timechart canvas")).toBeVisible();
+  await expect(page.locator(".memory .timechart canvas")).toBeVisible();
   await expect(page.getByRole("img", { name: /^Resident against live bytes: RSS/ })).toBeVisible();
   await expect(page.getByRole("navigation").getByRole("link")).toHaveCount(2);
   await expect(page.locator(".link")).toHaveText(/^live \d\d:\d\d:\d\d$/);
@@ -439,16 +439,44 @@ test("says what it is when there is nothing", async ({ page, address, agent }) =
 
 test("begins before the page was opened", async ({ page, address }) => {
   await page.goto(address);
-  await page.getByText("1 d", { exact: true }).click();
+  await page.locator(".memory").getByText("1 d", { exact: true }).click();
   const chart = page.getByRole("img", { name: /^Resident against live bytes/ });
   await expect(chart).toHaveAccessibleName(/live .*, between 110\.\d MiB/);
+});
+
+test("shows which label grew before the page was opened", async ({ page, address }) => {
+  await page.goto(address);
+  const panel = page.getByRole("region", { name: "Live bytes by label" });
+  const chart = panel.getByRole("img", { name: /^Live bytes by label/ });
+  await expect(chart).toHaveAccessibleName(/tenant 17 31\.7 MiB, between 31\.\d MiB/);
+  await panel.getByText("1 d", { exact: true }).click();
+  await expect(chart).toHaveAccessibleName(/tenant 17 31\.7 MiB, between 4\.0 MiB and 31\.7 MiB/);
+  await expect(panel.locator(".key")).toHaveCount(8);
+  const upper = page.getByRole("img", { name: /^Resident against live bytes/ });
+  await expect(upper).toHaveAccessibleName(/live .*, between 110\.\d MiB/);
+});
+
+test("draws labels without a history, and says when none holds much", async ({
+  page,
+  address,
+  agent,
+}) => {
+  const told = server(200);
+  const history = { ...told.history, kept: false, moments: [], labels: [], events: [] };
+  agent.told = [{ ...told, history }];
+  await page.goto(address);
+  const panel = page.getByRole("region", { name: "Live bytes by label" });
+  await expect(panel.locator(".key").first()).toContainText("default");
+  agent.told = [stranger(77, "old-daemon")];
+  await page.goto(`${address}#/77`);
+  await expect(panel).toContainText("No label held 64 KiB in this time.");
 });
 
 test("lists the events of the time that is shown", async ({ page, address }) => {
   await page.goto(address);
   const lanes = page.getByRole("img", { name: /^Events: / });
   await expect(lanes).toHaveAccessibleName("Events: survivors 1, purge 1, limit 0, no memory 0");
-  await page.getByText("1 d", { exact: true }).click();
+  await page.locator(".memory").getByText("1 d", { exact: true }).click();
   await expect(lanes).toHaveAccessibleName("Events: survivors 2, purge 2, limit 1, no memory 1");
   await page.getByText("6 events in this time").click();
   const rows = page.getByRole("table", { name: "Events", exact: true }).getByRole("row");

@@ -5,7 +5,7 @@ import type { History } from "../../src/api/answers.js";
 import { Past } from "../../src/model/past.js";
 
 function history(moments: History["moments"], more: Partial<History> = {}): History {
-  return { kept: true, now_s: 1000, moments, events: [], ...more };
+  return { kept: true, now_s: 1000, moments, labels: [], events: [], ...more };
 }
 
 const NONE = [[], [], []] as const;
