@@ -1,4 +1,4 @@
-"""The twelve questions of docs/questions.md: each command answers as shown there, within 5 s.
+"""The thirteen questions of docs/questions.md: each command answers as shown there, within 5 s.
 
 questions.py TSLAB PRELOAD ASKER BURSTS GUIDE
 
@@ -8,6 +8,7 @@ said here, question by question.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ from pathlib import Path
 
 PID = "4242"
 MOST_S = 5
-QUESTIONS = 12
+QUESTIONS = 13
 
 MIB = 1 << 20
 CACHE_MIB = 10000 * 4000 / MIB  # of `asker`, as the program counts it
@@ -240,10 +241,19 @@ def check_waste(reader: Reader, asker: Asker, asked: dict[str, Question]) -> Non
     assert sizes(back, "gave")[0] >= 0.8 * idle, back
 
 
+def check_labels(answer: str) -> None:
+    """The rows of the pool are in no epoch; all that the requests left is in theirs."""
+    labels = {past["label"]: past["moments"] for past in json.loads(answer)["labels"]}
+    assert set(labels) == {"default", "GET /upload"}, labels
+    held = labels["default"][0][1] / MIB
+    assert is_about(held, POOL_MIB, 0.1), labels
+
+
 def check_all(reader: Reader, asker: Asker, asked: dict[str, Question]) -> None:
     past = f"curl -s http://127.0.0.1:9464/api/v1/processes/{PID}/history"
     wait_for(lambda: "[[" in reader.types(past))
     reader.asks(asked["Since when?"])
+    check_labels(reader.asks(asked["Which label grew during the night?"]))
     leaks = reader.asks(asked["Which request leaks?"], status=1)
     assert leaks.startswith("epoch"), leaks
     check_growth(reader, asker, asked)
@@ -260,9 +270,9 @@ def main(tslab: str, preload: str, program: str, bursts: str, guide: str) -> Non
     asker = Asker(program, preload)
     wait_for(lambda: any(Path("/dev/shm").glob(f"tslab.{asker.child.pid}.*")))
     try:
+        time.sleep(2)  # requests that leave objects, for longer than a look lasts
         with tempfile.TemporaryDirectory() as folder, served(tslab, Path(folder)) as port:
             reader = Reader(tslab, Path(folder), port, asker.child.pid)
-            time.sleep(2)  # requests that leave objects, for longer than a look lasts
             check_all(reader, asker, asked)
             (Path(folder) / "server").symlink_to(bursts)
             reader.asks(asked["Where does a scope belong?"])
