@@ -76,7 +76,7 @@ const HELP: &str = "\
 PROGRAM need not be changed, nor know epochs; debugging information (-g) names its lines. What it
 prints comes out on stderr. Its allocations and their frees are sampled with call stacks, up to a
 million events. A function is named when of what it allocates, what it calls included, nine of ten
-bytes are dead before its next round, and a scope would save 5 % of what is resident; of several
+bytes are dead before its next round, and a scope would save a tenth of what is resident; of several
 inside each other, the innermost. Phases go from one moment at which little lives to the next.
 Rounds are worked out from the samples, not counted: a function that calls another in a loop may
 seem to have the rounds of the loop, and where calls are shorter than the space between samples,
