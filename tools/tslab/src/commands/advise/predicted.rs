@@ -16,8 +16,8 @@ use crate::sampling::{float, whole};
 
 const PAGE_BYTES: u64 = 4096;
 
-// A smaller share of what is resident is no saving. Samples tell it from none only to a few percent,
-// and a helper that had time gives part of that back without any scope.
+// A smaller share of what is resident is no saving. Samples tell it from none only to a few
+// percent, and a helper that had time gives part of that back without any scope.
 const LEAST_SHARE: f64 = 0.1;
 
 /// The most that is resident, and the least behind that.
