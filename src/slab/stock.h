@@ -42,8 +42,11 @@ static inline bool tsl_stock_has(const struct tsl_stock *stock, const void *bloc
   return index - stock->run < 64 && (stock->rest >> (index - stock->run) & 1) != 0;
 }
 
+// Any thread: a moment's value. Most stocks have a run alone, or nothing.
 static inline uint32_t tsl_stock_blocks(const struct tsl_stock *stock) {
-  return stock->run + tsl_bit_count(stock->rest);
+  uint32_t run = tsl_load_relaxed(&stock->run);
+  uint64_t rest = tsl_load_relaxed(&stock->rest);
+  return tsl_likely(rest == 0) ? run : run + tsl_bit_count(rest);
 }
 
 static inline void tsl_stock_list(struct tsl_stock *stock, struct tsl_slab *slab) {

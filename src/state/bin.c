@@ -51,11 +51,9 @@ uint32_t tsl_bin_length(const struct tsl_heap *heap, unsigned class) {
 }
 
 size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
-  const struct tsl_stock *stock = &heap->store->stocks[class];
-  uint32_t run = tsl_load_relaxed(&stock->run);
-  uint64_t rest = tsl_load_relaxed(&stock->rest);
-  size_t quarantined = tsl_quarantine_blocks(heap, class);
-  return tsl_bin_length(heap, class) + run + tsl_bit_count(rest) + quarantined;
+  uint32_t length = tsl_bin_length(heap, class);
+  return length + tsl_stock_blocks(&heap->store->stocks[class]) +
+         tsl_quarantine_blocks(heap, class);
 }
 
 // Allocations have just taken half of the bin: a longer one is counted anew less often, and may

@@ -46,10 +46,6 @@ void *tsl_quarantine_take(struct tsl_heap *heap) {
   return NULL;
 }
 
-size_t tsl_quarantine_blocks(const struct tsl_heap *heap, unsigned class) {
-  return TSL_SECURE ? tsl_load_relaxed(&heap->store->quarantined[class]) : 0;
-}
-
 void tsl_quarantine_recount(struct tsl_heap *heap) {
   if (!TSL_SECURE) return;
   memset(heap->store->quarantined, 0, sizeof heap->store->quarantined);

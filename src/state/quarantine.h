@@ -5,9 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/compiler.h"
-
-struct tsl_heap;
+#include "state/heap.h"
 
 // Whether a block waits in the quarantine of any heap. Any thread.
 TSL_HIDDEN bool tsl_quarantine_has(const void *block);
@@ -26,7 +24,9 @@ TSL_HIDDEN void tsl_quarantine_check(void *block, size_t bytes);
 TSL_HIDDEN void *tsl_quarantine_take(struct tsl_heap *heap);
 
 // Blocks of a class in it. Any thread: a moment's value.
-TSL_HIDDEN size_t tsl_quarantine_blocks(const struct tsl_heap *heap, unsigned class);
+static inline size_t tsl_quarantine_blocks(const struct tsl_heap *heap, unsigned class) {
+  return TSL_SECURE ? tsl_load_relaxed(&heap->store->quarantined[class]) : 0;
+}
 
 // Each block in it is marked and counted. Owner only.
 TSL_HIDDEN bool tsl_quarantine_valid(const struct tsl_heap *heap);
