@@ -28,6 +28,7 @@ LIVE = "#555555"
 WATCHED_SECONDS = 20
 SERVER_SECONDS = 120
 GROWN_SECONDS = 8
+PAGE_HEIGHT = 1175  # down to the end of the second chart
 TOP_SECONDS, TOP_COLUMNS, TOP_LINES = 20, 100, 22
 CHROMIUM = ("chromium", "--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu")
 SECONDS = 120.0
@@ -112,7 +113,7 @@ def photograph_page(folder: Path, path: Path) -> None:
     apart = ["--history", "none", "--directory", str(folder)]
     agent = [str(COMMAND), "serve", "--listen", "127.0.0.1:0", *apart]
     with started(agent, {}) as serving:
-        photograph(address_of(serving), path)
+        photograph(address_of(serving), path, height=PAGE_HEIGHT)
 
 
 def photograph_terminal(folder: Path, path: Path) -> None:
