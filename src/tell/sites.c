@@ -85,8 +85,9 @@ static void set_blind(uint64_t hash) {
   make_room();
   struct known *found = find_locked(hash);
   if (found->hash == 0 && blind_count < MOST_BLIND) {
-    *found = (struct known){hash, BLIND};
     blind_count++;
+    tsl_compiler_fence();  // pairs: sites
+    *found = (struct known){hash, BLIND};
   }
   tsl_lock_release(&sites_lock);
 }
@@ -110,8 +111,9 @@ static uint32_t add_site(uint64_t hash, const struct call *call, uint32_t label,
   struct tsl_sites_row *row = site < TSL_MOST_SITES ? TSL_ROW_ONCE(sites, site) : NULL;
   if (is_new && row != NULL) {
     write_site(row, call, label, class);
-    *found = (struct known){hash, site};
     site_count = site;
+    tsl_compiler_fence();  // pairs: sites
+    *found = (struct known){hash, site};
   }
   tsl_lock_release(&sites_lock);
   return row == NULL ? 0 : site;
