@@ -153,8 +153,6 @@ static bool note(enum tsl_sparse_round round) {
 
 // Older cells, then slabs. True when the heap has no others.
 static bool heap_tend(struct tsl_heap *heap, bool is_home) {
-  bool is_tended = is_home || is_for_me(tsl_part_of(heap));  // it may have been sealed since
-  if (!is_tended) return note(tsl_thin_end());
   if (!cells_are_done) cells_are_done = is_home || note(tsl_thin_tend(heap));
   if (!cells_are_done) return false;
   return !tsl_heap_has_store(heap) || note(tsl_sparse_tend(heap));
@@ -168,12 +166,14 @@ static bool tend(struct tsl_home *home, uint64_t now_ms) {
   while (is_short && turn != 0) {
     struct tsl_heap *heap = tsl_heap_at(turn);
     bool is_home = tsl_heap_is_home(heap);
-    if (!heap_tend(heap, is_home)) return false;
+    bool is_tended = is_home || is_for_me(tsl_part_of(heap));  // it may have been sealed since
+    if (!is_tended) note(tsl_thin_end());
+    if (is_tended && !heap_tend(heap, is_home)) return false;
     if (is_home) {
       tend_units(home);
       tsl_warm_tend(home, now_ms);
     }
-    is_short = !tsl_heap_has_store(heap);
+    is_short = !is_tended || !tsl_heap_has_store(heap);
     turn_begin(part_behind(heap));
   }
   return turn == 0;
