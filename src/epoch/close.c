@@ -137,7 +137,14 @@ static void purge_as_wanted(const struct ending *ending) {
   tsl_purge_now();
 }
 
+// A row is written where something stays (open.c).
+static void tell_if_it_stays(uint32_t slot) {
+  bool stays = tsl_load_relaxed(&tsl_epoch_at(slot)->undrained) != 1;
+  if (stays && tsl_report_has(slot)) tsl_report_ended(slot);
+}
+
 static void end_finish(struct ending ending) {
+  tell_if_it_stays(ending.slot);
   tsl_epoch_drain(ending.slot, 1);
   purge_as_wanted(&ending);
   if (ending.calls_helper) tsl_purge_call_helper(0);
@@ -148,11 +155,10 @@ TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *s
   tsl_watch_add(tsl_epoch_at(slot)->label, TSL_CLASSES);
 }
 
-// It has neither heaps nor a purge of its own.
-TSL_ALWAYS_INLINE void close_sharing(uint32_t slot, uint32_t place,
-                                     struct tsl_survivors *survivors) {
+// It has neither memory nor a purge of its own, and no row in the statistics.
+TSL_ALWAYS_INLINE void close_sharing(uint32_t slot, uint32_t place) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (tsl_load_relaxed(&epoch->large_blocks) != 0) count_large_list(slot, survivors);
+  tsl_assert(tsl_load_relaxed(&epoch->large_blocks) == 0 && !tsl_report_has(slot));
   shared_rest(place);
   tsl_history_shared(epoch->label, lived_ms(epoch));
   tsl_store_release(&epoch->settled, 1);  // pairs: settled
@@ -197,7 +203,7 @@ int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors) {
   if (place == slot)
     close_own(slot, survivors);
   else
-    close_sharing(slot, place, survivors);
+    close_sharing(slot, place);
   return 0;
 }
 

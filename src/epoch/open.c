@@ -14,6 +14,8 @@
 
 void tsl_epoch_init(void) { tsl_epoch_at(0)->heaps = TSL_EPOCH_ENDED; }
 
+enum { SLOW_BYTES = 1 << 20 };  // of an epoch whose end takes more than some microseconds
+
 static const tslab_epoch_options no_options = {.size = sizeof no_options};
 
 static uint8_t cell_class(size_t bytes) {
@@ -51,14 +53,24 @@ struct site {
   bool is_shared;
 };
 
+static bool has_options(const struct tsl_epoch *epoch) {
+  bool has_usual_cells =
+      tsl_load_relaxed(&epoch->first_cell) == TSL_CELL_4K && epoch->largest_cell == TSL_CELL_64K;
+  bool has_limits = tsl_load_relaxed(&epoch->soft_limit) != SIZE_MAX ||
+                    tsl_load_relaxed(&epoch->hard_limit) != SIZE_MAX || epoch->on_limit != NULL;
+  return !has_usual_cells || has_limits || epoch->purge != TSLAB_PURGE_DECAY;
+}
+
 static void site_set(uint32_t slot, struct site site, uint32_t label) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   bool has_own = site.place == slot && site.host == 0;
+  bool is_plain = has_own && !site.is_shared && tsl_load_relaxed(&epoch->parent) == 0;
   tsl_store_relaxed(&epoch->place, site.place);
   tsl_store_relaxed(&epoch->host, site.host);
   tsl_store_relaxed(&epoch->is_shared, site.is_shared);
   tsl_store_relaxed(&epoch->label, label);  // a message about misuse may be reading it
   tsl_store_relaxed(&epoch->heaps, has_own ? 0 : TSL_EPOCH_ENDED);
+  tsl_store_relaxed(&epoch->is_plain, is_plain && !has_options(epoch));
 }
 
 // Fills in what changes while an epoch lives, and opens it.
@@ -68,7 +80,7 @@ TSL_ALWAYS_INLINE tslab_epoch epoch_begin(uint32_t slot) {
   uint64_t word = generation << TSL_EPOCH_STATE_BITS | TSL_EPOCH_OPEN;
   epoch->deferred = NULL;
   tsl_store_release(&epoch->user, NULL);  // pairs: epoch-user
-  epoch->settled = 0;
+  tsl_store_relaxed(&epoch->settled, 0);
   tsl_store_relaxed(&epoch->has_guests, 0);
   tsl_extent_begin(epoch);
   tsl_total_begin(epoch);
@@ -142,8 +154,25 @@ static int open_kind(enum epoch_kind kind, uint32_t label, const tslab_epoch_opt
   return parent_ended(options->parent) ? abandon(*id) : 0;
 }
 
+TSL_NOINLINE static void plain_set(uint32_t slot, uint32_t label) {
+  epoch_set(tsl_epoch_at(slot), &no_options);
+  site_set(slot, (struct site){slot, 0, false}, label);
+}
+
+// Most records come again as plain as they were.
+static int open_plain(uint32_t label, tslab_epoch *id) {
+  uint32_t slot = tsl_slot_take();
+  if (tsl_unlikely(slot == 0)) return ENOMEM;
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (tsl_unlikely(!tsl_load_relaxed(&epoch->is_plain))) plain_set(slot, label);
+  tsl_store_relaxed(&epoch->label, label);
+  tsl_store_relaxed(&epoch->heaps, 0);
+  *id = epoch_begin(slot);
+  return 0;
+}
+
 int tsl_epoch_open(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
-  return open_kind(KIND_OWN, label, options == NULL ? &no_options : options, id);
+  return options == NULL ? open_plain(label, id) : open_kind(KIND_OWN, label, options, id);
 }
 
 int tsl_epoch_open_guest(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
@@ -208,6 +237,13 @@ static bool may_end(tslab_epoch id) {
   return has_record(slot) && id != slot && !tsl_epoch_is_shared(tsl_epoch_at(slot));
 }
 
+// Of most epochs nobody would see the row between their end and the moment when they are over.
+static bool ends_slowly(const struct tsl_epoch *epoch) {
+  bool has_deferred = tsl_load_relaxed(&epoch->deferred) != NULL;
+  return has_deferred || tsl_load_relaxed(&epoch->held_bytes) >= SLOW_BYTES ||
+         tsl_load_relaxed(&epoch->children) != 0 || tsl_epochs_wait;
+}
+
 // E1: who moves the word away from open ends the epoch.
 int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
   if (tsl_unlikely(!may_end(id))) return tsl_epoch_refuse(id);
@@ -219,7 +255,8 @@ int tsl_epoch_end(tslab_epoch id, enum tsl_epoch_state state) {
     return error == 0 ? EBUSY : error;
   }
   tsl_store_relaxed(&epoch->closed_ms, tsl_os_now_ms());
-  if (tsl_report_has(tsl_epoch_slot(id))) tsl_report_ended(tsl_epoch_slot(id));
+  if (tsl_report_has(tsl_epoch_slot(id)) && ends_slowly(epoch))
+    tsl_report_ended(tsl_epoch_slot(id));
   TSL_PROBE2(epoch_end, id, (uint32_t)state);
   return 0;
 }

@@ -24,6 +24,14 @@ TSL_HIDDEN int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoc
 // EBUSY for one that is being reset.
 TSL_HIDDEN int tsl_epoch_check(tslab_epoch id);
 
+// Whether it would return 0: without a call, for paths where that is so.
+TSL_ALWAYS_INLINE bool tsl_epoch_is_open(tslab_epoch id) {
+  uint32_t slot = tsl_epoch_slot(id);
+  if (slot - 1 >= tsl_load_relaxed(&tsl_region.last_epoch) || id == slot) return false;
+  return tsl_load_acquire(&tsl_epoch_at(slot)->word) ==
+         tsl_epoch_open_word(id);  // pairs: epoch-word
+}
+
 // Why an epoch that nobody may end cannot be ended: EPERM, or what tsl_epoch_check says when the id
 // is that of one that was in its slot before.
 TSL_HIDDEN int tsl_epoch_refuse(tslab_epoch id);

@@ -198,7 +198,7 @@ static int list_part(struct tsl_epoch *epoch, struct tsl_part *part) {
 // The epoch is held first: one that nobody holds may retire, and its slot get another one.
 static int try_join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   if (!tsl_epoch_hold(slot)) return ECANCELED;
-  int error = tsl_epoch_check(id);
+  int error = tsl_likely(tsl_epoch_is_open(id)) ? 0 : tsl_epoch_check(id);
   struct tsl_part *part = error == 0 ? take_part(slot) : NULL;
   if (error == 0) error = part == NULL ? ENOMEM : list_part(tsl_epoch_at(slot), part);
   if (error == 0) return *joined = &part->heap, 0;
@@ -286,7 +286,7 @@ TSL_NOINLINE static int enter_guest(struct tslab_scope *scope, tslab_epoch id, u
 
 TSL_NOINLINE static int enter_declared(struct tslab_scope *scope, tslab_epoch id) {
   struct tsl_heap *heap;
-  int error = tsl_epoch_check(id);
+  int error = tsl_likely(tsl_epoch_is_open(id)) ? 0 : tsl_epoch_check(id);
   if (error != 0) return error;
   const struct tsl_epoch *epoch = tsl_epoch_at(tsl_epoch_slot(id));
   uint32_t host = tsl_load_relaxed(&epoch->host);

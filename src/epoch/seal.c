@@ -283,21 +283,40 @@ static uint32_t slabs_release(const struct tsl_heap *heap, struct part_end *end)
 
 // A warm part is sealed like any other, but stays with its home.
 static void part_leave(struct tsl_part *part, bool stays) {
-  if (stays) tsl_warm_keep(part);
-  if (!stays) heap_forget(&part->heap);
+  if (stays) {
+    tsl_warm_keep(part);
+    tsl_report_warm(part);
+  } else {
+    heap_forget(&part->heap);
+  }
   tsl_change_reopen(part);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
   if (!stays) tsl_part_let_go(part);
 }
 
-// The epoch drains last: it may retire, and its slot be another one's.
-void tsl_part_release(struct tsl_part *part) {
+// Whether all that the part has is its newest cell, and only its own thread freed there.
+static bool has_one_cell(const struct tsl_heap *heap) {
+  return heap->cell_count == 1 && !tsl_epoch_keeps(heap->epoch) &&
+         tsl_load_relaxed(tsl_cell_remote(heap->cells)) == TSL_CELL_BIAS;
+}
+
+// Releases one that may become warm, in its only cell: there is nothing to spare or to give back.
+static void part_rest(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
-  uint32_t epoch = heap->epoch;
-  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
-  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
-  tsl_change_shut(part);
-  bool stays = tsl_warm_may_keep(part);
+  struct part_end end = {.pieces = 1, .given = 1, .held_pages = heap->cell_pages};
+  end.given_pages = end.held_pages;
+  tsl_mixed_clear(heap);
+  tsl_heap_close_ready(heap);
+  tsl_part_end_tallies(part);
+  part_end_tell(&end);
+  tsl_report_rest(part);
+  tsl_warm_keep(part);
+  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
+}
+
+// Releases any other. Returns how many of its pieces have left the epoch's count.
+static uint32_t part_release(struct tsl_part *part, bool stays) {
+  struct tsl_heap *heap = &part->heap;
   tsl_cell_number kept = stays ? heap->cells : 0;
   tsl_drained_try_guarded();
   part_prepare(part);
@@ -311,6 +330,20 @@ void tsl_part_release(struct tsl_part *part) {
   part_end_tell(&end);
   tsl_report_sealed(part);
   part_leave(part, stays);
+  return ended;
+}
+
+// The epoch drains last: it may retire, and its slot be another one's.
+void tsl_part_release(struct tsl_part *part) {
+  uint32_t epoch = part->heap.epoch, ended = 0;
+  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_change_shut(part);
+  bool stays = tsl_warm_may_keep(part);
+  if (stays && has_one_cell(&part->heap))
+    part_rest(part);
+  else
+    ended = part_release(part, stays);
   tsl_change_end(change);
   tsl_epoch_drain(epoch, ended + 1);
 }

@@ -16,6 +16,7 @@
 #include "tell/epochs.h"
 #include "tell/events.h"
 #include "tell/heaps.h"
+#include "tell/process.h"
 #include "tell/sample.h"
 
 enum { TOLD_GRANULES = 1 << 14 };  // 256 KiB, allocated or freed, after which a part is told of
@@ -130,6 +131,7 @@ tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class) {
   tsl_extent_add(heap->epoch, number / TSL_UNIT_PAGES);
   tsl_cell_open(number, heap->number, heap->epoch);
   heap->cell_pages += (uint32_t)(bytes >> TSL_CELL_PAGE_LOG2);
+  if (tsl_report_is_on()) tsl_report_growth();
   return number;
 }
 

@@ -33,6 +33,7 @@ void tsl_epoch_begin_limits(struct tsl_epoch *epoch, size_t soft_bytes, size_t h
 
 void tsl_epoch_set_limits(uint32_t slot, size_t soft_bytes, size_t hard_bytes) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  tsl_store_relaxed(&epoch->is_plain, 0);
   tsl_epoch_begin_limits(epoch, soft_bytes, hard_bytes);
   tsl_store_relaxed(&epoch->soft_told, 0);
   tsl_report_limits(slot);

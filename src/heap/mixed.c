@@ -147,6 +147,13 @@ void tsl_mixed_empty(struct tsl_heap *heap, tsl_cell_number kept) {
   tsl_tools_end(tsl_cell_address(kept), newest_bytes(heap));
 }
 
+void tsl_mixed_clear(struct tsl_heap *heap) {
+  tsl_assert(tsl_owner_is_me(heap) && heap->cell_count == 1);
+  tsl_mixed_retire(heap);
+  tsl_cell_clear(heap->cells);
+  tsl_tools_end(tsl_cell_address(heap->cells), newest_bytes(heap));
+}
+
 void tsl_mixed_restart(struct tsl_heap *heap) {
   tsl_assert(heap->cell_count == 1 && heap->cell_end == 0);
   tsl_tools_begin(tsl_cell_address(heap->cells), newest_bytes(heap));

@@ -129,14 +129,17 @@ static void end_class(struct tsl_home *to, const struct tsl_heap *part, unsigned
   tally->refilled += tsl_tally_returned(ended);
 }
 
+TSL_NOINLINE static void end_classes(struct tsl_home *to, const struct tsl_heap *part) {
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) end_class(to, part, class);
+}
+
 void tsl_part_end_tallies(const struct tsl_part *ended) {
   const struct tsl_heap *part = &ended->heap;
   struct tsl_home *to = heir(part);
   to->own->cells.ended_objects += part->cut_objects;
   to->own->cells.ended_granules += part->cut_granules;
   tsl_total_end_part(part);
-  if (!tsl_heap_has_store(part)) return;
-  for (unsigned class = 0; class < TSL_CLASSES; class += 1) end_class(to, part, class);
+  if (tsl_heap_has_store(part)) end_classes(to, part);
 }
 
 void tsl_part_share(struct tsl_part *part) {

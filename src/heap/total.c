@@ -15,11 +15,19 @@ void tsl_total_add(uint32_t slot, struct tsl_total more) {
 }
 
 // Where the epoch has no other part, nobody else adds: most epochs end so.
-void tsl_total_end_part(const struct tsl_heap *part) {
+TSL_ALWAYS_INLINE void end_part(const struct tsl_heap *part, struct tsl_total more) {
   struct tsl_epoch *epoch = tsl_epoch_at(part->epoch);
-  struct tsl_total more = tsl_total_of_part(part);
   if (tsl_load_relaxed(&epoch->undrained) > OPEN_AND_ONE_PART)
     return tsl_total_add(part->epoch, more);
   tsl_count(&epoch->total_objects, more.objects);
   tsl_count(&epoch->total_bytes, more.bytes);
+}
+
+TSL_NOINLINE static void end_part_with_store(const struct tsl_heap *part) {
+  end_part(part, tsl_total_of_part(part));
+}
+
+void tsl_total_end_part(const struct tsl_heap *part) {
+  if (tsl_heap_has_store(part)) return end_part_with_store(part);
+  end_part(part, tsl_total_of_cells(part));
 }

@@ -17,16 +17,6 @@ static size_t cell_bytes(const struct tsl_part *part) {
   return (size_t)part->heap.cell_pages << TSL_CELL_PAGE_LOG2;
 }
 
-// W2.
-static bool is_plain(const struct tsl_epoch *epoch) {
-  bool has_usual_cells =
-      tsl_load_relaxed(&epoch->first_cell) == TSL_CELL_4K && epoch->largest_cell == TSL_CELL_64K;
-  bool has_limits = tsl_load_relaxed(&epoch->soft_limit) != SIZE_MAX ||
-                    tsl_load_relaxed(&epoch->hard_limit) != SIZE_MAX;
-  return has_usual_cells && !has_limits && tsl_load_relaxed(&epoch->parent) == 0 &&
-         epoch->purge == TSLAB_PURGE_DECAY && !tsl_epoch_is_shared(epoch);
-}
-
 // Who else holds the part may still look at it. Near the soft limit a cell that waits is memory
 // that could go back.
 bool tsl_warm_may_keep(const struct tsl_part *part) {
@@ -34,8 +24,8 @@ bool tsl_warm_may_keep(const struct tsl_part *part) {
   bool is_mine = heap->home == tsl_heap_current->home;
   if (!is_mine || heap->cell_end == 0 || tsl_heap_has_store(heap)) return false;
   if (heap->home->own->warm_count == TSL_HOME_WARM || tsl_limit_is_near()) return false;
-  if (tsl_load_acquire(&part->holds) != 1) return false;  // pairs: heap-holds
-  return is_plain(tsl_epoch_at(heap->epoch));
+  if (tsl_load_acquire(&part->holds) != 1) return false;               // pairs: heap-holds
+  return tsl_load_relaxed(&tsl_epoch_at(heap->epoch)->is_plain) != 0;  // W2
 }
 
 void tsl_warm_keep(struct tsl_part *part) {
@@ -50,7 +40,6 @@ void tsl_warm_keep(struct tsl_part *part) {
   tsl_epoch_discharge_freely(heap->epoch, cell_bytes(part));
   tsl_store_relaxed(&tsl_cell_at(heap->cells)->epoch, 0);
   tsl_store_relaxed(&heap->epoch, 0);
-  tsl_report_warm(part);
 }
 
 // Its cell is in use already: it is retired, so that the part is as W1 says.
@@ -58,6 +47,7 @@ void tsl_warm_return(struct tsl_part *part) {
   tsl_mixed_retire(&part->heap);
   tsl_store_relaxed(&part->sealing, TSL_PART_SEALED);
   tsl_warm_keep(part);
+  tsl_report_warm(part);
 }
 
 // NULL when there is none. The one that was left last is found first.
@@ -80,8 +70,8 @@ static struct tsl_part *warm_remove(struct tsl_home_store *own, struct tsl_warm 
 struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_invariant(tsl_warm_valid(home));
-  struct tsl_warm *warm = warm_find(home->own, epoch->label);  // pairs: warm-fork
-  if (warm == NULL || !is_plain(epoch)) return NULL;
+  struct tsl_warm *warm = warm_find(home->own, epoch->label);            // pairs: warm-fork
+  if (warm == NULL || !tsl_load_relaxed(&epoch->is_plain)) return NULL;  // W2
   struct tsl_part *part = warm_remove(home->own, warm);
   tsl_part_begin(part, slot);
   tsl_extent_add(slot, part->heap.cells / TSL_UNIT_PAGES);

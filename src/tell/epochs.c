@@ -86,13 +86,11 @@ static uint32_t row_state(const struct tsl_epoch *epoch, uint64_t word) {
 }
 
 // Writes all fields but those to which other threads add. The id comes last: readers skip a row
-// without one. False when there is no memory for the row.
-static bool report_epoch(uint32_t slot) {
+// without one.
+TSL_ALWAYS_INLINE void put_epoch(struct tsl_epochs_row *row, uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  struct tsl_epochs_row *row = TSL_ROW(epochs, slot);
-  if (row == NULL) return false;
   uint64_t word = tsl_load_acquire(&epoch->word);  // pairs: epoch-word
-  tsl_report_label(epoch->label);
+  if (tsl_load_relaxed(&label_told[epoch->label]) == 0) tsl_report_label(epoch->label);
   tsl_mirror_beat(epoch->opened_ms);
   TSL_PUT(row, parent, epoch->parent);
   TSL_PUT(row, label, epoch->label);
@@ -101,15 +99,17 @@ static bool report_epoch(uint32_t slot) {
   TSL_PUT(row, closed_ms, tsl_load_relaxed(&epoch->closed_ms));
   if (!says_limits(row, epoch)) put_limits(row, epoch);
   tsl_store_release(&row->id, tsl_epoch_id(slot, word));  // pairs: mirror
-  return true;
 }
 
 static struct tsl_epochs_row *epoch_row(uint32_t slot) {
   if (!tsl_report_is_on()) return NULL;
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (slot != 0 && tsl_load_relaxed(&epoch->told) == NOT_TOLD && report_epoch(slot))
-    tsl_store_relaxed(&epoch->told, TOLD);
-  return TSL_ROW(epochs, slot);
+  struct tsl_epochs_row *row = TSL_ROW(epochs, slot);
+  bool is_new = row != NULL && slot != 0 && tsl_load_relaxed(&epoch->told) == NOT_TOLD;
+  if (!is_new) return row;
+  put_epoch(row, slot);
+  tsl_store_relaxed(&epoch->told, TOLD);
+  return row;
 }
 
 void tsl_report_held_epoch(uint32_t slot) {

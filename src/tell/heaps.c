@@ -53,7 +53,7 @@ static bool is_introduced(const struct tsl_heap *heap, const struct tsl_heaps_ro
 }
 
 // The heap's row, with its owner in it: readers pass over rows without an owner.
-static struct tsl_heaps_row *heap_row(struct tsl_heap *heap) {
+TSL_ALWAYS_INLINE struct tsl_heaps_row *heap_row(struct tsl_heap *heap) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, heap->number) : NULL;
   if (row == NULL || tsl_likely(is_introduced(heap, row))) return row;
   put_owner(row, heap);
@@ -89,11 +89,15 @@ static bool has_dealt_in(const struct tsl_heap *heap, unsigned class) {
   return tsl_heap_is_home(heap) || heap->store->tallies[class].refills != 0;
 }
 
+TSL_ALWAYS_INLINE void put_ended(struct tsl_bins_row *row, const struct tsl_cell_tally *tally) {
+  TSL_PUT(row, ended_objects, tally->ended_objects);
+  TSL_PUT(row, ended_bytes, tally->ended_granules << TSL_GRANULE_LOG2);
+}
+
 static void put_cell_tally(struct tsl_bins_row *row, const struct tsl_cell_tally *tally) {
   TSL_PUT(row, cells_taken, tally->taken);
   TSL_PUT(row, cells_restarted, tally->restarted);
-  TSL_PUT(row, ended_objects, tally->ended_objects);
-  TSL_PUT(row, ended_bytes, tally->ended_granules << TSL_GRANULE_LOG2);
+  put_ended(row, tally);
 }
 
 static void put_unit_tally(struct tsl_bins_row *row, const struct tsl_unit_tally *tally) {
@@ -139,7 +143,7 @@ void tsl_report_bin(struct tsl_heap *heap, unsigned class) {
   if (row != NULL) put_bin(row, heap, class);
 }
 
-static void put_cells(struct tsl_heaps_row *row, struct tsl_heap *part) {
+TSL_ALWAYS_INLINE void put_cells(struct tsl_heaps_row *row, struct tsl_heap *part) {
   tsl_assert(tsl_owner_is_me(part));
   uint64_t freed = part->cell_freed;
   size_t granules = (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
@@ -162,16 +166,19 @@ void tsl_report_cells(struct tsl_heap *part) {
 
 // Classes that a part never used keep the zeros of their rows: a part of few classes writes few
 // lines.
-static void put_heap(struct tsl_heaps_row *row, struct tsl_heap *heap) {
+static void put_bins(struct tsl_heap *heap) {
   tsl_report_growth();
-  if (tsl_heap_is_home(heap)) put_home(row, heap->home);
-  put_cells(row, heap);
-  if (!tsl_heap_has_store(heap)) return;
   struct tsl_bins_row *bins = TSL_ROW(bins, heap->number);
   if (bins == NULL) return;
   for (unsigned class = 0; class < TSL_CLASSES; class += 1)
     if (has_dealt_in(heap, class)) put_bin(bins, heap, class);
   if (tsl_heap_is_home(heap)) put_home_tallies(bins, heap->home->own);
+}
+
+TSL_ALWAYS_INLINE void put_heap(struct tsl_heaps_row *row, struct tsl_heap *heap) {
+  if (tsl_heap_is_home(heap)) put_home(row, heap->home);
+  put_cells(row, heap);
+  if (tsl_heap_has_store(heap)) put_bins(heap);
 }
 
 void tsl_report_heap(struct tsl_heap *heap) {
@@ -224,6 +231,17 @@ void tsl_report_sealed(const struct tsl_part *sealed) {
   struct tsl_bins_row *bins = tsl_heap_has_store(part) ? TSL_ROW(bins, part->number) : NULL;
   if (bins != NULL) tsl_rows_clear(bins, sizeof *bins);
   report_heir(tsl_heap_current->home, part);
+}
+
+void tsl_report_rest(const struct tsl_part *part) {
+  struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->heap.number) : NULL;
+  if (row == NULL) return;
+  TSL_PUT(row, state, TSL_HEAPS_NOBODYS);
+  struct tsl_home *home = part->heap.home;
+  struct tsl_bins_row *bins =
+      home->thread != 0 ? TSL_ROW(bins, home->heap.number) : bins_row(&home->heap);
+  if (bins == NULL) return;
+  put_ended(bins, &home->own->cells);
 }
 
 void tsl_report_warm(const struct tsl_part *part) {

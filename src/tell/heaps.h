@@ -41,6 +41,9 @@ TSL_HIDDEN void tsl_report_sealed(const struct tsl_part *part);
 // first leaves a scope, and others may count what they free before. Its owner.
 TSL_HIDDEN void tsl_report_warm(const struct tsl_part *part);
 
+// Both of these, for a part in which no other thread freed.
+TSL_HIDDEN void tsl_report_rest(const struct tsl_part *part);
+
 // Counts a block of a part that is not sealed, which was freed by another thread or from outside
 // the epoch. Any thread.
 TSL_HIDDEN void tsl_report_away(uint32_t part, unsigned class);

@@ -157,6 +157,46 @@ static void limits_are_told_as_they_are_now(void) {
   CHECK(row->soft_limit_bytes == 0 && row->hard_limit_bytes == 5 * MIB);
 }
 
+static const struct tsl_epochs_row *row_of(tslab_epoch epoch) {
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+  CHECK_EQ(row->id, epoch);
+  return row;
+}
+
+static uint32_t state_before;
+
+static void look_at_state(void *row) { state_before = ((const struct tsl_epochs_row *)row)->state; }
+
+// Its row is written before what may take long.
+static void a_slow_end_is_told_first(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc(epoch, 100);
+  const struct tsl_epochs_row *row = row_of(epoch);
+  CHECK_EQ(tslab_epoch_defer(epoch, look_at_state, (void *)(uintptr_t)row), 0);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(state_before, TSLAB_RELEASED);
+  epoch = epochs_open();
+  epochs_alloc(epoch, 100);
+  CHECK_EQ(tslab_epoch_defer(epoch, look_at_state, (void *)(uintptr_t)row_of(epoch)), 0);
+  epochs_close(epoch, 1);
+  CHECK_EQ(state_before, TSLAB_CLOSED);
+}
+
+static void one_with_a_thread_inside_is_told_as_ended(void) {
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  CHECK(tslab_malloc(100) != NULL);
+  be(other);
+  os_fake.now_ms = 6666;
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(row_of(epoch)->state, TSLAB_RELEASED);
+  CHECK_EQ(row_of(epoch)->closed_ms, 6666);
+  be(mine);
+}
+
 int main(void) {
   RUN(limits_are_told_as_they_are_now);
   RUN(refusals_are_told_by_label);
@@ -166,5 +206,7 @@ int main(void) {
   RUN(released_survivors_leave_no_trace);
   RUN(parents_hold_what_children_hold);
   RUN(large_blocks_are_told);
+  RUN(a_slow_end_is_told_first);
+  RUN(one_with_a_thread_inside_is_told_as_ended);
   return test_status();
 }

@@ -94,6 +94,65 @@ static void records_come_again_as_names(void) {
   CHECK_EQ(at(own)->hard_limit, 4);
 }
 
+static tslab_epoch open_plain(uint32_t label) {
+  tslab_epoch id = TSLAB_NO_EPOCH;
+  CHECK_EQ(tsl_epoch_open(label, NULL, &id), 0);
+  return id;
+}
+
+static void check_plain(tslab_epoch id, uint32_t label) {
+  const struct tsl_epoch *epoch = at(id);
+  CHECK_EQ(epoch->label, label);
+  CHECK_EQ(epoch->place, tsl_epoch_slot(id));
+  CHECK_EQ(epoch->heaps, 0);
+  CHECK(epoch->soft_limit == SIZE_MAX && epoch->hard_limit == SIZE_MAX);
+  CHECK(epoch->on_limit == NULL && epoch->user == NULL && epoch->deferred == NULL);
+  CHECK_EQ(epoch->parent + epoch->host + epoch->level + epoch->is_shared + epoch->settled, 0);
+  CHECK_EQ(epoch->first_cell, TSL_CELL_4K);
+  CHECK_EQ(epoch->largest_cell, TSL_CELL_64K);
+  CHECK_EQ(epoch->purge, TSLAB_PURGE_DECAY);
+  CHECK(epoch->is_plain);
+}
+
+static void check_is_plain_again(const tslab_epoch_options *options) {
+  tslab_epoch own = open_with(options);
+  CHECK(!at(own)->is_plain);
+  end(own);
+  tslab_epoch plain = open_plain(9);
+  CHECK_EQ(tsl_epoch_slot(plain), tsl_epoch_slot(own));
+  check_plain(plain, 9);
+  end(plain);
+}
+
+static void never_called(tslab_epoch id TSL_UNUSED, enum tslab_limit limit TSL_UNUSED,
+                         size_t held TSL_UNUSED, size_t bytes TSL_UNUSED,
+                         void *context TSL_UNUSED) {}
+
+// Nothing of the options, or of the name, that a record had before.
+static void records_come_again_plain(void) {
+  open_region();
+  tslab_epoch first = open_plain(7), parent = open_plain(7);
+  check_plain(first, 7);
+  const tslab_epoch_options options[] = {{.parent = parent},
+                                         {.soft_limit_bytes = 3},
+                                         {.hard_limit_bytes = 4},
+                                         {.on_limit = never_called},
+                                         {.purge = TSLAB_PURGE_NOW},
+                                         {.first_cell_bytes = 1 << 16},
+                                         {.threads = 8},
+                                         {.first_cell_bytes = 1 << 20}};
+  for (unsigned i = 0; i < sizeof options / sizeof *options; i++) check_is_plain_again(&options[i]);
+  tslab_epoch limited = open_plain(8);
+  tsl_epoch_set_limits(tsl_epoch_slot(limited), 5, 6);
+  end(limited);
+  tslab_epoch plain = open_plain(9);
+  CHECK_EQ(tsl_epoch_slot(plain), tsl_epoch_slot(limited));
+  check_plain(plain, 9);
+  end(plain);
+  end(open_name(8, first));
+  check_plain(open_plain(9), 9);
+}
+
 static void check_cells(size_t first_cell_bytes, unsigned threads, unsigned first,
                         unsigned largest) {
   tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes, .threads = threads};
@@ -269,6 +328,7 @@ int main(void) {
   RUN(default_epoch);
   RUN(opened_with_options);
   RUN(records_come_again_as_names);
+  RUN_UNLESS_SECURE(records_come_again_plain);
   RUN(cells_by_options);
   RUN(stale_ids);
   RUN(ended_once);

@@ -344,6 +344,30 @@ static void statistics_follow(void) {
   CHECK_EQ(warm(), 1);
 }
 
+static void *free_first(void *unused) {
+  epochs_free(blocks[0], BYTES);
+  return unused;
+}
+
+// Also where all lay in the only cell of a part.
+static void what_others_freed_is_not_told_of_the_next(void) {
+  start();
+  tsl_report_start();
+  release_one("one");
+  for (int i = 0; i < 2; i++) {
+    tslab_epoch epoch = open_as("one");
+    epochs_alloc_many(blocks, epoch, BYTES, SOME);
+    threads_run_one(free_first, NULL);
+    check_told(epoch, SOME - 1, (SOME - 1) * takes(BYTES));
+    release(epoch);
+    CHECK_EQ(warm(), 1);
+  }
+  tslab_epoch epoch = open_as("one");
+  epochs_alloc_many(blocks, epoch, BYTES, SOME);
+  check_told(epoch, SOME, SOME * takes(BYTES));
+  release(epoch);
+}
+
 int main(void) {
   RUN_UNLESS_SECURE(the_next_of_the_label_takes_it);
   RUN_UNLESS_SECURE(another_label_does_not);
@@ -361,5 +385,6 @@ int main(void) {
   RUN_UNLESS_SECURE(a_fork_finds_them_whole);
   RUN_UNLESS_SECURE(the_census_counts_it_as_free);
   RUN_UNLESS_SECURE(statistics_follow);
+  RUN_UNLESS_SECURE(what_others_freed_is_not_told_of_the_next);
   return test_status();
 }
