@@ -7,6 +7,7 @@
 #include "alloc/standard.h"
 #include "base/options.h"
 #include "memory/limit.h"
+#include "tell/process.h"
 
 TSL_FAST void *tslab_malloc(size_t bytes) { return tsl_fast_malloc(bytes); }
 
@@ -51,6 +52,8 @@ int tslab_option_get(const char *name, char *value, size_t size) {
 
 int tslab_option_set(const char *name, const char *value) {
   int error = tsl_option_set(name, value);
-  if (error == 0 && strcmp(name, "soft_limit") == 0) tsl_limit_follow();
-  return error;
+  if (error != 0 || strcmp(name, "soft_limit") != 0) return error;
+  tsl_limit_follow();
+  tsl_report_limit();
+  return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "memory/limit.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
@@ -57,6 +58,16 @@ static void put_large(struct tsl_process_row *row) {
   } while (memcmp(&now, &told, sizeof now) != 0);
 }
 
+// As put_large: the write that comes last is of the newest limit.
+static void put_limit(struct tsl_process_row *row) {
+  uint64_t told;
+  do {
+    told = tsl_limit_bytes();
+    TSL_PUT(row, soft_limit_bytes, told);
+    tsl_fence_seq_cst();  // pairs: told-last
+  } while (tsl_limit_bytes() != told);
+}
+
 // Several threads may write at once: the largest stays. Compares with the row itself, which begins
 // with 0 in each file; what another process wrote there costs at most the peak (M1).
 static void raise_peak(struct tsl_process_row *row) {
@@ -90,6 +101,7 @@ void tsl_report_process(void) {
   TSL_PUT(row, cached_bytes, tsl_unit_cache_units() << TSL_UNIT_LOG2);
   put_large(row);
   raise_peak(row);
+  put_limit(row);
   put_places(row);
   TSL_PUT(row, purges, tsl_load_relaxed(&tsl_counts.purges));
   TSL_PUT(row, purged_bytes, tsl_load_relaxed(&tsl_counts.purged_bytes));
@@ -122,4 +134,9 @@ void tsl_report_all_large(void) {
   if (row == NULL) return;
   put_large(row);
   raise_peak(row);
+}
+
+void tsl_report_limit(void) {
+  struct tsl_process_row *row = tsl_report_is_on() ? TSL_ROW(process, 0) : NULL;
+  if (row != NULL) put_limit(row);
 }

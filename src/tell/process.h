@@ -26,3 +26,6 @@ TSL_HIDDEN void tsl_report_idle(void);
 
 // Writes the counts of large blocks, and the peak if it is a new one.
 TSL_HIDDEN void tsl_report_all_large(void);
+
+// Writes the soft limit.
+TSL_HIDDEN void tsl_report_limit(void);

@@ -40,6 +40,7 @@ enum {
       "calls to give pages back that the system refused")                                       \
   ONE(T, uint64_t, limits_refused, PIECES, COUNTER, "times that a hard limit refused memory")   \
   ONE(T, uint64_t, memory_refused, PIECES, COUNTER, "times that the system refused memory")     \
+  ONE(T, uint64_t, soft_limit_bytes, BYTES, GAUGE, "in force; 0: none")                         \
   ONE(T, uint64_t, sample_bytes, BYTES, GAUGE, "between samples on average; 0: none is taken")  \
   ONE(T, uint64_t, watch_bytes, BYTES, GAUGE, "the same in epochs that objects outlive")        \
   ONE(T, uint64_t, sampling_since_ms, MS, GAUGE,                                                \

@@ -136,7 +136,7 @@ def situations(programs: Programs) -> dict[str, Callable[[], Recordable]]:
         "locked_memory": lambda: programs.does("locked"),
         "one_thread_frees": lambda: programs.does("pipeline"),
         "piles_freed_at_once": lambda: programs.hurries("piles"),
-        "purges_in_vain": lambda: programs.hurries("bursts", "TSLAB_SOFT_LIMIT=32M"),
+        "purges_in_vain": lambda: programs.hurries("limited"),
         "python_arenas": lambda: programs.run(0.5, "env", "-u", "PYTHONMALLOC", *python),
         "server_at_work": programs.serves,
         "sessions_that_end": lambda: programs.does("sessions", own, seconds=3),

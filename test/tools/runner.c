@@ -1,5 +1,6 @@
 // runner SITUATION: a program that allocates in a hurry, as a doctor may find it (patients.h):
 //   bursts     64 MiB in blocks of 1 MiB, allocated and freed again and again
+//   limited    the same, having set a soft limit of 32 MiB
 //   piles      100,000 objects allocated, and then freed, again and again, in a program with epochs
 //   parsers    short epochs that free most, allocate a few objects of several sizes, and end
 //   crew       32 threads that each fill 4 MiB with small objects, free them, and rest a while
@@ -37,6 +38,11 @@ static void *bursts_run(void *unused) {
 }
 
 static void bursts_start(void) { thread_start(bursts_run, NULL); }
+
+static void limited_start(void) {
+  if (tslab_option_set("soft_limit", "32M") != 0) abort();
+  bursts_start();
+}
 
 static void *piles_run(void *unused) {
   static void *blocks[PILE_BLOCKS];
@@ -97,8 +103,12 @@ static void *batches_run(void *unused) {
 
 static void batches_start(void) { thread_start(batches_run, NULL); }
 
-static const struct situation situations[] = {{"bursts", bursts_start},   {"piles", piles_start},
-                                              {"parsers", parsers_start}, {"crew", crew_start},
-                                              {"batches", batches_start}, {NULL, NULL}};
+static const struct situation situations[] = {{"bursts", bursts_start},
+                                              {"limited", limited_start},
+                                              {"piles", piles_start},
+                                              {"parsers", parsers_start},
+                                              {"crew", crew_start},
+                                              {"batches", batches_start},
+                                              {NULL, NULL}};
 
 int main(int count, char **arguments) { return situation_main(count, arguments, situations); }

@@ -150,6 +150,26 @@ static void refusals_are_counted(void) {
   CHECK_GE(tsl_counts.memory_refused, 1);
 }
 
+static void the_soft_limit_is_told_when_it_changes(void) {
+  static const struct os_fake_file files[] = {
+      {"/proc/self/cgroup", "0::/\n"},
+      {"/sys/fs/cgroup/memory.max", "1073741824\n"},
+      {NULL, NULL},
+  };
+  tsl_options.soft_limit = 256 << 20;
+  open_homes();
+  tsl_report_start();
+  const struct tsl_process_row *row = TSL_ROW(process, 0);
+  CHECK_EQ(row->soft_limit_bytes, 256 << 20);
+  CHECK_EQ(tslab_option_set("soft_limit", "32M"), 0);
+  CHECK_EQ(row->soft_limit_bytes, 32 << 20);
+  os_fake.files = files;
+  CHECK_EQ(tslab_option_set("soft_limit", "cgroup"), 0);
+  CHECK_EQ(row->soft_limit_bytes, (1 << 30) / 8 * 7);
+  CHECK_EQ(tslab_option_set("soft_limit", "0"), 0);
+  CHECK_EQ(row->soft_limit_bytes, 0);
+}
+
 int main(void) {
   RUN(classes_are_told);
   RUN(the_process_is_told);
@@ -161,5 +181,6 @@ int main(void) {
   RUN(what_went_back_in_silence_is_told);
   RUN(what_the_system_refused_in_silence_is_told);
   RUN(refusals_are_counted);
+  RUN(the_soft_limit_is_told_when_it_changes);
   return test_status();
 }

@@ -23,15 +23,6 @@ pub fn option<'a>(environment: &'a str, name: &str) -> Option<&'a str> {
     value.map(str::trim)
 }
 
-/// Whether a process was started with a soft limit.
-pub fn has_soft_limit(pid: u32) -> bool {
-    of(pid).is_some_and(|environment| sets_soft_limit(&environment))
-}
-
-fn sets_soft_limit(environment: &str) -> bool {
-    option(environment, "soft_limit").is_some_and(|value| value != "0")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,13 +35,5 @@ mod tests {
         assert_eq!(option(environment, "stat"), None);
         assert_eq!(option("TSLAB_HELPER=auto\0TSLAB_CONF=helper:never", "helper"), Some("auto"));
         assert_eq!(option("XTSLAB_HELPER=never", "helper"), None);
-    }
-
-    #[test]
-    fn a_soft_limit_is_one_that_is_not_0() {
-        for limited in ["TSLAB_SOFT_LIMIT=32M", "TSLAB_CONF=soft_limit:cgroup"] {
-            assert!(sets_soft_limit(limited), "{limited}");
-        }
-        assert!(!sets_soft_limit("TSLAB_SOFT_LIMIT=0") && !sets_soft_limit("A=b"));
     }
 }

@@ -42,8 +42,6 @@ pub struct About {
     pub helper: Option<Helper>,
     /// It is a Python whose small objects lie in arenas of its own.
     pub hides_objects: bool,
-    /// It was started with option `soft_limit`.
-    pub has_soft_limit: bool,
 }
 
 /// A folder that was written.

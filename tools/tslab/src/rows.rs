@@ -289,6 +289,8 @@ tables! {
         LIMITS_REFUSED "limits_refused" One 8 Counter Pieces;
         /// Times that the system refused memory.
         MEMORY_REFUSED "memory_refused" One 8 Counter Pieces;
+        /// In force; 0: none.
+        SOFT_LIMIT_BYTES "soft_limit_bytes" One 8 Gauge Bytes;
         /// Between samples on average; 0: none is taken.
         SAMPLE_BYTES "sample_bytes" One 8 Gauge Bytes;
         /// The same in epochs that objects outlive.

@@ -65,6 +65,10 @@ export const PROCESS = {
     unit: "pieces",
     meaning: "times that the system refused memory",
   },
+  soft_limit_bytes: {
+    unit: "bytes",
+    meaning: "in force; 0: none",
+  },
   sample_bytes: {
     unit: "bytes",
     meaning: "between samples on average; 0: none is taken",

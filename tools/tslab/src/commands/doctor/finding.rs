@@ -86,8 +86,6 @@ pub struct Patient<'a> {
     pub helper: Option<Helper>,
     /// A Python whose small objects lie in arenas of its own.
     pub hides_objects: bool,
-    /// Idle memory goes back at once beyond it.
-    pub has_soft_limit: bool,
     pub growths: Growths,
     /// Of shared epochs.
     pub outlived: Outlived,

@@ -24,7 +24,6 @@ use super::ignored::{self, Ignored};
 use super::looks::{self, Looks};
 use super::outlived::Outlived;
 use super::{Answer, Identity, Setting, Subject, leaks, why};
-use crate::environment;
 use crate::helper::Helper;
 use crate::host::Life;
 use crate::python;
@@ -284,7 +283,6 @@ impl<'a> Patient<'a> {
             account,
             helper: helper(subject),
             hides_objects: hides_objects(subject),
-            has_soft_limit: has_soft_limit(subject),
             growths: Growths::read(before, subject, after_ms),
             outlived: Outlived::read(subject, after_ms),
             ignored,
@@ -307,13 +305,6 @@ fn hides_objects(subject: &Subject) -> bool {
     match &subject.recorded {
         Some(recorded) => recorded.about().hides_objects,
         None => subject.life == Life::Alive && python::hides_objects(subject.pid),
-    }
-}
-
-fn has_soft_limit(subject: &Subject) -> bool {
-    match &subject.recorded {
-        Some(recorded) => recorded.about().has_soft_limit,
-        None => subject.life == Life::Alive && environment::has_soft_limit(subject.pid),
     }
 }
 
@@ -369,7 +360,6 @@ pub(super) fn between(before: &Subject, now: &Subject) -> String {
         account: None,
         helper: None,
         hides_objects: false,
-        has_soft_limit: false,
         growths: Growths::read(Some(before), now, 0),
         outlived: Outlived::read(now, 0),
         ignored: &ignored,
@@ -398,7 +388,6 @@ mod tests {
         pub blocks_bytes: Option<u64>,
         pub helper: Option<Helper>,
         pub hides_objects: bool,
-        pub has_soft_limit: bool,
         /// None: as of a process that has ended.
         pub after_ms: Option<u64>,
     }
@@ -412,7 +401,6 @@ mod tests {
                 blocks_bytes: None,
                 helper: None,
                 hides_objects: false,
-                has_soft_limit: false,
                 after_ms: None,
             }
         }
@@ -439,7 +427,6 @@ mod tests {
             account: case.blocks_bytes.map(|bytes| Account::of(&now, resident(bytes), 0)),
             helper: case.helper,
             hides_objects: case.hides_objects,
-            has_soft_limit: case.has_soft_limit,
             growths: Growths::read(before, &now, after_ms),
             outlived: Outlived::read(&now, after_ms),
             ignored: &Ignored::default(),
@@ -456,7 +443,6 @@ mod tests {
             account: None,
             helper: None,
             hides_objects: false,
-            has_soft_limit: false,
             growths: Growths::read(None, &subject, 60_000),
             outlived: Outlived::read(&subject, 60_000),
             ignored: &Ignored::default(),

@@ -34,19 +34,31 @@ pub(super) fn purge_churn(patient: &Patient) -> Found {
         patient.span(),
         shown(again)
     );
+    let limit_bytes = patient.snapshot().process_figure(process::SOFT_LIMIT_BYTES);
     let evidence = [
         ("purges", Value::from(purges)),
         ("purged_bytes", Value::from(bytes)),
         ("resident_again_bytes", Value::from(again)),
+        ("soft_limit_bytes", Value::from(limit_bytes)),
         ("over_ms", Value::from(patient.over_ms())),
     ];
-    let advice = if patient.has_soft_limit {
-        "raise option soft_limit: beyond it what is free goes back at once, and it is needed again \
-         soon"
-    } else {
-        "raise option purge_delay_ms: what goes back is needed again soon"
-    };
-    Some(vec![Finding::new("purge-churn", Rank::Slow, what, &evidence, advice.to_owned())])
+    let advice = churn_advice(limit_bytes);
+    Some(vec![Finding::new("purge-churn", Rank::Slow, what, &evidence, advice)])
+}
+
+// None: the file does not tell the limit.
+fn churn_advice(limit_bytes: Option<u64>) -> String {
+    match limit_bytes {
+        Some(0) => "raise option purge_delay_ms: what goes back is needed again soon".to_owned(),
+        Some(limit) => format!(
+            "raise option soft_limit, which is {}: beyond it what is free goes back at once, and \
+             it is needed again soon",
+            shown(limit)
+        ),
+        None => "raise option soft_limit if it is set, otherwise purge_delay_ms: what goes back \
+                 is needed again soon"
+            .to_owned(),
+    }
 }
 
 // What a class did between the looks.

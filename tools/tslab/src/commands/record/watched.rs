@@ -13,7 +13,6 @@ use super::asked::Asked;
 use super::folder::Why;
 use crate::commands::{NotFound, Setting, Subject, run as launch};
 use crate::control::Wish;
-use crate::environment;
 use crate::helper::Helper;
 use crate::host::{self, Life};
 use crate::modules::Maps;
@@ -259,7 +258,6 @@ impl Watched {
             now_ms: is_there.then(host::now_ms),
             helper: if is_there { Helper::of(self.pid) } else { None },
             hides_objects: is_there && python::hides_objects(self.pid),
-            has_soft_limit: is_there && environment::has_soft_limit(self.pid),
         };
         Copies::take(&self.file, &about, self.maps.as_deref())
     }

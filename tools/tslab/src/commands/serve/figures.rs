@@ -15,13 +15,14 @@ use crate::snapshot::{Class, DEFAULT_EPOCH, Snapshot};
 const AGES: [f64; 7] = [0.1, 1.0, 10.0, 60.0, 600.0, 3_600.0, 86_400.0];
 
 /// Gauges that the process says itself, by the field that holds them.
-pub(super) const GAUGES: [(&str, Field); 6] = [
+pub(super) const GAUGES: [(&str, Field); 7] = [
     ("tslab_open_bytes", process::OPEN_BYTES),
     ("tslab_free_bytes", process::FREE_BYTES),
     ("tslab_dirty_bytes", process::DIRTY_BYTES),
     ("tslab_cached_bytes", process::CACHED_BYTES),
     ("tslab_large_bytes", process::LARGE_BYTES),
     ("tslab_peak_held_bytes", process::PEAK_HELD_BYTES),
+    ("tslab_soft_limit_bytes", process::SOFT_LIMIT_BYTES),
 ];
 
 /// Counters of what the process does, by the field that it counts in.

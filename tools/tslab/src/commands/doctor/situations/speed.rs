@@ -11,6 +11,16 @@ fn did(mut image: Image, allocations: u64, values: &[(&str, u64)]) -> Image {
     image
 }
 
+fn limited(mut case: Case, bytes: u64) -> Case {
+    case.now.set("process", 0, "soft_limit_bytes", bytes);
+    case
+}
+
+fn untold(mut case: Case) -> Case {
+    case.now.forget("process", "soft_limit_bytes");
+    case
+}
+
 pub fn all() -> Vec<Situation> {
     [given_back(), slow_paths()].into_iter().flatten().collect()
 }
@@ -26,14 +36,21 @@ fn given_back() -> Vec<Situation> {
             name: "memory that goes back and forth",
             verdict: "400 MiB went back in a second, and all of it is here again.",
             case: churn([340, 340], 300),
-            expected: &[("purge-churn", "raise option purge_delay_ms")],
+            expected: &[("purge-churn", "raise option purge_delay_ms: ")],
             against: &[],
         },
         Situation {
             name: "the same beyond a soft limit",
             verdict: "Whatever the delay, it goes back at once: the limit is too low.",
-            case: Case { has_soft_limit: true, ..churn([340, 340], 300) },
-            expected: &[("purge-churn", "raise option soft_limit")],
+            case: limited(churn([340, 340], 300), 320 * MIB),
+            expected: &[("purge-churn", "raise option soft_limit, which is 320.0 MiB")],
+            against: &[],
+        },
+        Situation {
+            name: "the same of a file that does not tell the limit",
+            verdict: "Either may be the cause.",
+            case: untold(churn([340, 340], 300)),
+            expected: &[("purge-churn", "soft_limit if it is set, otherwise purge_delay_ms")],
             against: &[],
         },
         Situation {
