@@ -340,6 +340,8 @@ export interface PastEvent {
 /** An event, and whose it is. */
 export interface HostEvent extends PastEvent {
   readonly pid: number;
+  /** When it began, in clock ticks since boot; null: before the machine was started last. */
+  readonly start_ticks: Figure;
   readonly name: string | null;
 }
 

@@ -9,26 +9,26 @@ export const FEW = 12;
  * another process may have the number by now.
  */
 export function handleOf({ life, path, pid }: Process): string {
-  const start = /\.\d+$/.exec(path)?.[0] ?? "";
-  return life === "dead" ? `${pid}${start}` : String(pid);
+  return life === "dead" ? `${pid}${startOf(path)}` : String(pid);
 }
+
+/** When the process of a statistics file began, as its name ends; "": it is not named so. */
+const startOf = (path: string): string => /\.\d+$/.exec(path)?.[0] ?? "";
 
 /** Of several that had the number the living one, unless it is said which. */
 export function processOf(processes: readonly Process[], handle: string): Process | undefined {
   const isMeant = (process: Process): boolean =>
     handleOf(process) === handle || String(process.pid) === handle;
-  return living(processes.filter(isMeant));
+  const meant = processes.filter(isMeant);
+  return meant.find(({ life }) => life === "alive") ?? meant.at(-1);
 }
 
-const living = (same: readonly Process[]): Process | undefined =>
-  same.find(({ life }) => life === "alive") ?? same.at(-1);
-
-/** Whose event it was, as far as number and name tell; undefined: it has gone. */
+/** Whose event it was; undefined: it has gone. */
 export const processOfEvent = (
   processes: readonly Process[],
-  { pid, name }: HostEvent,
+  { pid, start_ticks }: HostEvent,
 ): Process | undefined =>
-  living(processes.filter((process) => process.pid === pid && process.name === name));
+  processes.find((process) => process.pid === pid && startOf(process.path) === `.${start_ticks}`);
 
 /** Those that run first, of them the larger; of those that have ended the last. */
 export const ordered = (processes: readonly Process[]): Process[] =>

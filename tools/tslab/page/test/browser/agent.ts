@@ -112,9 +112,10 @@ function answerOf(told: Told, part: string | undefined, parameters: URLSearchPar
 
 /** Of all processes together. */
 function hostEvents(told: readonly Told[]): HostEvents {
-  const events = told.flatMap(({ process: { pid, name }, history }) =>
-    history.events.map((event) => ({ ...event, pid, name })),
-  );
+  const events = told.flatMap(({ process: { pid, name, path }, history }) => {
+    const start_ticks = Number(path.split(".").at(-1));
+    return history.events.map((event) => ({ ...event, pid, start_ticks, name }));
+  });
   const kept = told.filter(({ history }) => history.kept);
   return {
     kept: kept.length > 0,

@@ -192,7 +192,16 @@ test("judgements and events of all processes are asked for now and then", () => 
   assert.deepEqual(model.wanted(1).events, { after: null });
   model.apply(1, list(process(1, 10)), false);
   assert.equal(model.wanted(1).judgement, true);
-  const event = { at_s: 90, kind: "purge", label: null, count: 1, bytes: 5, pid: 1, name: "x" };
+  const event = {
+    at_s: 90,
+    kind: "purge",
+    label: null,
+    count: 1,
+    bytes: 5,
+    pid: 1,
+    start_ticks: 7,
+    name: "x",
+  };
   const events = told({ kept: true, now_s: 100, events: [event] });
   const judgement = { why: LOST, doctor: { kind: "refused", why: "it lacks epochs" } as const };
   const round = { ...list(process(1, 10)), events, detail: { ...detail(1, LOST), judgement } };

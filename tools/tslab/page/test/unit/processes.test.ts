@@ -56,19 +56,21 @@ test("a process that has ended is named by when it began, too", () => {
   assert.equal(processOf([runs, dead], "42.7"), undefined);
 });
 
-test("an event is of the process that had its number and name", () => {
-  const runs = process(42, "server", { path: "tslab.42.9" });
-  const dead = process(42, "job", { path: "tslab.42.1", life: "dead" });
-  const event = (name: string): HostEvent => ({
+test("an event is of the process that had its number and began then", () => {
+  const runs = process(42, "server", { path: "/dev/shm/tslab.42.91" });
+  const dead = process(42, "server", { path: "/dev/shm/tslab.42.1", life: "dead" });
+  const event = (start_ticks: number | null): HostEvent => ({
     at_s: 1,
     kind: "purge",
     label: null,
     count: 1,
     bytes: 1,
     pid: 42,
-    name,
+    start_ticks,
+    name: "before an exec",
   });
-  assert.equal(processOfEvent([runs, dead], event("job")), dead);
-  assert.equal(processOfEvent([runs, dead], event("server")), runs);
-  assert.equal(processOfEvent([runs, dead], event("gone")), undefined);
+  assert.equal(processOfEvent([runs, dead], event(1)), dead);
+  assert.equal(processOfEvent([dead, runs], event(91)), runs);
+  assert.equal(processOfEvent([runs, dead], event(2)), undefined);
+  assert.equal(processOfEvent([runs, dead], event(null)), undefined);
 });

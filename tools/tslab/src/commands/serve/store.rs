@@ -101,6 +101,9 @@ pub struct Past {
 pub struct HostEvent {
     /// The process's number.
     pub pid: u32,
+    /// When it started, counted from when the machine did; None: before the machine was started
+    /// last.
+    pub start_ticks: Option<u64>,
     /// Its program.
     pub name: Option<String>,
     /// What happened.
@@ -304,16 +307,18 @@ impl Store {
     /// first.
     pub fn host_events(&self, after_s: u64) -> Result<Vec<HostEvent>> {
         let mut query = self.db.prepare_cached(
-            "SELECT at_s, kind, label, count, bytes, pid, name FROM
-                 (SELECT event.*, pid, name, event.rowid AS number, row_number() OVER
+            "SELECT at_s, kind, label, count, bytes, pid, name, start FROM
+                 (SELECT event.*, pid, name, iif(boot = ?, start, NULL) AS start,
+                     event.rowid AS number, row_number() OVER
                      (PARTITION BY kind ORDER BY at_s DESC, event.rowid DESC) AS turn
                   FROM event JOIN process ON process.id = event.process WHERE at_s > ?)
              WHERE turn <= ? ORDER BY at_s, number",
         )?;
         let host_event = |row: &rusqlite::Row| {
-            Ok(HostEvent { pid: row.get(5)?, name: row.get(6)?, event: event(row)? })
+            let (pid, name, start_ticks) = (row.get(5)?, row.get(6)?, row.get(7)?);
+            Ok(HostEvent { pid, start_ticks, name, event: event(row)? })
         };
-        let rows = query.query_map(params![after_s, MOST_EVENTS], host_event)?;
+        let rows = query.query_map(params![self.boot, after_s, MOST_EVENTS], host_event)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
@@ -572,6 +577,26 @@ mod tests {
         assert_eq!(told.iter().map(|told| told.pid).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((told[0].name.as_deref(), &told[1].event), (Some("server"), &purge(NOW_S + 10)));
         assert_eq!(store.host_events(NOW_S).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_event_tells_which_of_the_processes_of_a_number_it_was() {
+        let folder = Folder::new("same-number");
+        let with_event = |start_ticks| {
+            let owner = Owner { start_ticks, ..row(1, 5).owner };
+            Row { owner, events: vec![event(NOW_S)], ..row(1, 5) }
+        };
+        let starts = |store: &Store| -> Vec<_> {
+            let told = store.host_events(0).unwrap();
+            told.iter().map(|told| (told.pid, told.start_ticks)).collect()
+        };
+        let mut store = folder.open(ROOMY).unwrap();
+        store.add(NOW_S, &[with_event(7), with_event(9)]).unwrap();
+        assert_eq!(starts(&store), [(1, Some(7)), (1, Some(9))]);
+        drop(store);
+        let mut store = Store::open(&folder.file(), ROOMY, "next boot").unwrap();
+        store.add(NOW_S + 10, &[with_event(7)]).unwrap();
+        assert_eq!(starts(&store), [(1, None), (1, None), (1, Some(7))]);
     }
 
     // A disk that has no page more than there are now.
