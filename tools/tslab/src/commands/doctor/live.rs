@@ -62,6 +62,28 @@ pub(super) fn growth(patient: &Patient) -> Found {
     Some(vec![Finding::new("live-growth", rank, what, &evidence, advice)])
 }
 
+/// Whether it may become more, and so slowly that these looks do not tell.
+pub(super) fn undecided(patient: &Patient) -> Option<String> {
+    growth(patient)?.is_empty().then_some(())?;
+    let (now, over_ms) = (live(patient.snapshot())?, patient.over_ms()?);
+    let lived_ms = patient.subject.lived_ms();
+    // What has grown like that since the start becomes so much more in this time.
+    let wanted_ms = u128::from(lived_ms) * u128::from(GREW_BYTES) / u128::from(now.max(1));
+    let wanted_ms = u64::try_from(wanted_ms).unwrap_or(u64::MAX);
+    let peak_ms = patient.snapshot().process_figure(process::PEAK_MS)?;
+    let peak_ago_ms = patient.subject.as_of_ms.saturating_sub(peak_ms);
+    let may_grow = now >= MUCH_BYTES && lived_ms > patient.after_ms && peak_ago_ms <= wanted_ms;
+    (may_grow && over_ms < wanted_ms).then(|| {
+        format!(
+            "{} live, and the process held most {} ago: whether that grows slowly, a longer look \
+             tells (--over {})",
+            shown(now),
+            text::age(Some(peak_ago_ms)),
+            wanted_ms.saturating_mul(2).div_ceil(1000)
+        )
+    })
+}
+
 fn advice(patient: &Patient) -> String {
     let (subject, pid) = (patient.subject, patient.subject.pid);
     match subject.life {

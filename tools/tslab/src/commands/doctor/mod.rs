@@ -207,7 +207,8 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let patient = looks.patient(arguments, &ignored);
     let report = Report::of(&patient);
     let note = ignored.functions_note().map(str::to_owned);
-    let further = note.into_iter().chain(epochs::undecided(&patient));
+    let undecided = [epochs::undecided(&patient), live::undecided(&patient)];
+    let further = note.into_iter().chain(undecided.into_iter().flatten());
     Ok(Answer {
         output: setting.output(&report, Report::text)?,
         notes: looks.now.notes().into_iter().chain(further).collect(),

@@ -81,3 +81,31 @@ fn the_advice_fits_what_is_sampled() {
     let sampled = advice(&[("sample_bytes", 4096), ("weight_bytes", 4096)]);
     assert!(sampled.starts_with("`tslab leaks 42` names the call stacks"), "{sampled}");
 }
+
+// Half an hour of growth: a MiB more takes 8 s.
+#[test]
+fn what_may_grow_too_slowly_for_the_looks_is_said() {
+    let half_an_hour_ms = 15 * TWO_MINUTES_MS;
+    let said = |live, by, peak_ago_ms| {
+        of_patient(&grown(half_an_hour_ms, live, by, peak_ago_ms), live::undecided)
+    };
+    let expected = "225.0 MiB live, and the process held most 7.9 s ago: whether that grows \
+                    slowly, a longer look tells (--over 16)";
+    assert_eq!(said(225, 0, 7_900).as_deref(), Some(expected));
+    assert_eq!(said(225, 0, 8_100), None, "a MiB more would have been a peak");
+    assert_eq!(said(63, 0, 0), None);
+    let fast = of_patient(&grown(TWO_MINUTES_MS, 240, 2, 100), live::undecided);
+    assert_eq!(fast, None, "a second is enough to see it");
+}
+
+// The look that is advised finds the leak for which it is advised.
+#[test]
+fn a_look_as_long_as_advised_tells() {
+    let half_an_hour_ms = 15 * TWO_MINUTES_MS;
+    let mut case = grown(half_an_hour_ms, 225, 2, 100);
+    let before = case.before.as_mut().unwrap();
+    before.told_ms = case.now.told_ms - 16_000;
+    assert_eq!(of_patient(&case, live::undecided), None);
+    let found = report(&case).findings;
+    assert!(found.len() == 1 && found[0].cause == "live-growth", "{found:?}");
+}
