@@ -212,6 +212,11 @@ impl Sampling {
         self.weight_bytes.saturating_mul(times) / self.live.len() as u64
     }
 
+    /// Who allocated the live samples, one for each.
+    pub fn live_sites(&self) -> impl Iterator<Item = &Site> {
+        self.live.iter().map(|live| &self.sites[live.site])
+    }
+
     /// For how many objects a live sample stands.
     pub fn objects(&self, live: &LiveSample) -> f64 {
         float(live.times) * self.weight(float(live.bytes))

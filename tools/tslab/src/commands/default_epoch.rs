@@ -1,14 +1,19 @@
 //! The default epoch: no close tells what is lost there, only the ages of samples which call stacks
 //! keep more and more.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::Subject;
 use super::counted::Counted;
+use super::growth::{Growth, Verdict};
 use super::ignored::Ignored;
+use super::kept::Kept;
 use super::survivors::{self, Stack, Stacks};
 use crate::host::Life;
-use crate::sampling::{LiveSample, Reach, Sampling};
+use crate::sampling::{LiveSample, Reach, Sampling, whole};
 use crate::snapshot::{DEFAULT_EPOCH, Epoch, Snapshot};
 use crate::text;
 
@@ -40,7 +45,7 @@ impl DefaultEpoch {
         let mut found = stacks.map(|stacks| stacks.growing(until_ms)).unwrap_or_default();
         found.retain(|stack| {
             !survivors::are_ignored(std::slice::from_ref(stack), ignored)
-                && is_confirmed(before, subject, stack)
+                && stack.growth().is_some_and(|growth| is_confirmed(before, subject, &growth))
         });
         Self {
             objects: epoch.and_then(|epoch| epoch.live.objects),
@@ -97,6 +102,38 @@ impl DefaultEpoch {
     }
 }
 
+/// Of what a call stack keeps more and more.
+#[derive(Debug)]
+pub(super) struct Growing {
+    /// For which its samples stand that are old enough.
+    pub bytes: u64,
+    /// How that is known.
+    pub growth: Growth,
+}
+
+impl Growing {
+    /// Those of a process, by the stacks' addresses, that which keeps most first. `until_ms`: what
+    /// was allocated later may be in use.
+    pub fn read(before: Option<&Subject>, subject: &Subject, until_ms: u64) -> Vec<Self> {
+        let least_ms = subject.as_of_ms.saturating_sub(until_ms);
+        let Some(kept) = Kept::read(before, subject, least_ms) else { return Vec::new() };
+        let mut by_site = BTreeMap::<_, Vec<_>>::new();
+        for live in kept.of_epoch(DEFAULT_EPOCH).filter(|live| live.sampled_ms < until_ms) {
+            by_site.entry(live.site).or_default().push(live);
+        }
+        let growing = |group: &Vec<_>| {
+            let growth = kept.growth(group)?;
+            let grows = growth.verdict == Verdict::Grows
+                && !kept.has_ended(group)
+                && is_confirmed(before, subject, &growth);
+            grows.then(|| Self { bytes: whole(kept.bytes(group)), growth })
+        };
+        let mut all: Vec<_> = by_site.values().filter_map(growing).collect();
+        all.sort_by_key(|one| Reverse(one.bytes));
+        all
+    }
+}
+
 fn find(snapshot: &Snapshot) -> Option<&Epoch> {
     snapshot.epochs.iter().find(|epoch| epoch.row == DEFAULT_EPOCH)
 }
@@ -115,13 +152,13 @@ fn samples(subject: &Subject, until_ms: u64) -> u64 {
 
 // What was allocated before sampling began is not seen to go: then what comes must be seen in the
 // count.
-fn is_confirmed(before: Option<&Subject>, now: &Subject, stack: &Stack) -> bool {
+fn is_confirmed(before: Option<&Subject>, now: &Subject, growth: &Growth) -> bool {
     let is_partial = now.snapshot.sampling.as_ref().is_some_and(Sampling::is_partial);
-    let Some(net) = stack.growth().and_then(|growth| growth.by_flow()) else { return true };
+    let Some(net) = growth.by_flow() else { return true };
     let counted = before.zip(find(&now.snapshot));
     let counted = counted.and_then(|(before, epoch)| Counted::of(&before.snapshot, epoch));
     !is_partial || counted.is_some_and(|counted| counted.more() * 2.0 >= net)
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

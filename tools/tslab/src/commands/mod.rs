@@ -31,6 +31,7 @@ pub mod epochs;
 pub mod gc;
 mod growth;
 mod ignored;
+mod kept;
 pub mod leaks;
 mod looks;
 pub mod manual;

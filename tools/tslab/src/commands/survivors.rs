@@ -1,14 +1,14 @@
 //! Who allocated the objects that outlived their epoch, as far as they were sampled.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::growth::{Basis, Growth, Look, Unit, Units, Verdict};
+use super::growth::{Growth, Verdict};
 use super::ignored::Ignored;
+use super::kept::Kept;
 use super::{Subject, profile};
-use crate::decades;
 use crate::names::Names;
 use crate::sampling::{LiveSample, Sampling, Site, whole};
 use crate::snapshot::{DEFAULT_EPOCH, Survivors};
@@ -76,30 +76,17 @@ impl Call {
 
 /// The sampled survivors of a process, by epoch.
 pub(super) struct Stacks<'a> {
-    sampling: &'a Sampling,
+    kept: Kept<'a>,
     names: Names,
-    by_epoch: BTreeMap<u64, Vec<&'a LiveSample>>,
-    units: BySite,
-    subject: &'a Subject,
-    before: Option<(&'a Subject, BySite)>,
-    // What is younger may be in use.
-    least_ms: u64,
 }
 
 impl<'a> Stacks<'a> {
     /// None when the process tells nothing of samples.
     pub fn read(before: Option<&'a Subject>, subject: &'a Subject, least_ms: u64) -> Option<Self> {
-        let sampling = subject.snapshot.sampling.as_ref()?;
-        let mut by_epoch = BTreeMap::<_, Vec<_>>::new();
-        let mut calls = BTreeSet::new();
-        for live in &sampling.live {
-            by_epoch.entry(live.epoch).or_default().push(live);
-            calls.extend(sampling.sites[live.site].calls());
-        }
-        let names = profile::names(subject, &calls);
-        let units = by_site(subject);
-        let before = before.map(|before| (before, by_site(before)));
-        Some(Self { sampling, names, by_epoch, units, subject, before, least_ms })
+        let kept = Kept::read(before, subject, least_ms)?;
+        let sites = subject.snapshot.sampling.iter().flat_map(Sampling::live_sites);
+        let calls: BTreeSet<_> = sites.flat_map(Site::calls).collect();
+        Some(Self { kept, names: profile::names(subject, &calls) })
     }
 
     /// Those of the default epoch that keep more and more, and free few.
@@ -116,9 +103,9 @@ impl<'a> Stacks<'a> {
     /// before `until_ms`.
     pub fn of(&self, ids: impl Iterator<Item = u64>, until_ms: u64) -> Vec<Stack> {
         let mut groups = BTreeMap::<_, Vec<&LiveSample>>::new();
-        let all = ids.filter_map(|id| self.by_epoch.get(&id)).flatten();
+        let all = ids.flat_map(|id| self.kept.of_epoch(id));
         for live in all.filter(|live| live.sampled_ms < until_ms) {
-            let site = &self.sampling.sites[live.site];
+            let site = self.kept.site(live);
             // Blocks of whole units come last.
             let class = site.class_bytes.unwrap_or(u64::MAX);
             let calls = self.names.user_calls(site);
@@ -127,7 +114,7 @@ impl<'a> Stacks<'a> {
         }
         let mut classes = BTreeMap::<u64, f64>::new();
         for ((class, _), group) in &groups {
-            *classes.entry(*class).or_default() += self.weight(group);
+            *classes.entry(*class).or_default() += self.kept.objects(group);
         }
         let mut stacks: Vec<_> = groups
             .iter()
@@ -140,75 +127,22 @@ impl<'a> Stacks<'a> {
         stacks
     }
 
-    // For how many objects some samples stand.
-    fn weight(&self, group: &[&LiveSample]) -> f64 {
-        group.iter().map(|live| self.sampling.objects(live)).sum()
-    }
-
     // `of`: objects for which all samples of the class stand.
     fn stack(&self, class: u64, lines: &[Line], group: &[&LiveSample], of: f64) -> Stack {
-        let objects = self.weight(group);
-        let now_ms = self.subject.as_of_ms;
-        let oldest_ms = group.iter().map(|live| live.sampled_ms).min().unwrap_or(now_ms);
+        let objects = self.kept.objects(group);
         let addresses = group.iter().map(|live| format!("{:#x}", live.address));
         Stack {
             class_bytes: (class != u64::MAX).then_some(class),
             samples: group.len() as u64,
             estimated_objects: whole(objects),
             percent: whole(100.0 * objects / of),
-            age_ms: now_ms.saturating_sub(oldest_ms),
-            growth: self.growth(group),
-            has_ended: self.has_ended(group),
+            age_ms: self.kept.age_ms(group),
+            growth: self.kept.growth(group),
+            has_ended: self.kept.has_ended(group),
             calls: lines.iter().map(Call::of).collect(),
             addresses: Some(addresses.collect()),
         }
     }
-
-    // Sites are told apart by label, calls and class, and keep their rows.
-    fn growth(&self, group: &[&LiveSample]) -> Option<Growth> {
-        let sites = self.sites(group);
-        let all_of = |units: &BySite| -> Units {
-            sites.iter().filter_map(|site| units.get(&site.row)).flatten().copied().collect()
-        };
-        let before = self.before.as_ref().map(|(subject, units)| (*subject, all_of(units)));
-        let before = before.as_ref().map(|(subject, units)| Look { subject, units });
-        let units = all_of(&self.units);
-        let now = Look { subject: self.subject, units: &units };
-        Growth::of(before, now, self.least_ms, Basis::Samples(None))
-    }
-
-    // A leak reaches back to half of the process's life. A cache has freed some of that age.
-    fn has_ended(&self, group: &[&LiveSample]) -> bool {
-        let decade = decades::of_ms(self.subject.lived_ms() / 2);
-        let start_ms = decade.checked_sub(1).and_then(decades::end_ms).unwrap_or_default();
-        let sum = |all: u64, times: u64| all.saturating_add(times);
-        let ended = self.sites(group).into_iter().filter_map(|site| site.ended?.by_decade);
-        let ended = ended.flat_map(|frees| frees.into_iter().skip(decade)).fold(0, sum);
-        let is_old =
-            |live: &&&LiveSample| self.subject.as_of_ms.saturating_sub(live.sampled_ms) >= start_ms;
-        let live = group.iter().filter(is_old).map(|live| live.times).fold(0, sum);
-        ended > 0 && ended >= live
-    }
-
-    fn sites(&self, group: &[&LiveSample]) -> Vec<&'a Site> {
-        let places: BTreeSet<_> = group.iter().map(|live| live.site).collect();
-        places.into_iter().map(|place| &self.sampling.sites[place]).collect()
-    }
-}
-
-// By row of the site.
-type BySite = HashMap<usize, Vec<((u64, u64), Unit)>>;
-
-fn by_site(subject: &Subject) -> BySite {
-    let mut by_site = BySite::new();
-    let Some(sampling) = &subject.snapshot.sampling else { return by_site };
-    for live in &sampling.live {
-        let age_ms = subject.as_of_ms.saturating_sub(live.sampled_ms);
-        let unit = Unit { age_ms, objects: sampling.objects(live) };
-        let units = by_site.entry(sampling.sites[live.site].row).or_default();
-        units.push(((live.address, live.sampled_ms), unit));
-    }
-    by_site
 }
 
 /// Whether there are some, and all are allocated by functions that are passed over.

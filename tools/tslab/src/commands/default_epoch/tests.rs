@@ -7,13 +7,13 @@ use crate::fixture::{Image, Random, add_sampled};
 
 const AFTER_MS: u64 = 60_000;
 
-// Allocates two sampled objects a second, all by one call stack, until it is so old; before another
-// age nothing was sampled.
-struct Program {
-    until_ms: u64,
-    sampled_ms: u64,
+/// Allocates two sampled objects a second, all by one call stack, until it is so old; before
+/// another age nothing was sampled.
+pub struct Program {
+    pub until_ms: u64,
+    pub sampled_ms: u64,
     /// Of an object, in ms.
-    lifetime: fn(&mut Random) -> u64,
+    pub lifetime: fn(&mut Random) -> u64,
 }
 
 impl Default for Program {
@@ -32,6 +32,11 @@ fn image(told_ms: u64, live: u64) -> Image {
 
 impl Program {
     fn at(&self, lived_ms: u64) -> Subject {
+        Subject::of_bytes(self.image_at(lived_ms).bytes())
+    }
+
+    /// What it tells at that age.
+    pub fn image_at(&self, lived_ms: u64) -> Image {
         let mut image = image(lived_ms, lived_ms);
         add_sampled(&mut image, &[0x1001]);
         image.set_all("sites", 1, &[("label", 0)]);
@@ -57,7 +62,7 @@ impl Program {
         for (decade, frees) in decades.into_iter().enumerate() {
             image.set_class("sites", 1, "frees_by_decade", decade, frees);
         }
-        Subject::of_bytes(image.bytes())
+        image
     }
 }
 
@@ -66,6 +71,8 @@ fn told(before: Option<&Subject>, now: &Subject) -> DefaultEpoch {
     let until_ms = Outlived::read(now, AFTER_MS).until_ms;
     let mut told = DefaultEpoch::of(before, now, stacks.as_ref(), until_ms, &Ignored::default());
     told.stacks.iter_mut().for_each(Stack::hide_addresses);
+    let growing = Growing::read(before, now, until_ms);
+    assert_eq!(growing.len(), told.stacks.len(), "as without names: {growing:?}");
     told
 }
 

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::finding::{Finding, Found, MIB, Patient, Rank, shown};
+use crate::commands::default_epoch::Growing;
 use crate::host::Life;
 use crate::rows::process;
 use crate::snapshot::{DEFAULT_EPOCH, Snapshot};
@@ -35,8 +36,37 @@ fn is_at_peak(patient: &Patient) -> Option<bool> {
     Some(peak_ms >= patient.before?.as_of_ms)
 }
 
-/// What lives becomes more, as it always did.
+/// What lives becomes more: by the ages of samples, or as it always did.
 pub(super) fn growth(patient: &Patient) -> Found {
+    by_ages(patient).map_or_else(|| by_counts(patient), |found| Some(vec![found]))
+}
+
+fn by_ages(patient: &Patient) -> Option<Finding> {
+    let live = live(patient.snapshot())?;
+    let growing = Growing::read(patient.before, patient.subject, patient.outlived.until_ms);
+    let bytes = growing.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes)).min(live);
+    let most = growing.first().filter(|_| bytes >= GREW_BYTES)?;
+    let count = growing.len() as u64;
+    let what = format!(
+        "{} live, about {} of them by {} that {} more and more: a leak, or a cache that fills; {}",
+        shown(live),
+        shown(bytes),
+        text::count(Some(count), "call stack"),
+        if count == 1 { "keeps" } else { "keep" },
+        most.growth.text()
+    );
+    let evidence = [
+        ("live_bytes", Value::from(live)),
+        ("growing_bytes", Value::from(bytes)),
+        ("call_stacks", Value::from(count)),
+        ("lived_ms", Value::from(patient.subject.lived_ms())),
+    ];
+    let names = if count == 1 { "names it" } else { "names them" };
+    let advice = format!("`tslab leaks {}` {names}", patient.subject.pid);
+    Some(Finding::new("live-growth", Rank::of_bytes(bytes), what, &evidence, advice))
+}
+
+fn by_counts(patient: &Patient) -> Found {
     let now = live(patient.snapshot())?;
     let grew = now.saturating_sub(live(&patient.before?.snapshot)?);
     let is_found = grows_as_ever(patient, now, grew)? && is_at_peak(patient)?;

@@ -114,7 +114,8 @@ const CHECKS: [Check; 17] = [
     },
     Check {
         name: "live-growth",
-        threshold: "64 MiB live outside of epochs, at the peak, growing as fast as since the start",
+        threshold: "64 MiB outside of epochs, at the peak, grow as since the start; or 1 MiB of \
+                    samples of all ages",
         needs: SECOND_LOOK,
         look: live::growth,
     },

@@ -1,6 +1,7 @@
 //! What lives outside of epochs, and becomes more or does not.
 
 use super::*;
+use crate::commands::default_epoch::tests::Program;
 
 const TWO_MINUTES_MS: u64 = 120_000;
 
@@ -18,6 +19,12 @@ fn grown(lived_ms: u64, live: u64, by: u64, peak_ago_ms: u64) -> Case {
     looks(before, living(lived_ms, live, peak_ago_ms), [live + 10, live + 10], live)
 }
 
+// Two sampled objects a second, for ten minutes.
+fn sampled(program: &Program) -> Case {
+    let (before, now) = (program.image_at(599_000), program.image_at(600_000));
+    Case { after_ms: Some(60_000), ..looks(before, now, [80, 80], 75) }
+}
+
 pub fn all() -> Vec<Situation> {
     vec![
         Situation {
@@ -26,6 +33,20 @@ pub fn all() -> Vec<Situation> {
             case: grown(TWO_MINUTES_MS, 240, 2, 100),
             expected: &[("live-growth", "240.0 MiB live, 2.0 MiB of them new in 1.0 s")],
             against: &[],
+        },
+        Situation {
+            name: "a thread that loses 8 KiB a second, in a process that samples",
+            verdict: "A second is too short to see it, and its samples are of all ages.",
+            case: sampled(&Program::default()),
+            expected: &[("live-growth", "about 4.3 MiB of them by 1 call stack that keeps more")],
+            against: &[],
+        },
+        Situation {
+            name: "a cache that is full, in a process that samples",
+            verdict: "Its samples are of all ages up to that at which they go.",
+            case: sampled(&Program { lifetime: |_| 250_000, ..Program::default() }),
+            expected: &[],
+            against: &["live-growth"],
         },
         Situation {
             name: "a cache that was filled at the start",
@@ -108,4 +129,16 @@ fn a_look_as_long_as_advised_tells() {
     assert_eq!(of_patient(&case, live::undecided), None);
     let found = report(&case).findings;
     assert!(found.len() == 1 && found[0].cause == "live-growth", "{found:?}");
+}
+
+#[test]
+fn what_call_stacks_keep_counts_from_a_mib_on() {
+    let found = |lived_ms| {
+        let program = Program::default();
+        let (before, now) = (program.image_at(lived_ms - 1000), program.image_at(lived_ms));
+        let case = Case { after_ms: Some(60_000), ..looks(before, now, [80, 80], 75) };
+        report(&case).findings.into_iter().map(|finding| finding.cause).collect::<Vec<_>>()
+    };
+    assert!(found(180_000).is_empty());
+    assert_eq!(found(200_000), ["live-growth"]);
 }
