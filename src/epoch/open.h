@@ -28,8 +28,8 @@ TSL_HIDDEN int tsl_epoch_check(tslab_epoch id);
 TSL_ALWAYS_INLINE bool tsl_epoch_is_open(tslab_epoch id) {
   uint32_t slot = tsl_epoch_slot(id);
   if (slot - 1 >= tsl_load_relaxed(&tsl_region.last_epoch) || id == slot) return false;
-  return tsl_load_acquire(&tsl_epoch_at(slot)->word) ==
-         tsl_epoch_open_word(id);  // pairs: epoch-word
+  uint64_t word = tsl_load_acquire(&tsl_epoch_at(slot)->word);  // pairs: epoch-word
+  return word == tsl_epoch_open_word(id);
 }
 
 // Why an epoch that nobody may end cannot be ended: EPERM, or what tsl_epoch_check says when the id

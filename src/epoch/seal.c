@@ -152,6 +152,16 @@ static void part_end_tell(const struct part_end *end) {
   tally->timed_ns += tsl_os_now_ns() - end->began_ns;
 }
 
+// The same of a part that was one cell, by its own thread.
+static void cell_end_tell(const struct tsl_heap *part) {
+  struct tsl_end_tally *tally = &part->home->own->ends;
+  tally->parts++;
+  tally->pieces++;
+  tally->pieces_given++;
+  tally->held_pages += part->cell_pages;
+  tally->given_pages += part->cell_pages;
+}
+
 static bool slab_is_sparse(const struct tsl_slab *slab) {
   return slab->out * SPARSE_PARTS <= tsl_sizeclasses[slab->class].capacity;
 }
@@ -303,12 +313,10 @@ static bool has_one_cell(const struct tsl_heap *heap) {
 // Releases one that may become warm, in its only cell: there is nothing to spare or to give back.
 static void part_rest(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
-  struct part_end end = {.pieces = 1, .given = 1, .held_pages = heap->cell_pages};
-  end.given_pages = end.held_pages;
   tsl_mixed_clear(heap);
   tsl_heap_close_ready(heap);
   tsl_part_end_tallies(part);
-  part_end_tell(&end);
+  cell_end_tell(heap);
   tsl_report_rest(part);
   tsl_warm_keep(part);
   tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing

@@ -202,10 +202,7 @@ void tsl_heap_look_at_ready(struct tsl_heap *heap, unsigned budget) {
   }
 }
 
-// PA1: a push that comes later names the life before. Without a store no slab was of this life.
-void tsl_heap_close_ready(struct tsl_heap *heap) {
-  uint64_t none = (uint64_t)++heap->life << 32;
-  if (!tsl_heap_has_store(heap)) return tsl_store_relaxed(&heap->ready, none);
+void tsl_heap_close_ready_slabs(struct tsl_heap *heap, uint64_t none) {
   tsl_unit units[] = {heap->pending,
                       (tsl_unit)tsl_exchange_acquire(&heap->ready, none)};  // pairs: ready
   heap->pending = 0;

@@ -26,9 +26,17 @@ TSL_HIDDEN void tsl_slabs_keep(const void *block);
 // Whether a block of a part's slab was kept since the slab was opened. A moment's value.
 TSL_HIDDEN bool tsl_slabs_have_kept(const struct tsl_slab *slab);
 
-// Ends the ready stack's life, so that no later push succeeds (PA1), and collects the slabs that
-// were on it. The thread that seals the heap.
-TSL_HIDDEN void tsl_heap_close_ready(struct tsl_heap *heap);
+// The rest of it for a heap with slabs: `none` is the head of its next life.
+TSL_HIDDEN void tsl_heap_close_ready_slabs(struct tsl_heap *heap, uint64_t none);
+
+// Ends the ready stack's life, so that no later push, which names the life before, succeeds (PA1),
+// and collects the slabs that were on it: without a store no slab was of this life. The thread that
+// seals the heap.
+TSL_ALWAYS_INLINE void tsl_heap_close_ready(struct tsl_heap *heap) {
+  uint64_t none = (uint64_t)++heap->life << 32;
+  if (tsl_heap_has_store(heap)) return tsl_heap_close_ready_slabs(heap, none);
+  tsl_store_relaxed(&heap->ready, none);
+}
 
 // Makes a slab that is on no list, and whose blocks have ended, an empty one of the heap again. The
 // thread that resets the part.
