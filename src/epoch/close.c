@@ -155,10 +155,10 @@ TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *s
   tsl_watch_add(tsl_epoch_at(slot)->label, TSL_CLASSES);
 }
 
-// It has neither memory nor a purge of its own, and no row in the statistics.
+// It has neither memory nor a purge of its own; while children hold some it was told as ended.
 TSL_ALWAYS_INLINE void close_sharing(uint32_t slot, uint32_t place) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  tsl_assert(tsl_load_relaxed(&epoch->large_blocks) == 0 && !tsl_report_has(slot));
+  tsl_assert(tsl_load_relaxed(&epoch->large_blocks) == 0);
   shared_rest(place);
   tsl_history_shared(epoch->label, lived_ms(epoch));
   tsl_store_release(&epoch->settled, 1);  // pairs: settled

@@ -183,6 +183,23 @@ static void a_slow_end_is_told_first(void) {
   CHECK_EQ(state_before, TSLAB_CLOSED);
 }
 
+// It holds what its child does, and stays with it.
+static void one_that_shares_is_told_as_ended(void) {
+  open_homes();
+  tslab_epoch parent = EPOCHS_OPEN(.place = TSLAB_PLACE_SHARED);
+  tslab_epoch child = EPOCHS_OPEN(.parent = parent);
+  void *block = epochs_alloc(child, 100);
+  CHECK(row_of(parent)->held_bytes != 0);
+  os_fake.now_ms = 6666;
+  epochs_close(parent, 0);
+  CHECK_EQ(row_of(parent)->state, TSLAB_CLOSED);
+  CHECK_EQ(row_of(parent)->closed_ms, 6666);
+  epochs_close(child, 1);
+  const struct tsl_epochs_row *row = row_of(parent);
+  epochs_free(block, 100);
+  CHECK_EQ(row->id, 0);
+}
+
 static void one_with_a_thread_inside_is_told_as_ended(void) {
   open_homes();
   tslab_epoch epoch = epochs_open();
@@ -207,6 +224,7 @@ int main(void) {
   RUN(parents_hold_what_children_hold);
   RUN(large_blocks_are_told);
   RUN(a_slow_end_is_told_first);
+  RUN(one_that_shares_is_told_as_ended);
   RUN(one_with_a_thread_inside_is_told_as_ended);
   return test_status();
 }
