@@ -141,6 +141,7 @@ static void end_left_part(struct tsl_part *part) {
   if (is_sealed || !tsl_epoch_hold(slot)) return;
   if (tsl_scope_end_part(part, &ignored))
     tsl_sub_acq_rel(&tsl_epoch_at(slot)->unsealed, 1);  // pairs: unsealed
+  tsl_report_ends(tsl_heap_current->home);
   tsl_epoch_drain(slot, 1);
 }
 

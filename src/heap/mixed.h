@@ -42,7 +42,8 @@ TSL_HIDDEN void tsl_mixed_look(struct tsl_heap *heap);
 // releases the part; its owner where a cell is kept.
 TSL_HIDDEN void tsl_mixed_empty(struct tsl_heap *heap, tsl_cell_number kept);
 
-// The same where the newest cell is the only one, no other thread freed in it, and it is kept.
+// The same where the newest cell is the only one, no other thread freed in it, and it is kept. It
+// may still be allocated in. Owner only.
 TSL_HIDDEN void tsl_mixed_clear(struct tsl_heap *heap);
 
 // Cuts the only cell of a part, which is empty, from its beginning. Owner only.

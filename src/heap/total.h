@@ -29,13 +29,15 @@ TSL_HIDDEN void tsl_total_add(uint32_t slot, struct tsl_total more);
 // The counts of a part that ends, or begins anew. The thread that ends it.
 TSL_HIDDEN void tsl_total_end_part(const struct tsl_heap *part);
 
-// Those of a part that lives: of some moment, while its thread allocates. Inline: see inspect.c in
-// CMakeLists.txt.
+// Those of a part's cells. As below.
 static inline struct tsl_total tsl_total_of_cells(const struct tsl_heap *part) {
   uint64_t granules = part->cut_granules;
   if (part->cell_end != 0) granules += (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
   return (struct tsl_total){part->cut_objects + part->cell_blocks, granules << TSL_GRANULE_LOG2};
 }
+
+// Those of a part that lives: of some moment, while its thread allocates. Inline: see inspect.c in
+// CMakeLists.txt.
 static inline struct tsl_total tsl_total_of_part(const struct tsl_heap *part) {
   struct tsl_total total = tsl_total_of_cells(part);
   for (unsigned class = 0; class < TSL_CLASSES && tsl_heap_has_store(part); class += 1) {

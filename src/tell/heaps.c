@@ -126,6 +126,11 @@ static void put_home_tallies(struct tsl_bins_row *row, const struct tsl_home_sto
   put_end_tally(row, &own->ends);
 }
 
+void tsl_report_ends(struct tsl_home *home) {
+  struct tsl_bins_row *row = bins_row(&home->heap);
+  if (row != NULL) put_end_tally(row, &home->own->ends);
+}
+
 void tsl_report_sent(struct tsl_home *home, unsigned class) {
   struct tsl_bins_row *row = bins_row(&home->heap);
   if (row != NULL) TSL_PUT(row, sent[class], home->heap.store->tallies[class].sent);
@@ -237,6 +242,7 @@ void tsl_report_rest(const struct tsl_part *part) {
   struct tsl_heaps_row *row = tsl_report_is_on() ? TSL_ROW(heaps, part->heap.number) : NULL;
   if (row == NULL) return;
   TSL_PUT(row, state, TSL_HEAPS_NOBODYS);
+  if (tsl_unlikely(tsl_load_relaxed(&row->away_objects) != 0)) tsl_report_warm(part);
   struct tsl_home *home = part->heap.home;
   struct tsl_bins_row *bins =
       home->thread != 0 ? TSL_ROW(bins, home->heap.number) : bins_row(&home->heap);

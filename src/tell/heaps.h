@@ -41,8 +41,12 @@ TSL_HIDDEN void tsl_report_sealed(const struct tsl_part *part);
 // first leaves a scope, and others may count what they free before. Its owner.
 TSL_HIDDEN void tsl_report_warm(const struct tsl_part *part);
 
-// Both of these, for a part in which no other thread freed.
+// Both of these for a part that was one cell, but that its home's counts of ends stay untold: they
+// are told at the next tick, or by the call below. Its owner.
 TSL_HIDDEN void tsl_report_rest(const struct tsl_part *part);
+
+// Writes a home's counts of ends. Its owner, who may pass no tick.
+TSL_HIDDEN void tsl_report_ends(struct tsl_home *home);
 
 // Counts a block of a part that is not sealed, which was freed by another thread or from outside
 // the epoch. Any thread.

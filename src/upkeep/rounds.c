@@ -173,7 +173,7 @@ static bool tend(struct tsl_home *home, uint64_t now_ms) {
       tend_units(home);
       tsl_warm_tend(home, now_ms);
     }
-    is_short = !is_tended || !tsl_heap_has_store(heap);
+    is_short = is_tended && !tsl_heap_has_store(heap);
     turn_begin(part_behind(heap));
   }
   return turn == 0;

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "epoch/orphans.h"
 #include "epochs.h"
+#include "heap/mixed.h"
 #include "memory/limit.h"
 #include "observe/census.h"
 #include "os_fake.h"
@@ -368,6 +369,60 @@ static void what_others_freed_is_not_told_of_the_next(void) {
   release(epoch);
 }
 
+// Nor what they freed in a cell that was given back before the release.
+static void what_went_before_is_not_told_of_the_next(void) {
+  start();
+  tsl_report_start();
+  release_one("one");
+  tslab_epoch epoch = open_as("one");
+  tslab_scope scope;
+  epochs_alloc_many(blocks, epoch, BYTES, SOME);
+  threads_run_one(free_first, NULL);
+  epochs_enter(&scope, epoch);
+  for (unsigned i = 1; i < SOME; i++) tslab_free(blocks[i]);
+  tsl_mixed_collect(tsl_heap_current);
+  CHECK_EQ(tsl_heap_current->cell_count, 0);
+  epochs_leave(&scope);
+  epochs_alloc(epoch, BYTES);
+  release(epoch);
+  CHECK_EQ(warm(), 1);
+  epoch = open_as("one");
+  epochs_alloc_many(blocks, epoch, BYTES, SOME);
+  check_told(epoch, SOME, SOME * takes(BYTES));
+  release(epoch);
+}
+
+static const struct tsl_bins_row *bins_of(const struct tsl_home *of) {
+  return TSL_ROW(bins, of->heap.number);
+}
+
+// A thread that only leaves epochs that others release passes no tick.
+static void *leave_after_the_release(void *unused) {
+  tslab_scope scope;
+  epochs_enter(&scope, common);
+  blocks[1] = tslab_malloc(BYTES);
+  pthread_barrier_wait(&meeting);
+  pthread_barrier_wait(&meeting);  // the epoch was released
+  uint64_t parts = bins_of(home())->end_parts;
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  CHECK_EQ(warm(), 1);
+  CHECK_EQ(bins_of(home())->end_parts, parts + 1);
+  return unused;
+}
+
+static void who_leaves_tells_of_the_end(void) {
+  pthread_t thread;
+  start();
+  tsl_report_start();
+  common = open_as("one");
+  CHECK_EQ(pthread_barrier_init(&meeting, NULL, 2), 0);
+  CHECK_EQ(pthread_create(&thread, NULL, leave_after_the_release, NULL), 0);
+  pthread_barrier_wait(&meeting);
+  CHECK_EQ(tslab_epoch_release(common), 0);
+  pthread_barrier_wait(&meeting);
+  CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
 int main(void) {
   RUN_UNLESS_SECURE(the_next_of_the_label_takes_it);
   RUN_UNLESS_SECURE(another_label_does_not);
@@ -386,5 +441,7 @@ int main(void) {
   RUN_UNLESS_SECURE(the_census_counts_it_as_free);
   RUN_UNLESS_SECURE(statistics_follow);
   RUN_UNLESS_SECURE(what_others_freed_is_not_told_of_the_next);
+  RUN_UNLESS_SECURE(what_went_before_is_not_told_of_the_next);
+  RUN_UNLESS_SECURE(who_leaves_tells_of_the_end);
   return test_status();
 }

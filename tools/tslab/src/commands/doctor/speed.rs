@@ -51,8 +51,8 @@ fn churn_advice(limit_bytes: Option<u64>) -> String {
     match limit_bytes {
         Some(0) => "raise option purge_delay_ms: what goes back is needed again soon".to_owned(),
         Some(limit) => format!(
-            "raise option soft_limit, which is {}: beyond it what is free goes back at once, and \
-             it is needed again soon",
+            "raise option soft_limit, which is {}, where the process comes near it, otherwise \
+             purge_delay_ms: what goes back is needed again soon",
             shown(limit)
         ),
         None => "raise option soft_limit if it is set, otherwise purge_delay_ms: what goes back \
