@@ -154,9 +154,10 @@ static int open_kind(enum epoch_kind kind, uint32_t label, const tslab_epoch_opt
   return parent_ended(options->parent) ? abandon(*id) : 0;
 }
 
-TSL_NOINLINE static void plain_set(uint32_t slot, uint32_t label) {
+// Without options: with memory of its own where `place` is the slot itself, otherwise a name.
+TSL_NOINLINE static void record_set(uint32_t slot, uint32_t label, uint32_t place) {
   epoch_set(tsl_epoch_at(slot), &no_options);
-  site_set(slot, (struct site){slot, 0, false}, label);
+  site_set(slot, (struct site){place, 0, false}, label);
 }
 
 // Most records come again as plain as they were.
@@ -164,7 +165,7 @@ static int open_plain(uint32_t label, tslab_epoch *id) {
   uint32_t slot = tsl_slot_take();
   if (tsl_unlikely(slot == 0)) return ENOMEM;
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (tsl_unlikely(!tsl_load_relaxed(&epoch->is_plain))) plain_set(slot, label);
+  if (tsl_unlikely(!tsl_load_relaxed(&epoch->is_plain))) record_set(slot, label, slot);
   tsl_store_relaxed(&epoch->label, label);
   tsl_store_relaxed(&epoch->heaps, 0);
   *id = epoch_begin(slot);
@@ -183,17 +184,12 @@ int tsl_epoch_open_shared(uint32_t label, tslab_epoch *id) {
   return open_kind(KIND_SHARED, label, &no_options, id);
 }
 
-TSL_NOINLINE static void name_set(uint32_t slot, uint32_t label, uint32_t place) {
-  epoch_set(tsl_epoch_at(slot), &no_options);
-  site_set(slot, (struct site){place, 0, false}, label);
-}
-
 // Most records come again as names of the place that they had: a place has one label (PL2), and
 // names have no options.
 int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoch *id) {
   uint32_t slot = tsl_slot_take();
   if (tsl_unlikely(slot == 0)) return ENOMEM;
-  if (tsl_load_relaxed(&tsl_epoch_at(slot)->place) != place) name_set(slot, label, place);
+  if (tsl_load_relaxed(&tsl_epoch_at(slot)->place) != place) record_set(slot, label, place);
   *id = epoch_begin(slot);
   return 0;
 }

@@ -183,6 +183,16 @@ static void a_slow_end_is_told_first(void) {
   CHECK_EQ(state_before, TSLAB_CLOSED);
 }
 
+// Its memory waits, and nothing else is written until that goes back.
+static void one_that_is_poisoned_is_told_as_ended(void) {
+  open_homes();
+  tsl_epochs_wait = true;
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc(epoch, 100);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(row_of(epoch)->state, TSLAB_RELEASED);
+}
+
 // It holds what its child does, and stays with it.
 static void one_that_shares_is_told_as_ended(void) {
   open_homes();
@@ -224,6 +234,7 @@ int main(void) {
   RUN(parents_hold_what_children_hold);
   RUN(large_blocks_are_told);
   RUN(a_slow_end_is_told_first);
+  RUN(one_that_is_poisoned_is_told_as_ended);
   RUN(one_that_shares_is_told_as_ended);
   RUN(one_with_a_thread_inside_is_told_as_ended);
   return test_status();
