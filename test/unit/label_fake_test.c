@@ -1,5 +1,6 @@
 // Labels that a home has found before, by where their texts lie.
 #include <string.h>
+#include <sys/mman.h>
 
 #include "records.h"
 #include "state/label.h"
@@ -40,9 +41,81 @@ static void threads_without_a_home_remember_none(void) {
   CHECK_EQ(tsl_label_intern(text), label);
 }
 
+enum { PAGE = 4096 };
+
+// Two pages, of which nobody may read the second.
+static char *page_before_a_gap(void) {
+  char *start = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(start != MAP_FAILED && mprotect(start + PAGE, PAGE, PROT_NONE) == 0);
+  return start;
+}
+
+// Twice: the second time the home knows the text.
+static void stands_again(const char *text) {
+  uint32_t label = tsl_label_intern(text);
+  CHECK_EQ(tsl_label_intern(text), label);
+  CHECK_EQ(strcmp(tsl_label_text(label), text), 0);
+}
+
+static void texts_that_end_with_their_page(void) {
+  char *start = page_before_a_gap();
+  open_region();
+  for (size_t length = 0; length < TSL_LABEL_BYTES; length++) {
+    char *text = start + PAGE - 1 - length;
+    memset(text, 'x', length);
+    text[length] = '\0';
+    stands_again(text);
+    if (length == 0) continue;
+    uint32_t label = tsl_label_intern(text);
+    text[length - 1] = 'y';
+    CHECK_NE(tsl_label_intern(text), label);
+    stands_again(text);
+  }
+  munmap(start, 2 * PAGE);
+}
+
+static void bytes_behind_a_text_are_no_part_of_it(void) {
+  char room[2 * TSL_LABEL_BYTES];
+  open_region();
+  for (size_t length = 0; length < TSL_LABEL_BYTES; length++) {
+    memset(room, 'x', length);
+    room[length] = '\0';
+    memset(room + length + 1, 'a', sizeof room - length - 1);
+    uint32_t label = tsl_label_intern(room);
+    memset(room + length + 1, 'b', sizeof room - length - 1);
+    CHECK_EQ(tsl_label_intern(room), label);
+    room[length + 1] = '\0';
+    room[length] = 'x';
+    CHECK_NE(tsl_label_intern(room), label);
+    room[length] = '\0';
+    CHECK_EQ(tsl_label_intern(room), label);
+    room[length] = '\x80';
+    CHECK_NE(tsl_label_intern(room), label);
+  }
+}
+
+// Each difference in the last text is in another word of it.
+static void every_byte_counts(void) {
+  char text[TSL_LABEL_BYTES];
+  open_region();
+  memset(text, 'x', sizeof text - 1);
+  text[sizeof text - 1] = '\0';
+  uint32_t label = tsl_label_intern(text);
+  for (size_t at = 0; at < sizeof text - 1; at++) {
+    text[at] = '\x80';
+    CHECK_NE(tsl_label_intern(text), label);
+    stands_again(text);
+    text[at] = 'x';
+    CHECK_EQ(tsl_label_intern(text), label);
+  }
+}
+
 int main(void) {
   RUN(other_texts_at_the_same_place);
   RUN(no_text_at_a_place_of_none);
   RUN(threads_without_a_home_remember_none);
+  RUN(texts_that_end_with_their_page);
+  RUN(bytes_behind_a_text_are_no_part_of_it);
+  RUN(every_byte_counts);
   return test_status();
 }
