@@ -26,23 +26,29 @@ TSL_COLD static tslab_epoch open_failed(int error) {
   return TSLAB_NO_EPOCH;
 }
 
-// Options of a program that was compiled with a shorter struct: what it does not know is zero.
-static int read_options(const tslab_epoch_options *given, tslab_epoch_options *options) {
-  *options = (tslab_epoch_options){.size = sizeof *options};
-  if (given->size < sizeof given->size || given->size > sizeof *options) return EINVAL;
-  memcpy(options, given, given->size);
+// Of a program that was compiled with a shorter struct: what it does not know is zero. NULL: no such
+// struct is known.
+TSL_COLD static const tslab_epoch_options *lengthen(const tslab_epoch_options *given,
+                                                    tslab_epoch_options *options) {
+  if (given->size < sizeof given->size || given->size > sizeof *options) return NULL;
+  *options = (tslab_epoch_options){0};
+  return memcpy(options, given, given->size);
+}
+
+static int check_options(const tslab_epoch_options *options) {
   if (options->purge > TSLAB_PURGE_NOW || options->place > TSLAB_PLACE_SHARED) return EINVAL;
   if (options->place == TSLAB_PLACE_SHARED && tsl_place_wants_own(options)) return EINVAL;
   return tsl_epoch_check(options->parent);
 }
 
-TSL_NOINLINE static tslab_epoch open_with(const char *text, const tslab_epoch_options *given) {
-  tslab_epoch_options options;
+TSL_NOINLINE static tslab_epoch open_with(const char *text, const tslab_epoch_options *options) {
+  tslab_epoch_options longer;
   tslab_epoch id;
-  int error = read_options(given, &options);
+  if (tsl_unlikely(options->size != sizeof longer)) options = lengthen(options, &longer);
+  int error = options == NULL ? EINVAL : check_options(options);
   if (error != 0) return open_failed(error);
   uint32_t label = tsl_label_intern(text);
-  error = label == 0 ? EINVAL : tsl_place_open_with(label, &options, &id);
+  error = label == 0 ? EINVAL : tsl_place_open_with(label, options, &id);
   return error == 0 ? id : open_failed(error);
 }
 

@@ -17,6 +17,9 @@ static inline size_t tsl_divide_up(size_t n, size_t divisor) { return (n + divis
 static inline size_t tsl_at_most(size_t n, size_t most) { return n < most ? n : most; }
 static inline size_t tsl_at_least(size_t n, size_t least) { return n > least ? n : least; }
 
+// A word of which each byte is `byte`.
+static inline uint64_t tsl_each_byte(uint8_t byte) { return UINT64_MAX / UINT8_MAX * byte; }
+
 // `bits` from 1 to 63.
 static inline uint64_t tsl_rotate_right(uint64_t word, unsigned bits) {
   return word >> bits | word << (64 - bits);

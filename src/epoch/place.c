@@ -48,37 +48,39 @@ bool tsl_place_wants_own(const tslab_epoch_options *options) {
   return options->parent != TSLAB_DEFAULT || has_terms(options);
 }
 
-static bool label_shares(uint32_t label, const tslab_epoch_options *options) {
-  if (options != NULL) {
-    if (options->place != TSLAB_PLACE_AUTO) return options->place == TSLAB_PLACE_SHARED;
-    if (tsl_place_wants_own(options)) return false;
-  }
+static bool label_shares(uint32_t label) {
   return tsl_option(places) == TSL_PLACES_AUTO && tsl_history_shares(label);
 }
 
+static bool may_share(const tslab_epoch_options *options) {
+  return options->place == TSLAB_PLACE_AUTO && !tsl_place_wants_own(options);
+}
+
 static bool is_guest(uint32_t label, const tslab_epoch_options *options) {
-  if (options == NULL || options->parent == TSLAB_DEFAULT || has_terms(options)) return false;
+  if (options->parent == TSLAB_DEFAULT || has_terms(options)) return false;
   if (options->place != TSLAB_PLACE_AUTO || tsl_option(places) != TSL_PLACES_AUTO) return false;
   uint32_t host = tsl_epoch_host_below(tsl_epoch_slot(options->parent));
   return host != 0 && tsl_regulars_come(host) && tsl_history_shares(label);
 }
 
-TSL_ALWAYS_INLINE int open_outside(uint32_t label, const tslab_epoch_options *options,
-                                   tslab_epoch *id) {
+// In the shared epoch of its label; while another thread opens that, in memory of its own.
+TSL_ALWAYS_INLINE int open_sharing(uint32_t label, tslab_epoch *id) {
   tslab_epoch place;
-  if (!label_shares(label, options)) return tsl_epoch_open(label, options, id);
   int error = shared_find(label, &place);
-  if (error == EAGAIN) return tsl_epoch_open(label, options, id);
-  if (error != 0) return error;
+  if (tsl_unlikely(error != 0)) return error == EAGAIN ? tsl_epoch_open(label, NULL, id) : error;
   return tsl_epoch_open_sharing(label, tsl_epoch_slot(place), id);
 }
 
-int tsl_place_open_with(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
-  if (is_guest(label, options)) return tsl_epoch_open_guest(label, options, id);
-  return open_outside(label, options, id);
+int tsl_place_open(uint32_t label, tslab_epoch *id) {
+  return label_shares(label) ? open_sharing(label, id) : tsl_epoch_open(label, NULL, id);
 }
 
-int tsl_place_open(uint32_t label, tslab_epoch *id) { return open_outside(label, NULL, id); }
+int tsl_place_open_with(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
+  if (options->place == TSLAB_PLACE_SHARED) return open_sharing(label, id);
+  if (may_share(options) && label_shares(label)) return open_sharing(label, id);
+  if (is_guest(label, options)) return tsl_epoch_open_guest(label, options, id);
+  return tsl_epoch_open(label, options, id);
+}
 
 void tsl_place_after_fork(void) {
   if (tsl_load_relaxed(&was_any) == 0) return;

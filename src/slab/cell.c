@@ -81,13 +81,12 @@ uint32_t tsl_cell_sealed_out(tsl_cell_number number) {
 // The bytes of eight granules, as one word.
 typedef uint64_t __attribute__((may_alias)) granules_word;
 enum { WORD_GRANULES = sizeof(granules_word) };
-#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 // The highest bit of each byte that is a live block's: not 0, and not TSL_CELL_FREED. No sum of two
 // numbers below 128 reaches the next byte.
 static uint64_t live_bytes_of(uint64_t word) {
-  uint64_t low = EACH_BYTE(TSL_CELL_FREED - 1);
-  return ((word & low) + low) & ~word & EACH_BYTE(TSL_CELL_FREED);
+  uint64_t low = tsl_each_byte(TSL_CELL_FREED - 1);
+  return ((word & low) + low) & ~word & tsl_each_byte(TSL_CELL_FREED);
 }
 
 // The byte of the lowest bit of `bits`, without TSL_CELL_FREED.
@@ -118,9 +117,9 @@ uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *cou
 
 // The highest bit of each byte of a word whose bit in `bits` is set.
 static uint64_t spread(unsigned bits) {
-  uint64_t low = EACH_BYTE(TSL_CELL_FREED - 1);
-  uint64_t each = bits * EACH_BYTE(1) & UINT64_C(0x8040201008040201);
-  return (((each & low) + low) | each) & EACH_BYTE(TSL_CELL_FREED);
+  uint64_t low = tsl_each_byte(TSL_CELL_FREED - 1);
+  uint64_t each = bits * tsl_each_byte(1) & UINT64_C(0x8040201008040201);
+  return (((each & low) + low) | each) & tsl_each_byte(TSL_CELL_FREED);
 }
 
 // A free of a kept block marks it, and takes its bit off later: where this finds neither bit nor

@@ -3,14 +3,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 #include "base/tools.h"
 #include "state/heap.h"
 
 // Where a page begins is a multiple of LEAST_PAGE_BYTES.
 enum { LEAST_PAGE_BYTES = 4096 };
-
-#define EACH_BYTE(value) (UINT64_MAX / 0xff * (value))
 
 enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
 
@@ -69,11 +68,11 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a word's first byte i
 
 // The bits of a word's bytes up to its first 0; 0 where it has none.
 static uint64_t bits_to_end(uint64_t word) {
-  uint64_t ends = (word - EACH_BYTE(1)) & ~word & EACH_BYTE(0x80);
+  uint64_t ends = (word - tsl_each_byte(1)) & ~word & tsl_each_byte(0x80);
   return ends == 0 ? 0 : ends ^ (ends - 1);
 }
 
-// After a pause of the thread a call of strcmp takes 100 ns (docs/decisions/020). Eight bytes are
+// After a pause of the thread a call of strcmp takes 100 ns (docs/decisions/020-epochs-that-share.md). Eight bytes are
 // read at once, some of them perhaps behind the text, but on a page of it.
 static bool says(const struct tsl_label *label, const char *text) {
   if (tsl_unlikely(tsl_tools_watch)) return strcmp(label->text, text) == 0;
