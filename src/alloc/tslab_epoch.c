@@ -26,8 +26,8 @@ TSL_COLD static tslab_epoch open_failed(int error) {
   return TSLAB_NO_EPOCH;
 }
 
-// Of a program that was compiled with a shorter struct: what it does not know is zero. NULL: no such
-// struct is known.
+// Of a program that was compiled with a shorter struct: what it does not know is zero. NULL: its
+// length is none of a struct.
 TSL_COLD static const tslab_epoch_options *lengthen(const tslab_epoch_options *given,
                                                     tslab_epoch_options *options) {
   if (given->size < sizeof given->size || given->size > sizeof *options) return NULL;
