@@ -12,7 +12,7 @@ const uint16_t *sizes;
 tslab_epoch long_freed;
 tslab_epoch long_at_once;
 
-void serve_at_once(request &r) {
+__attribute__((noinline)) void serve_at_once(request &r) {
   for (unsigned i = 0; i < requests::object_count; i++) {
     char *object = static_cast<char *>(malloc(r.sizes[i]));
     memory_demand(object);

@@ -28,7 +28,9 @@ struct request {
   char *objects[object_count];
 };
 
-inline void objects_malloc(request &r) {
+// Neither this nor the next is inlined: so all ways run the same code. Where copies of one loop lie
+// makes up to a fifth of its time.
+__attribute__((noinline)) inline void objects_malloc(request &r) {
   for (unsigned i = 0; i < object_count; i++) {
     char *object = static_cast<char *>(malloc(r.sizes[i]));
     memory_demand(object);
@@ -37,7 +39,7 @@ inline void objects_malloc(request &r) {
   }
 }
 
-inline void objects_free(const request &r) {
+__attribute__((noinline)) inline void objects_free(const request &r) {
   for (char *object : r.objects) {
     free(object);
   }
