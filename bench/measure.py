@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from backing import back
 from peers import OURS, Allocator, true_version
 from work import Work
 
@@ -154,6 +155,8 @@ def measure(
 ) -> Run:
     """Besides its own figures a run keeps what others took: `others_s` and `steal_s`."""
     command = command_line(build, work, allocator, folder)
+    if work.backed_mib > 0:
+        back(work.backed_mib)
     before = Machine.now()
     done = start(command, work, allocator)
     after = Machine.now()

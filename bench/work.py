@@ -42,9 +42,9 @@ class Work:
     their own, its first argument, or not at all. `writes` are further arguments by which the
     program writes files into `{folder}`. `plain` names the work that does the same without epochs.
     A program that sleeps most of its time, and whose figures
-    are bytes, says what it holds meanwhile, `asleep_mib`: its runs go side by side. A foreign
-    program comes from elsewhere: it runs in `place` and prints no result line; `score` finds its
-    figure."""
+    are bytes, says what it holds meanwhile, `asleep_mib`: its runs go side by side. One that takes
+    much memory finds `backed_mib` of it with the host (backing.py). A foreign program comes from
+    elsewhere: it runs in `place` and prints no result line; `score` finds its figure."""
 
     name: str
     command: tuple[str, ...]
@@ -59,6 +59,7 @@ class Work:
     plain: str = ""
     writes: tuple[str, ...] = ()
     asleep_mib: int = 0
+    backed_mib: int = 0
     place: Path | None = None
     input: Path | None = None
     score: str = ""
@@ -72,7 +73,7 @@ class Work:
         return self.asleep_mib > 0
 
     def hurried(self) -> "Work":
-        return replace(self, command=self.quick)
+        return replace(self, command=self.quick, backed_mib=0)
 
     def command_of(self, ours: bool) -> tuple[str, ...]:
         if ours or not self.peer_mode:
@@ -137,7 +138,7 @@ SHAPES = (
     shape("shape_cache_scratch", "M writes/s", ("2", "4000")),
     shape("shape_cache_thrash", "M writes/s", ("2", "4000")),
     shape("shape_thread_churn", "k threads/s", ("2", "3000")),
-    shape("shape_large", "blocks/s", ("40",)),
+    replace(shape("shape_large", "blocks/s", ("40",)), backed_mib=1024),
     shape("shape_rptest", "M ops/s", ("2", "1000000")),
     shape("shape_batches", "M ops/s", ("2", "8000000")),
     shape("shape_alloc_test", "M ops/s", ("2", "6000000")),

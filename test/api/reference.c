@@ -67,7 +67,7 @@ REFERENCE size_t malloc_usable_size(void *block) {
   return usable(origin(block)) - (has_fault("usable-too-small") ? 16 : 0);
 }
 
-// As if the block were freed, and another's by now: what free itself writes may be what stood there.
+// As if the block were freed, and another's by now: what free writes may be what stood there.
 static void *lose(unsigned char *block, size_t bytes) {
   for (size_t i = 0; i < bytes; i++) block[i] ^= 0xff;
   return NULL;
