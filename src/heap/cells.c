@@ -260,26 +260,14 @@ void tsl_cells_keep(const void *block) {
   tsl_report_survivors(tsl_load_relaxed(&tsl_cell_at(number)->epoch), counts);
 }
 
-TSL_NOINLINE static void tell_piece(struct tsl_heap *heap) {
+void tsl_cells_tell_piece(struct tsl_heap *heap) {
   tsl_cells_tell(heap);
   tsl_loose_add_cells(heap);
 }
 
-TSL_NOINLINE static void drop_freed(struct tsl_heap *heap, tsl_cell_number number) {
+void tsl_cells_drop_freed(struct tsl_heap *heap, tsl_cell_number number) {
   tsl_cells_drop(heap, number);
-  if (tsl_loose_has_piece(heap)) tell_piece(heap);
-}
-
-// Frees a block in an older cell of the calling thread's. It needs no frame.
-TSL_ALWAYS_INLINE void free_own(struct tsl_heap *heap, tsl_cell_number number, void *block) {
-  struct tsl_cell *cell = tsl_cell_at(number);
-  unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
-  if (tsl_unlikely(byte == 0)) return tsl_cells_free_odd(block);
-  heap->freed_objects++;
-  heap->freed_granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
-  tsl_store_relaxed(&cell->freed, cell->freed + 1);
-  if (tsl_unlikely(cell->freed == cell->blocks)) return drop_freed(heap, number);
-  if (tsl_unlikely(tsl_loose_has_piece(heap))) tell_piece(heap);
+  if (tsl_loose_has_piece(heap)) tsl_cells_tell_piece(heap);
 }
 
 // In a scope the thread also frees blocks of its home's cells: those that were sampled (P1).
@@ -289,7 +277,7 @@ TSL_NOINLINE static void free_apart(struct tsl_heap *current, tsl_cell_number nu
   if (sample != 0) tsl_event_freed(current->home, sample);
   if (owner == current->home->heap.number) current = &current->home->heap;
   if (owner != current->number) return free_remote(number, owner, block);
-  free_own(current, number, block);
+  tsl_cells_free_own(current, number, block);
 }
 
 void tsl_cells_free_older(struct tsl_heap *current, tsl_cell_number number, void *block) {
@@ -297,7 +285,7 @@ void tsl_cells_free_older(struct tsl_heap *current, tsl_cell_number number, void
   uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
   if (tsl_unlikely(owner != current->number || cell->sample != 0))
     return free_apart(current, number, owner, block);
-  free_own(current, number, block);
+  tsl_cells_free_own(current, number, block);
 }
 
 // Blocks of the newest cell are counted in the heap, those of older ones in the cell (CE1).

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "heap/loose.h"
 #include "state/heap.h"
 
 // Takes a cell of the class, on no list yet, and charges the epoch for it. 0 when memory is out, or
@@ -64,6 +65,25 @@ TSL_ALWAYS_INLINE void tsl_cells_free_newest(struct tsl_heap *owner, void *block
   unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
   if (tsl_unlikely(byte == 0)) return tsl_cells_free_odd(block);
   owner->cell_freed += tsl_cell_shares[byte];
+}
+
+// Gives back one in which no block is left. Its owner.
+TSL_HIDDEN void tsl_cells_drop_freed(struct tsl_heap *heap, tsl_cell_number number);
+
+// Tells of what was freed in older cells. Owner only.
+TSL_HIDDEN void tsl_cells_tell_piece(struct tsl_heap *heap);
+
+// Frees a block in an older cell of the calling thread's. It needs no frame.
+TSL_ALWAYS_INLINE void tsl_cells_free_own(struct tsl_heap *owner, tsl_cell_number number,
+                                          void *block) {
+  struct tsl_cell *cell = tsl_cell_at(number);
+  unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
+  if (tsl_unlikely(byte == 0)) return tsl_cells_free_odd(block);
+  owner->freed_objects++;
+  owner->freed_granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
+  tsl_store_relaxed(&cell->freed, cell->freed + 1);
+  if (tsl_unlikely(cell->freed == cell->blocks)) return tsl_cells_drop_freed(owner, number);
+  if (tsl_unlikely(tsl_loose_has_piece(owner))) tsl_cells_tell_piece(owner);
 }
 
 // The class of which a cell is a block.

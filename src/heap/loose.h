@@ -17,15 +17,15 @@ TSL_HIDDEN void tsl_loose_add_cells(struct tsl_heap *heap);
 
 // The granules that it has freed there, which only grow until the part ends; whether there is a
 // piece of them in older cells; and the look of a thread that leaves a scope.
-static inline uint64_t tsl_loose_freed(const struct tsl_heap *heap) {
-  return heap->freed_granules + tsl_cell_shares_granules(heap->cell_freed);
+static inline uint64_t tsl_loose_freed(const struct tsl_heap *mine) {
+  return mine->freed_granules + tsl_cell_shares_granules(mine->cell_freed);
 }
-static inline bool tsl_loose_has_piece(const struct tsl_heap *heap) {
-  return (int64_t)(heap->freed_granules - heap->loose_granules) >= TSL_LOOSE_GRANULES;
+static inline bool tsl_loose_has_piece(const struct tsl_heap *mine) {
+  return (int64_t)(mine->freed_granules - mine->loose_granules) >= TSL_LOOSE_GRANULES;
 }
-static inline void tsl_loose_leave(struct tsl_heap *heap) {
-  bool has_piece = tsl_loose_freed(heap) - heap->loose_granules >= TSL_LOOSE_GRANULES;
-  if (tsl_unlikely(has_piece)) tsl_loose_add_cells(heap);
+static inline void tsl_loose_leave(struct tsl_heap *mine) {
+  bool has_piece = tsl_loose_freed(mine) - mine->loose_granules >= TSL_LOOSE_GRANULES;
+  if (tsl_unlikely(has_piece)) tsl_loose_add_cells(mine);
 }
 
 // The thread freed so many blocks of a class in slabs of the heap `owner`, in which it is not, or
