@@ -182,8 +182,22 @@ static void close_contents(const struct ending *ending, struct tsl_survivors *su
   tsl_report_history(epoch->label);
 }
 
+// Most that hold nothing, not by their children either, were never entered: there is nothing to
+// count, and nothing to give back.
+static bool close_unused(uint32_t slot) {
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  uint32_t first = 0;
+  if (tsl_load_relaxed(&epoch->held_bytes) != 0 || epoch->purge != TSLAB_PURGE_DECAY) return false;
+  if (!tsl_cas_acq_rel(&epoch->heaps, &first, TSL_EPOCH_ENDED)) return false;  // pairs: epoch-heaps
+  tsl_store_release(&epoch->settled, 1);                                       // pairs: settled
+  tell_if_it_stays(slot);
+  tsl_epoch_drain(slot, 1);
+  return true;
+}
+
 TSL_NOINLINE static void close_own(uint32_t slot, struct tsl_survivors *survivors) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (close_unused(slot)) return;
   struct ending ending = end_begin(slot, false);
   end_heaps(epoch, survivors);
   if (ending.held_bytes != 0) close_contents(&ending, survivors);

@@ -17,7 +17,7 @@ enum {
 #define MEDIUM(bytes, units) CLAMP(262144 / (bytes), 8, 64),
 static const uint16_t longest_bins[TSL_BINS] = {
 #include "slab/sizeclass.def"
-    [TSL_CELL_4K] = 64, [TSL_CELL_16K] = 16, [TSL_CELL_64K] = 4};
+    [TSL_CELL_4K] = 16, [TSL_CELL_16K] = 16, [TSL_CELL_64K] = 4};
 #undef TINY
 #undef MEDIUM
 #undef CLAMP

@@ -88,6 +88,15 @@ static void purging_epochs_purge_at_once(void) {
   CHECK_EQ(tsl_units_dirty(), 0);
 }
 
+static void purging_epochs_purge_though_nobody_entered_them(void) {
+  tslab_epoch epoch = EPOCHS_OPEN(.purge = TSLAB_PURGE_NOW);
+  tslab_free(tslab_malloc(4 * MIB));
+  CHECK_GE(tsl_units_dirty(), 4 * MIB / TSL_UNIT_BYTES);
+  epochs_close(epoch, 0);
+  CHECK_GE(os_fake.purged_bytes, 4 * MIB);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
 static void purging_epochs_purge_when_released_after_the_close(void) {
   tslab_epoch epoch = EPOCHS_OPEN(.purge = TSLAB_PURGE_NOW);
   epochs_alloc(epoch, 4 * MIB);
@@ -105,6 +114,7 @@ int main(void) {
     RUN_UNLESS_SECURE(pages_between_few_survivors_wait_for_no_delay);
   RUN_UNLESS_SECURE(others_wait);
   RUN(purging_epochs_purge_at_once);
+  RUN(purging_epochs_purge_though_nobody_entered_them);
   RUN(purging_epochs_purge_when_released_after_the_close);
   return test_status();
 }

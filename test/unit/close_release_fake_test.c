@@ -75,6 +75,15 @@ static void release_of_a_closed_parent_ends_children(void) {
   check_over(parent);
 }
 
+static void release_of_a_closed_parent_that_holds_nothing_ends_children(void) {
+  tslab_epoch parent = epochs_open(), child = EPOCHS_OPEN(.parent = parent);
+  epochs_close(parent, 0);
+  CHECK_EQ(epochs_stats(child).state, TSLAB_OPEN);
+  CHECK_EQ(tslab_epoch_release(parent), 0);
+  CHECK(epochs_is_over(child));
+  check_over(parent);
+}
+
 // What survives in cells, slabs and large blocks is found again.
 static void release_after_close(void) {
   tslab_epoch with_cells = epochs_open();
@@ -202,6 +211,7 @@ int main(void) {
   RUN(any_thread_releases);
   RUN(release_ends_children);
   RUN(release_of_a_closed_parent_ends_children);
+  RUN(release_of_a_closed_parent_that_holds_nothing_ends_children);
   RUN(release_after_close);
   RUN(late_frees_of_cells);
   RUN(late_frees_of_slabs);
