@@ -44,6 +44,8 @@
 // In a child of a fork, which has one thread, and where a lock is taken by other means.
 #define TSL_NOT_ANALYSED TSL_ANALYSED(no_thread_safety_analysis)
 #define TSL_UNUSED __attribute__((unused))
+// Of a function that reads bytes which the program may not have written, or may be writing.
+#define TSL_NOT_SANITIZED __attribute__((no_sanitize("address"), no_sanitize("thread")))
 
 #ifndef TSL_DEBUG
 #define TSL_DEBUG 0
