@@ -8,8 +8,13 @@
 #include "base/tools.h"
 #include "state/heap.h"
 
-// Where a page begins is a multiple of LEAST_PAGE_BYTES.
-enum { LEAST_PAGE_BYTES = 4096 };
+// Memory that can be read to a byte can be read to the next multiple of this: a page, or where
+// memory may have tags a granule of them.
+#ifdef __aarch64__
+enum { READABLE_BYTES = 16 };
+#else
+enum { READABLE_BYTES = 4096 };
+#endif
 
 enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
 
@@ -76,12 +81,12 @@ static uint64_t bits_to_end(uint64_t word) {
 typedef uint64_t __attribute__((may_alias, aligned(1))) text_word;
 
 // After a pause of the thread a call of strcmp takes 100 ns (decision 020). Eight bytes are read at
-// once, some of them perhaps behind the text, but on a page of it.
+// once, some of them perhaps behind the text.
 TSL_NOT_SANITIZED static bool says(const struct tsl_label *label, const char *text) {
   if (tsl_unlikely(tsl_tools_watch)) return strcmp(label->text, text) == 0;
   for (const uint64_t *word = label->words;; word++, text += sizeof *word) {
     uint64_t end = bits_to_end(*word);
-    if ((uintptr_t)text % LEAST_PAGE_BYTES > LEAST_PAGE_BYTES - sizeof(text_word))
+    if ((uintptr_t)text % READABLE_BYTES > READABLE_BYTES - sizeof(text_word))
       return strcmp((const char *)word, text) == 0;
     uint64_t said = *(const text_word *)text;
     if (end != 0) return ((said ^ *word) & end) == 0;
