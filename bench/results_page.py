@@ -22,11 +22,12 @@ from peers import OURS
 from record import RecordError
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLES = ("core", "epochs", "suite", "observed", "external")
+TABLES = ("core", "epochs", "suite", "servers", "observed", "external")
 TITLES = {
     "core": "What the core must reach",
     "epochs": "What epochs must reach",
-    "suite": "Founding programs and patterns",
+    "suite": "Founding programs and others",
+    "servers": "Patterns of servers",
     "observed": "What being observed costs",
     "external": "mimalloc-bench",
 }

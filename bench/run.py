@@ -339,8 +339,15 @@ def epochs(**options: Any) -> None:
 @main.command()
 @wish_options
 def suite(**options: Any) -> None:
-    """The founding programs and the patterns; also writes their CSV files and histograms."""
+    """The founding programs and others; also writes their CSV files and histograms."""
     run_table(wish_of(**options), "suite", TABLES["suite"])
+
+
+@main.command()
+@wish_options
+def servers(**options: Any) -> None:
+    """Patterns of servers, most of them at a pace: eight hours; also writes their histograms."""
+    run_table(wish_of(**options), "servers", TABLES["servers"])
 
 
 @main.command()

@@ -5,7 +5,7 @@
 #                      bench/baseline/NAME/
 #   --quick            small runs, one round, into build/bench-quick/ with charts beside them
 # Most of the time goes to patterns with a pace, a minute and three rounds each: --rounds 2 takes a
-# third of it away, and bench/run suite --resume goes on with what was interrupted.
+# third of it away, and bench/run servers --resume goes on with what was interrupted.
 # With --allocator the table `observed` is left out: it compares our allocator with itself.
 # Status 1 when a run failed, and with --strict when a bar is missed; what comes behind is measured
 # all the same. The last lines name each table's bars that were missed, and the tables that failed.
@@ -32,7 +32,7 @@ for option in "$@"; do
   esac
 done
 
-tables=(core epochs suite observed)
+tables=(core epochs suite servers observed)
 output=bench/results
 images=docs/images
 options=()
@@ -54,7 +54,7 @@ case ${1-} in
   ;;
 esac
 
-if [[ " ${options[*]} $* " == *" --allocator"* ]]; then tables=(core epochs suite); fi
+if [[ " ${options[*]} $* " == *" --allocator"* ]]; then tables=(core epochs suite servers); fi
 
 # A table that failed does not keep the next from being measured; an interruption or a wrong option
 # does.

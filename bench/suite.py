@@ -1,4 +1,5 @@
-"""The third table: the founding programs, and the patterns of whole programs."""
+"""Two tables: the founding programs with what else shows a figure of its own, and patterns of
+servers."""
 
 from dataclasses import replace
 
@@ -234,8 +235,11 @@ CURVE = Work(
     ours_alone=True,
 )
 
-SUITE = (*FOUNDING, *THREADS, *MEMORY, *SERVERS, *ARENAS, CURVE)
+SUITE = (*FOUNDING, *THREADS, *MEMORY, *ARENAS, CURVE)
 SUITE_KEYS = (
     "floor_ns", "faults", "switches", "resident_bytes", "first_bytes", "last_bytes", "top_bytes",
-    "live_bytes", "requests", "late", "overslept", "unserved", "leaked", "survivors",
+    "live_bytes", "requests",
+)  # fmt: skip
+SERVERS_KEYS = (
+    "faults", "switches", "requests", "late", "overslept", "unserved", "leaked", "survivors",
 )  # fmt: skip

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from peers import Allocator, all_allocators, ours_observed
-from suite import SUITE, SUITE_KEYS
+from suite import SERVERS, SERVERS_KEYS, SUITE, SUITE_KEYS
 from work import CORE, EPOCHS, OBSERVED, Work
 
-TABLES = {"core": CORE, "epochs": EPOCHS, "suite": SUITE, "observed": OBSERVED}
+TABLES = {
+    "core": CORE, "epochs": EPOCHS, "suite": SUITE, "servers": SERVERS, "observed": OBSERVED,
+}  # fmt: skip
 KERNEL_KEYS = (
     "wall_s", "user_s", "sys_s", "peak_kib", "minor_faults", "voluntary", "involuntary",
     "others_s", "steal_s",
@@ -22,6 +24,7 @@ EXTRA_KEYS: dict[str, tuple[str, ...]] = {
         "full_bytes", "after_bytes", "live_bytes",
     ),
     "suite": SUITE_KEYS,
+    "servers": SERVERS_KEYS,
     "observed": ("scrapes",),
 }  # fmt: skip
 
