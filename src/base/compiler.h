@@ -47,6 +47,14 @@
 // Of a function that reads bytes which the program may not have written, or may be writing.
 #define TSL_NOT_SANITIZED __attribute__((no_sanitize("address"), no_sanitize("thread")))
 
+// Memory that can be read to a byte can be read to the next multiple of this: a page, or where
+// memory may have tags a granule of them.
+#if defined(__aarch64__)
+#define TSL_READABLE_BYTES 16u
+#else
+#define TSL_READABLE_BYTES 4096u
+#endif
+
 #ifndef TSL_DEBUG
 #define TSL_DEBUG 0
 #endif

@@ -8,14 +8,6 @@
 #include "base/tools.h"
 #include "state/heap.h"
 
-// Memory that can be read to a byte can be read to the next multiple of this: a page, or where
-// memory may have tags a granule of them.
-#ifdef __aarch64__
-enum { READABLE_BYTES = 16 };
-#else
-enum { READABLE_BYTES = 4096 };
-#endif
-
 enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
 
 struct tsl_label tsl_labels[TSL_MOST_LABELS];
@@ -86,7 +78,7 @@ TSL_NOT_SANITIZED static bool says(const struct tsl_label *label, const char *te
   if (tsl_unlikely(tsl_tools_watch)) return strcmp(label->text, text) == 0;
   for (const uint64_t *word = label->words;; word++, text += sizeof *word) {
     uint64_t end = bits_to_end(*word);
-    if ((uintptr_t)text % READABLE_BYTES > READABLE_BYTES - sizeof(text_word))
+    if ((uintptr_t)text % TSL_READABLE_BYTES > TSL_READABLE_BYTES - sizeof(text_word))
       return strcmp((const char *)word, text) == 0;
     uint64_t said = *(const text_word *)text;
     if (end != 0) return ((said ^ *word) & end) == 0;
