@@ -1,6 +1,6 @@
 """Memory that the host of a virtual machine has behind it. Pages that nobody used for some seconds
-are told to the host, which takes them; the next to touch them waits for each: 2 s a GiB, where a
-page that stayed takes 0.1 s (`shape_large` ran at 250 or 1,400 blocks a second)."""
+are told to the host, which takes them; who touches them next waits for the host to find others. A
+GiB takes 2 s then, and 0.1 s otherwise (`shape_large` ran at 250 or 1,400 blocks a second)."""
 
 from mmap import MADV_HUGEPAGE, mmap
 

@@ -64,20 +64,22 @@ static bool is_guest(uint32_t label, const tslab_epoch_options *options) {
 }
 
 // In the shared epoch of its label; while another thread opens that, in memory of its own.
-TSL_ALWAYS_INLINE int open_sharing(uint32_t label, tslab_epoch *id) {
+TSL_ALWAYS_INLINE int open_sharing(uint32_t label, const tslab_epoch_options *options,
+                                   tslab_epoch *id) {
   tslab_epoch place;
   int error = shared_find(label, &place);
-  if (tsl_unlikely(error != 0)) return error == EAGAIN ? tsl_epoch_open(label, NULL, id) : error;
+  if (tsl_unlikely(error == EAGAIN)) return tsl_epoch_open(label, options, id);
+  if (tsl_unlikely(error != 0)) return error;
   return tsl_epoch_open_sharing(label, tsl_epoch_slot(place), id);
 }
 
 int tsl_place_open(uint32_t label, tslab_epoch *id) {
-  return label_shares(label) ? open_sharing(label, id) : tsl_epoch_open(label, NULL, id);
+  return label_shares(label) ? open_sharing(label, NULL, id) : tsl_epoch_open(label, NULL, id);
 }
 
 int tsl_place_open_with(uint32_t label, const tslab_epoch_options *options, tslab_epoch *id) {
-  if (options->place == TSLAB_PLACE_SHARED) return open_sharing(label, id);
-  if (may_share(options) && label_shares(label)) return open_sharing(label, id);
+  if (options->place == TSLAB_PLACE_SHARED) return open_sharing(label, options, id);
+  if (may_share(options) && label_shares(label)) return open_sharing(label, options, id);
   if (is_guest(label, options)) return tsl_epoch_open_guest(label, options, id);
   return tsl_epoch_open(label, options, id);
 }
