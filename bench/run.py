@@ -1,5 +1,5 @@
-"""Measures our allocator beside its peers: `run.py core`, `epochs`, `suite`, `external DIR`; and
-beside itself: `observed`. Counts the mistakes that they catch: `misuse DIR`."""
+"""Measures our allocator beside its peers: `run.py core`, `epochs`, `suite`, `servers`,
+`external DIR`; and beside itself: `observed`. Counts the mistakes that they catch: `misuse DIR`."""
 
 import csv
 import json
