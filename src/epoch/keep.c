@@ -57,7 +57,7 @@ int tsl_keep_block(const void *block) {
   if (keep_is_late(epoch, word, block)) return ECANCELED;
   if (!tsl_kept_begin()) return ENOMEM;
   if (epoch->parent != 0 && tsl_history_released(epoch->label)) tsl_report_history(epoch->label);
-  tsl_store_relaxed(&epoch->keeps, (word >> TSL_EPOCH_STATE_BITS) + 1);  // KE2
+  tsl_store_release(&epoch->keeps, (word >> TSL_EPOCH_STATE_BITS) + 1);  // KE2; pairs: keeps
   kept_mark(slot, block);
   return 0;
 }

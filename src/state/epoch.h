@@ -130,7 +130,7 @@ TSL_ALWAYS_INLINE enum tsl_epoch_state tsl_epoch_state(uint64_t word) {
 TSL_ALWAYS_INLINE bool tsl_epoch_keeps(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   uint64_t word = tsl_load_relaxed(&epoch->word);
-  return tsl_load_relaxed(&epoch->keeps) == (word >> TSL_EPOCH_STATE_BITS) + 1;
+  return tsl_load_acquire(&epoch->keeps) == (word >> TSL_EPOCH_STATE_BITS) + 1;  // pairs: keeps
 }
 // Whether it was released, and its memory waits (poison.h).
 TSL_ALWAYS_INLINE bool tsl_epoch_waits(uint32_t slot) {
