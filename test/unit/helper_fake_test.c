@@ -78,6 +78,20 @@ static void gives_back_while_the_program_idles(void) {
   end_helper();
 }
 
+// 1,024 units: half of them in the first window, and in the next 256, 128, 64 and the last 64.
+static void wakes_when_a_window_ends(void) {
+  enum { UNITS = 1024, WINDOWS = 5, DELAY_MS = 100, LATE_MS = 20 };
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_options.purge_delay_ms = DELAY_MS;
+  tsl_options.detain_ms = 0;
+  void *block = tsl_fast_malloc(UNITS * TSL_UNIT_BYTES);
+  (void)tsl_fast_malloc(100);
+  tsl_fast_free(block);
+  CHECK(dirty_sinks_to(0));
+  end_helper();
+  CHECK_LE(os_fake.last_purged_ms - os_fake.first_purged_ms, (WINDOWS - 1) * DELAY_MS + LATE_MS);
+}
+
 static void purges_at_once_when_told(void) {
   tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 3600000;
@@ -310,6 +324,39 @@ static void no_end_of_an_epoch_is_missed(void) {
   CHECK(has_ended());
 }
 
+enum { SMALL_EPOCHS = 1000, SMALL_BLOCKS = 30 };
+
+// An epoch of one slab, in which the first block lives on and all others are free.
+static tslab_epoch small_epoch(void) {
+  const tslab_epoch_options own = {.size = sizeof own, .place = TSLAB_PLACE_OWN};
+  tslab_epoch epoch = tslab_epoch_open("small", &own);
+  void *blocks[SMALL_BLOCKS];
+  tslab_scope scope;
+  CHECK_EQ(tslab_scope_enter(&scope, epoch), 0);
+  tsl_heap_current->mixed = false;
+  for (unsigned i = 0; i < SMALL_BLOCKS; i++) blocks[i] = tsl_fast_malloc(1000);
+  for (unsigned i = 1; i < SMALL_BLOCKS; i++) tsl_fast_free(blocks[i]);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  return epoch;
+}
+
+// What its survivor pins is dead memory. Of the helpers before it each was refused.
+static void the_end_of_one_small_epoch_is_enough(void) {
+  static tslab_epoch epochs[SMALL_EPOCHS];
+  os_fake.has_barrier = true;
+  is_refusing = true;
+  (void)tsl_fast_malloc(100);
+  tsl_options.helper = TSL_HELPER_AUTO;
+  for (unsigned i = 0; i < SMALL_EPOCHS; i++) epochs[i] = small_epoch();
+  for (unsigned i = 0; i + 1 < SMALL_EPOCHS; i++) tslab_epoch_close(epochs[i]);
+  CHECK_EQ(attempts, 1);
+  os_fake.now_ms += 60000;
+  is_refusing = false;
+  CHECK_EQ(tslab_epoch_close(epochs[SMALL_EPOCHS - 1]).objects, 1);
+  CHECK_EQ(attempts, 2);
+  end_helper();
+}
+
 static void ends_and_starts_by_option(void) {
   tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 1;
@@ -393,6 +440,7 @@ static void is_not_made_in_the_middle(void) {
 int main(void) {
   RUN(none_unless_asked_for);
   RUN(gives_back_while_the_program_idles);
+  RUN(wakes_when_a_window_ends);
   RUN(purges_at_once_when_told);
   RUN(follows_a_request);
   RUN(uses_a_hundredth_of_a_processor);
@@ -408,6 +456,7 @@ int main(void) {
   RUN(ends_when_nothing_is_left);
   RUN(goes_on_after_a_debt);
   RUN(no_end_of_an_epoch_is_missed);
+  RUN_UNLESS_SECURE(the_end_of_one_small_epoch_is_enough);
   RUN(ends_and_starts_by_option);
   RUN(starting_keeps_errno);
   RUN(tries_again_a_minute_after_a_refusal);

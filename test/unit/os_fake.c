@@ -300,13 +300,19 @@ enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
   return result;
 }
 
+static void note_purged(size_t bytes) {
+  os_fake.last_purged_ms = tsl_load_relaxed(&os_fake.now_ms);
+  if (os_fake.purged_bytes == 0) os_fake.first_purged_ms = os_fake.last_purged_ms;
+  os_fake.purged_bytes += bytes;
+}
+
 bool tsl_os_purge(void *address, size_t bytes) {
   pthread_mutex_lock(&lock);
   expect(bytes % os_fake_page_bytes() == 0, "purge: whole pages");
   expect(pages_are(page_range(address, bytes), PAGE_COMMITTED), "purge: committed");
   bool done = !refuses(OS_FAKE_PURGE);
   if (done) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "purge: zero pages");
-  if (done) os_fake.purged_bytes += bytes;
+  if (done) note_purged(bytes);
   pthread_mutex_unlock(&lock);
   return done;
 }

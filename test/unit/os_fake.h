@@ -47,17 +47,19 @@ struct os_fake {
   uint64_t calls[OS_FAKE_CALLS];  // so far, refused ones included
   uint64_t refused;               // calls so far
   uint64_t now_ms;
-  uint64_t now_ns;                   // what the next look at the clock finds,
-  uint64_t look_ns;                  // and how much later it is after that
-  bool has_barrier;                  // tsl_os_barrier may be called, and does nothing
-  uint64_t used_ns;                  // more for a thread, at each question
-  bool is_resting;                   // only who asks for used_ns uses any; otherwise one more does
-  uint32_t threads;                  // of the process; 0: not known
-  bool forbids_nothing;              // tsl_os_forbid has no address space
-  size_t limit_bytes;                // of a plan, and what tsl_os_reserve_limit_bytes says
-  size_t committed_bytes;            // at this time
-  size_t most_committed_bytes;       // more is refused
-  size_t purged_bytes;               // so far
+  uint64_t now_ns;              // what the next look at the clock finds,
+  uint64_t look_ns;             // and how much later it is after that
+  bool has_barrier;             // tsl_os_barrier may be called, and does nothing
+  uint64_t used_ns;             // more for a thread, at each question
+  bool is_resting;              // only who asks for used_ns uses any; otherwise one more does
+  uint32_t threads;             // of the process; 0: not known
+  bool forbids_nothing;         // tsl_os_forbid has no address space
+  size_t limit_bytes;           // of a plan, and what tsl_os_reserve_limit_bytes says
+  size_t committed_bytes;       // at this time
+  size_t most_committed_bytes;  // more is refused
+  size_t purged_bytes;          // so far
+  uint64_t first_purged_ms;
+  uint64_t last_purged_ms;
   bool has_no_places;                // for a plan
   bool places_get_lost;              // a refused move takes the target away
   bool huge_wanted;                  // by the last advice
