@@ -34,6 +34,8 @@ enum {
   TICK_MS = 50,      // from one tick to the next of a thread that releases
 };
 
+#define MOST_CELL_BYTES (tsl_sizeclasses[TSL_CELL_64K].bytes)
+
 static bool others_are_in(const struct tsl_home *mine, uint32_t number) {
   for (; number != 0; number = tsl_load_relaxed(&tsl_part_at(number)->epoch_next)) {
     if (tsl_heap_at(number)->home != mine) return true;
@@ -69,14 +71,13 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
 struct ending {
   uint32_t slot;
   uint8_t purge;
-  bool calls_helper;
+  bool is_child;
   size_t held_bytes;
   uint64_t closed_ms;
 };
 
 // A child ends within the end of its parent, which calls the helper for all. Where much memory goes
-// back, the helper is there before that, and this thread need not purge (HE1). The call afterwards
-// (end_finish) is for any memory: a helper that was ending may not have seen it.
+// back, the helper is there before that, and this thread need not purge (HE1).
 static struct ending end_begin(uint32_t slot, bool is_child) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   size_t held_bytes = tsl_load_relaxed(&epoch->held_bytes);
@@ -84,7 +85,7 @@ static struct ending end_begin(uint32_t slot, bool is_child) {
   return (struct ending){
       .slot = slot,
       .purge = epoch->purge,
-      .calls_helper = !is_child && held_bytes != 0,
+      .is_child = is_child,
       .held_bytes = held_bytes,
       .closed_ms = tsl_load_relaxed(&epoch->closed_ms),
   };
@@ -137,17 +138,21 @@ static void purge_as_wanted(const struct ending *ending) {
   tsl_purge_now();
 }
 
-// A row is written where something stays (open.c).
-static void tell_if_it_stays(uint32_t slot) {
+// Whether anything stays: then a row is written (open.c).
+static bool tell_if_it_stays(uint32_t slot) {
   bool stays = tsl_load_relaxed(&tsl_epoch_at(slot)->undrained) != 1;
   if (stays && tsl_report_has(slot)) tsl_report_ended(slot);
+  return stays;
 }
 
+// A helper that was ending may not have seen what became idle. One cell, of which nothing stays, is
+// kept by its thread, or freed like a block: that calls the helper where it should.
 static void end_finish(struct ending ending) {
-  tell_if_it_stays(ending.slot);
+  bool stays = tell_if_it_stays(ending.slot);
   tsl_epoch_drain(ending.slot, 1);
   purge_as_wanted(&ending);
-  if (ending.calls_helper) tsl_purge_call_helper(0);
+  bool was_a_cell = !stays && ending.held_bytes <= MOST_CELL_BYTES;
+  if (!ending.is_child && !was_a_cell) tsl_purge_call_helper(0);
 }
 
 TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {
