@@ -1,21 +1,23 @@
 #include "state/bin.h"
 
+#include "state/epoch.h"
 #include "state/misuse.h"
 #include "state/owner.h"
 #include "state/quarantine.h"
 
 enum {
-  YOUNG_PART = 4,          // a home's bin begins with this part of its longest length,
+  YOUNG_PART = 4,          // a home's bin begins with this part of its usual length,
   YOUNG_BLOCKS = 32,       // and at least so many blocks
   PASSED_BYTES = 1 << 20,  // once so much has met a full bin in a row,
-  PASSED_PART = 4          // this part of what follows sends a block of the bin back
+  PASSED_PART = 4,         // this part of what follows sends a block of the bin back
+  LITTLE_PART = 4          // of the bin: a burst that is longer by this or less may fit
 };
 
 // Programs free many small blocks in a row; large ones cost much memory while they are kept.
 #define CLAMP(n, least, most) ((n) < (least) ? (least) : (n) > (most) ? (most) : (n))
 #define TINY(least, bytes) CLAMP(65536 / (bytes), 64, 1024),
 #define MEDIUM(bytes, units) CLAMP(262144 / (bytes), 8, 64),
-static const uint16_t longest_bins[TSL_BINS] = {
+static const uint16_t usual_bins[TSL_BINS] = {
 #include "slab/sizeclass.def"
     [TSL_CELL_4K] = 16, [TSL_CELL_16K] = 16, [TSL_CELL_64K] = 4};
 #undef TINY
@@ -23,14 +25,18 @@ static const uint16_t longest_bins[TSL_BINS] = {
 #undef CLAMP
 
 // B4
-unsigned tsl_bin_longest(unsigned class) { return TSL_SECURE ? 0 : longest_bins[class]; }
+unsigned tsl_bin_usual(unsigned class) { return TSL_SECURE ? 0 : usual_bins[class]; }
+
+unsigned tsl_bin_longest(unsigned class) {
+  return tsl_is_cell(class) ? tsl_bin_usual(class) : 2 * tsl_bin_usual(class);
+}
 
 // Only homes live long enough to learn; cells are few.
 struct tsl_bin_limit tsl_bin_limit_new(const struct tsl_heap *heap, unsigned class) {
-  size_t longest = tsl_bin_longest(class);
-  size_t young = tsl_at_most(tsl_at_least(longest / YOUNG_PART, YOUNG_BLOCKS), longest);
+  size_t usual = tsl_bin_usual(class);
+  size_t young = tsl_at_most(tsl_at_least(usual / YOUNG_PART, YOUNG_BLOCKS), usual);
   bool learns = tsl_heap_is_home(heap) && !tsl_is_cell(class);
-  uint16_t most = (uint16_t)(learns ? young : longest);
+  uint16_t most = (uint16_t)(learns ? young : usual);
   return (struct tsl_bin_limit){.now = most, .most = most};
 }
 
@@ -39,7 +45,7 @@ unsigned tsl_bin_limit(const struct tsl_heap *heap, unsigned class) {
 }
 
 struct tsl_bin tsl_bin_new(unsigned class, uint32_t until) {
-  return (struct tsl_bin){&tsl_bin_end, until - 1, (int32_t)tsl_bin_longest(class)};
+  return (struct tsl_bin){&tsl_bin_end, until - 1, (int32_t)tsl_bin_usual(class)};
 }
 
 // A reader in another thread may see numbers of two moments.
@@ -61,8 +67,8 @@ size_t tsl_heap_hot_blocks(const struct tsl_heap *heap, unsigned class) {
 static int32_t bin_lengthen(struct tsl_heap *heap, unsigned class, int32_t room) {
   struct tsl_bin_limit *limit = &heap->store->limits[class];
   unsigned most = limit->most;
-  if (limit->now != most || 2 * (unsigned)room < most) return room;
-  unsigned more = (unsigned)tsl_at_most(most, tsl_bin_longest(class) - most);
+  if (limit->now != most || 2 * (unsigned)room < most || most >= tsl_bin_usual(class)) return room;
+  unsigned more = (unsigned)tsl_at_most(most, tsl_bin_usual(class) - most);
   limit->most = (uint16_t)(most + more);
   tsl_store_relaxed(&limit->now, limit->most);
   return room + (int32_t)more;
@@ -108,7 +114,7 @@ static bool is_followed(const struct tsl_free_block *block, unsigned class) {
 static void bin_clear(struct tsl_heap *heap, unsigned class) {
   heap->bins[class].head = &tsl_bin_end;
   bool has_store = tsl_heap_has_store(heap);
-  unsigned limit = has_store ? tsl_bin_limit(heap, class) : tsl_bin_longest(class);
+  unsigned limit = has_store ? tsl_bin_limit(heap, class) : tsl_bin_usual(class);
   heap->bins[class].room = (int32_t)limit;
   if (has_store) heap->store->seen[class] = heap->bins[class].until;
 }
@@ -189,12 +195,25 @@ void tsl_bin_shorten(struct tsl_heap *heap, unsigned class, unsigned blocks) {
   tsl_store_relaxed(&heap->bins[class].room, heap->bins[class].room - (int32_t)less);
 }
 
+static bool lasts(const struct tsl_heap *heap) {
+  return tsl_heap_is_home(heap) || tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
+}
+
+// What the limit may become. A bin as long as usual does not hold all bursts of a program: one that
+// is a little longer it can learn, and a much longer one goes to the slabs in either case.
+static unsigned learns_up_to(const struct tsl_heap *heap, unsigned class) {
+  const struct tsl_bin_limit *limit = &heap->store->limits[class];
+  bool is_little = limit->passed * LITTLE_PART <= limit->most;
+  return is_little && lasts(heap) ? tsl_bin_longest(class) : tsl_bin_usual(class);
+}
+
 void tsl_bin_refilled(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_bin_limit *limit = &heap->store->limits[class];
   if (limit->passed != 0) {
+    size_t learned = tsl_at_most(2u * limit->most, learns_up_to(heap, class));
+    limit->most = (uint16_t)tsl_at_least(limit->most, learned);
     limit->passed = 0;
-    limit->most = (uint16_t)tsl_at_most(2u * limit->most, tsl_bin_longest(class));
   }
   int32_t more = limit->most - limit->now;
   tsl_store_relaxed(&limit->now, limit->most);

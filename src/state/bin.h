@@ -11,13 +11,16 @@
 //  B5  length of a bin == its limit - room - the allocations since `seen` was taken (heap.h)
 //  B6  length <= limit <= its `most` <= tsl_bin_longest. A refill makes the limit `most` again.
 //      `most` doubles at the refill after frees met the full bin, and when a count of the room
-//      finds half of it free and the limit is `most`
+//      finds half of it free and the limit is `most`: up to tsl_bin_usual. In a home, and in a
+//      part of a shared epoch, it doubles once more at the refill after few frees met the full bin
 #pragma once
 
 #include "state/heap.h"
 
-// The largest limit that a bin of the class can have, and the one that it has in a young heap.
+// The largest limit that a bin of the class can have, the one that most come to, and the one that
+// it has in a young heap.
 TSL_HIDDEN unsigned tsl_bin_longest(unsigned class);
+TSL_HIDDEN unsigned tsl_bin_usual(unsigned class);
 TSL_HIDDEN struct tsl_bin_limit tsl_bin_limit_new(const struct tsl_heap *heap, unsigned class);
 
 // Blocks that the bin holds at most now; 0 without a store. A moment's value.

@@ -250,7 +250,7 @@ static void lengths_are_true_in_each_life(void) {
 }
 
 static unsigned limit_of(size_t bytes) { return tsl_bin_limit(heap, tsl_sizeclass_of(bytes)); }
-static unsigned longest_of(size_t bytes) { return tsl_bin_longest(tsl_sizeclass_of(bytes)); }
+static unsigned usual_of(size_t bytes) { return tsl_bin_usual(tsl_sizeclass_of(bytes)); }
 
 // As many frees meet a full bin as are told at a time, or more.
 static void overflow(size_t bytes) {
@@ -272,26 +272,80 @@ static void homes_begin_with_short_bins(void) {
   CHECK_EQ(limit_of(1024), 32);
   CHECK_EQ(limit_of(3000), 32);
   CHECK_EQ(limit_of(32000), 8);
-  CHECK_EQ(tsl_bin_limit(heap, TSL_CELL_4K), tsl_bin_longest(TSL_CELL_4K));
+  CHECK_EQ(tsl_bin_limit(heap, TSL_CELL_4K), tsl_bin_usual(TSL_CELL_4K));
   struct tsl_heap *part = blocks_open_part(heap, TSLAB_NO_CELLS, &id);
   (void)alloc(64);
-  CHECK_EQ(tsl_bin_limit(part, tsl_sizeclass_of(64)), longest_of(64));
+  CHECK_EQ(tsl_bin_limit(part, tsl_sizeclass_of(64)), usual_of(64));
 }
 
 // B6
 static void bins_that_overflow_grow(void) {
   for (int s = 0; s < SIZES; s++) {
     leave_few(sizes[s]);
-    for (unsigned limit = limit_of(sizes[s]); limit < longest_of(sizes[s]); limit *= 2) {
+    for (unsigned limit = limit_of(sizes[s]); limit < usual_of(sizes[s]); limit *= 2) {
       overflow(sizes[s]);
       use_up(sizes[s]);
-      CHECK_EQ(limit_of(sizes[s]), tsl_at_most(2 * limit, longest_of(sizes[s])));
+      CHECK_EQ(limit_of(sizes[s]), tsl_at_most(2 * limit, usual_of(sizes[s])));
       state_check();
     }
     overflow(sizes[s]);
     use_up(sizes[s]);
-    CHECK_EQ(limit_of(sizes[s]), longest_of(sizes[s]));
+    CHECK_EQ(limit_of(sizes[s]), usual_of(sizes[s]));
   }
+}
+
+static void learn_usual(size_t bytes) {
+  leave_few(bytes);
+  while (limit_of(bytes) < usual_of(bytes)) {
+    overflow(bytes);
+    use_up(bytes);
+  }
+}
+
+// So often the bin is filled, and then emptied, with bursts of so many blocks.
+static void burst(size_t bytes, unsigned count, unsigned times) {
+  for (unsigned i = 0; i < times; i++) {
+    block_count = 0;
+    alloc_many(bytes, count);
+    free_many();
+  }
+  use_up(bytes);
+}
+
+// B6: bursts a little longer than a bin of the usual length fit afterwards, much longer ones do
+// not change it, and nothing grows beyond the longest.
+static void bins_learn_bursts_that_nearly_fit(void) {
+  unsigned class = tsl_sizeclass_of(512), usual = usual_of(512);
+  learn_usual(512);
+  burst(512, 2 * usual, 4);
+  CHECK_EQ(limit_of(512), usual);
+  burst(512, usual + usual / 4, 8);
+  CHECK_EQ(limit_of(512), 2 * usual);
+  CHECK_EQ(tsl_bin_longest(class), 2 * usual);
+  block_count = 0;
+  alloc_many(512, usual + usual / 4);
+  free_many();
+  CHECK_GE(tsl_bin_length(heap, class), usual + usual / 4);
+  burst(512, 2 * usual + usual / 4, 8);
+  CHECK_EQ(limit_of(512), 2 * usual);
+  state_check();
+}
+
+static void check_part_learns(enum tslab_place place, unsigned limit) {
+  tslab_epoch_options options = {.size = sizeof options, .place = place};
+  tslab_scope scope;
+  CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("learning", &options)), 0);
+  heap = tsl_heap_current;
+  heap->mixed = false;
+  burst(512, usual_of(512) + usual_of(512) / 4, 8);
+  CHECK_EQ(limit_of(512), limit);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+}
+
+static void parts_that_last_learn_them_too(void) {
+  open_heaps();
+  check_part_learns(TSLAB_PLACE_SHARED, 2 * usual_of(512));
+  check_part_learns(TSLAB_PLACE_OWN, usual_of(512));
 }
 
 static void a_bin_that_was_just_filled_stays_short(void) {
@@ -309,12 +363,12 @@ static void bins_that_are_half_free_grow(void) {
   for (int s = 0; s < SIZES; s++) {
     leave_few(sizes[s]);
     unsigned class = tsl_sizeclass_of(sizes[s]);
-    for (unsigned i = 0; i < 4 * longest_of(sizes[s]); i++) {
+    for (unsigned i = 0; i < 4 * usual_of(sizes[s]); i++) {
       tsl_fast_free(blocks[--block_count]);
       alloc_many(sizes[s], 1);
       CHECK_LE(tsl_bin_length(heap, class), 2);
     }
-    CHECK_EQ(limit_of(sizes[s]), longest_of(sizes[s]));
+    CHECK_EQ(limit_of(sizes[s]), usual_of(sizes[s]));
     state_check();
   }
 }
@@ -412,8 +466,8 @@ static void blocks_of_others_leave_short_bins(void) {
 
 // Cells of 64 KiB are dear: fewer of them are kept than of blocks.
 static void limits_follow_the_size(void) {
-  CHECK_EQ(tsl_bin_longest(tsl_sizeclass_of(16)), 1024);
-  CHECK_EQ(tsl_bin_longest(tsl_sizeclass_of(32768)), 8);
+  CHECK_EQ(tsl_bin_usual(tsl_sizeclass_of(16)), 1024);
+  CHECK_EQ(tsl_bin_usual(tsl_sizeclass_of(32768)), 8);
   CHECK_EQ(tsl_bin_longest(TSL_CELL_64K), 4);
 }
 
@@ -435,6 +489,8 @@ int main(void) {
   RUN_UNLESS_SECURE(homes_begin_with_short_bins);
   RUN_UNLESS_SECURE(bins_that_overflow_grow);
   RUN_UNLESS_SECURE(a_bin_that_was_just_filled_stays_short);
+  RUN_UNLESS_SECURE(bins_learn_bursts_that_nearly_fit);
+  RUN_UNLESS_SECURE(parts_that_last_learn_them_too);
   RUN_UNLESS_SECURE(bins_that_are_half_free_grow);
   RUN_UNLESS_SECURE(bins_that_are_nearly_full_do_not);
   RUN_UNLESS_SECURE(bins_grow_for_the_blocks_of_others);

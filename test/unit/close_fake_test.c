@@ -337,14 +337,17 @@ static void count_calls(void) {
 
 // A thread may end an epoch, and then sleep.
 static void an_end_calls_a_helper(void) {
-  tslab_epoch little = epochs_open(), much = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  tslab_epoch little = epochs_open(), more = epochs_open();
+  tslab_epoch much = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
   tslab_epoch empty = epochs_open();
   epochs_alloc(little, BYTES);
+  for (unsigned i = 0; i < 9; i++) epochs_alloc(more, 12000);
   for (unsigned i = 0; i < 2 * MIB / 12000; i++) epochs_alloc(much, 12000);
   count_calls();
   epochs_close(empty, 0);
-  CHECK_EQ(helper_calls, 0);
   CHECK_EQ(tslab_epoch_release(little), 0);
+  CHECK_EQ(helper_calls, 0);
+  CHECK_EQ(tslab_epoch_release(more), 0);
   CHECK_NE(helper_calls, 0);
   CHECK_EQ(helper_more_bytes, 0);
   CHECK_EQ(tslab_epoch_release(much), 0);
