@@ -495,7 +495,7 @@ EPOCHS = (
     ),
     ours(
         "request_instructions",
-        ("epoch_requests", "--instructions"),
+        ("epoch_requests", "--instructions", "20000"),
         ("epoch_requests", "--instructions", "500"),
         request_ways("instructions", own=1.15),
     ),

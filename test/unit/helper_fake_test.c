@@ -89,7 +89,9 @@ static void wakes_when_a_window_ends(void) {
   tsl_fast_free(block);
   CHECK(dirty_sinks_to(0));
   end_helper();
-  CHECK_LE(os_fake.last_purged_ms - os_fake.first_purged_ms, (WINDOWS - 1) * DELAY_MS + LATE_MS);
+  uint64_t first_ms = tsl_load_relaxed(&os_fake.first_purged_ms);
+  uint64_t last_ms = tsl_load_relaxed(&os_fake.last_purged_ms);
+  CHECK_LE(last_ms - first_ms, (WINDOWS - 1) * DELAY_MS + LATE_MS);
 }
 
 static void purges_at_once_when_told(void) {

@@ -301,8 +301,9 @@ enum tsl_os_mapped tsl_os_map_more(void *end, size_t bytes) {
 }
 
 static void note_purged(size_t bytes) {
-  os_fake.last_purged_ms = tsl_load_relaxed(&os_fake.now_ms);
-  if (os_fake.purged_bytes == 0) os_fake.first_purged_ms = os_fake.last_purged_ms;
+  uint64_t now_ms = tsl_load_relaxed(&os_fake.now_ms);
+  if (os_fake.purged_bytes == 0) tsl_store_relaxed(&os_fake.first_purged_ms, now_ms);
+  tsl_store_relaxed(&os_fake.last_purged_ms, now_ms);
   os_fake.purged_bytes += bytes;
 }
 
