@@ -5,6 +5,7 @@
 #include "memory/purge.h"
 #include "memory/units.h"
 #include "os_fake.h"
+#include "state/history.h"
 #include "takes.h"
 #include "threads.h"
 
@@ -354,6 +355,16 @@ static void an_end_calls_a_helper(void) {
   CHECK_GE(helper_more_bytes, 2 * MIB);
 }
 
+// One that no thread entered tells of its end what its children hold.
+static void what_children_hold_is_told(void) {
+  tslab_epoch parent = epochs_open(), child = EPOCHS_OPEN(.parent = parent);
+  uint32_t label = tsl_epoch_at(tsl_epoch_slot(parent))->label;
+  epochs_alloc(child, BYTES);
+  epochs_close(parent, 0);
+  CHECK_EQ(tsl_history_of(label).ended, 1);
+  CHECK_GE(tsl_history_of(label).held_bytes, BYTES);
+}
+
 // The parent's end calls for all.
 static void ends_of_children_call_none(void) {
   tslab_epoch parent = epochs_open();
@@ -375,6 +386,7 @@ int main(void) {
   RUN(many_lives_take_no_more_than_a_few);
   RUN(threads_reuse_slots);
   RUN(an_end_calls_a_helper);
+  RUN(what_children_hold_is_told);
   RUN(ends_of_children_call_none);
   return test_status();
 }
