@@ -122,9 +122,16 @@ void tsl_heap_put(struct tsl_heap *heap, unsigned class, void *block) {
   heap_put(heap, class, block, false);
 }
 
-TSL_ALWAYS_INLINE void heap_put_hot(struct tsl_heap *heap, unsigned class, void *block) {
+TSL_NOINLINE static void heap_put_in_bin(struct tsl_heap *heap, unsigned class, void *block) {
   if (tsl_unlikely(block == heap->bins[class].head)) return tsl_misuse_twice(block);
   if (!tsl_bin_push(heap, class, block)) heap_put(heap, class, block, true);
+}
+
+// Frees in a row meet the same full bin: without a call, what follows saves no register.
+TSL_ALWAYS_INLINE void heap_put_hot(struct tsl_heap *heap, unsigned class, void *block) {
+  bool is_full = tsl_heap_room(heap, class) <= 0 && block != heap->bins[class].head;
+  if (is_full) return heap_put(heap, class, block, true);
+  heap_put_in_bin(heap, class, block);
 }
 
 void tsl_heap_push(struct tsl_heap *heap, unsigned class, void *block) {
