@@ -71,9 +71,10 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
 struct ending {
   uint32_t slot;
   uint8_t purge;
-  bool is_child;
+  bool calls_helper;
   size_t held_bytes;
   uint64_t closed_ms;
+  uint32_t warm_before;  // parts of the thread
 };
 
 // A child ends within the end of its parent, which calls the helper for all. Where much memory goes
@@ -85,9 +86,10 @@ static struct ending end_begin(uint32_t slot, bool is_child) {
   return (struct ending){
       .slot = slot,
       .purge = epoch->purge,
-      .is_child = is_child,
+      .calls_helper = !is_child && held_bytes != 0,
       .held_bytes = held_bytes,
       .closed_ms = tsl_load_relaxed(&epoch->closed_ms),
+      .warm_before = tsl_load_relaxed(&tsl_heap_current->home->own->warm_count),
   };
 }
 
@@ -138,21 +140,24 @@ static void purge_as_wanted(const struct ending *ending) {
   tsl_purge_now();
 }
 
-// Whether anything stays: then a row is written (open.c).
-static bool tell_if_it_stays(uint32_t slot) {
+// A row is written where something stays (open.c).
+static void tell_if_it_stays(uint32_t slot) {
   bool stays = tsl_load_relaxed(&tsl_epoch_at(slot)->undrained) != 1;
   if (stays && tsl_report_has(slot)) tsl_report_ended(slot);
-  return stays;
 }
 
-// A helper that was ending may not have seen what became idle. One cell, of which nothing stays, is
-// kept by its thread, or freed like a block: that calls the helper where it should.
+// What the epoch had is little, and a cell of it waits for the next one of the label (warm.h).
+static bool is_warm(const struct ending *ending) {
+  uint32_t warm = tsl_load_relaxed(&tsl_heap_current->home->own->warm_count);
+  return ending->held_bytes <= MOST_CELL_BYTES && warm > ending->warm_before;
+}
+
+// Nobody else calls the helper for what became idle, and one that was ending may not have seen it.
 static void end_finish(struct ending ending) {
-  bool stays = tell_if_it_stays(ending.slot);
+  tell_if_it_stays(ending.slot);
   tsl_epoch_drain(ending.slot, 1);
   purge_as_wanted(&ending);
-  bool was_a_cell = !stays && ending.held_bytes <= MOST_CELL_BYTES;
-  if (!ending.is_child && !was_a_cell) tsl_purge_call_helper(0);
+  if (ending.calls_helper && !is_warm(&ending)) tsl_purge_call_helper(0);
 }
 
 TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {

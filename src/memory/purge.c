@@ -33,7 +33,7 @@ static ptrdiff_t loose_total;  // [remote] bytes in slabs that no helper has loo
 static ptrdiff_t sent_total;   // [remote] bytes freed in memory of others, not collected
 static ptrdiff_t sent_seen;    // [remote] of these, when a round began
 static uint64_t purge_due_ms;  // [remote] the thread that moves it on does the step
-// [due] Of the thread that does the step: these three.
+// [due] Of the thread that does the step: these three. The helper reads when the window ends.
 static uint64_t window_began_ms;
 static size_t cached_surplus;  // units in the unit cache that the last window did not need
 static size_t dirty_surplus;   // units that still go back because of the last window

@@ -10,7 +10,7 @@ enum {
   YOUNG_BLOCKS = 32,       // and at least so many blocks
   PASSED_BYTES = 1 << 20,  // once so much has met a full bin in a row,
   PASSED_PART = 4,         // this part of what follows sends a block of the bin back
-  LITTLE_PART = 4          // of the bin: a burst that is longer by this or less may fit
+  LITTLE_PART = 4          // of the bin: a burst that is longer by about this or less may fit
 };
 
 // Programs free many small blocks in a row; large ones cost much memory while they are kept.
@@ -27,11 +27,12 @@ static const uint16_t usual_bins[TSL_BINS] = {
 // B4
 unsigned tsl_bin_usual(unsigned class) { return TSL_SECURE ? 0 : usual_bins[class]; }
 
+// Of larger blocks twice as many would be 512 KiB, which are told of late (tally.h).
 unsigned tsl_bin_longest(unsigned class) {
-  return tsl_is_cell(class) ? tsl_bin_usual(class) : 2 * tsl_bin_usual(class);
+  return class < TSL_CLASS_OF_1280 ? 2 * tsl_bin_usual(class) : tsl_bin_usual(class);
 }
 
-// Only homes live long enough to learn; cells are few.
+// Only homes begin with less: parts live too short to learn that much; cells are few.
 struct tsl_bin_limit tsl_bin_limit_new(const struct tsl_heap *heap, unsigned class) {
   size_t usual = tsl_bin_usual(class);
   size_t young = tsl_at_most(tsl_at_least(usual / YOUNG_PART, YOUNG_BLOCKS), usual);
@@ -200,10 +201,12 @@ static bool lasts(const struct tsl_heap *heap) {
 }
 
 // What the limit may become. A bin as long as usual does not hold all bursts of a program: one that
-// is a little longer it can learn, and a much longer one goes to the slabs in either case.
+// is a little longer it can learn, and a much longer one goes to the slabs in either case. What
+// passed a full bin is told in pieces (tally.h): one of these is little.
 static unsigned learns_up_to(const struct tsl_heap *heap, unsigned class) {
   const struct tsl_bin_limit *limit = &heap->store->limits[class];
-  bool is_little = limit->passed * LITTLE_PART <= limit->most;
+  size_t little = tsl_at_least(limit->most / LITTLE_PART, tsl_tally_most_untold[class]);
+  bool is_little = limit->passed <= little;
   return is_little && lasts(heap) ? tsl_bin_longest(class) : tsl_bin_usual(class);
 }
 
@@ -241,15 +244,16 @@ void tsl_bin_check_all(struct tsl_heap *heap) {
 // counters were due, but not the head: the head is on the bin, and gets its mark back.
 void tsl_bin_mend(struct tsl_heap *heap, unsigned class) {
   struct tsl_bin *bin = &heap->bins[class];
-  uint16_t longest = (uint16_t)tsl_bin_longest(class);
-  int32_t room = longest;
+  struct tsl_bin_limit *limit = &heap->store->limits[class];
   struct tsl_free_block *block = bin->head;
-  heap->store->limits[class].now = heap->store->limits[class].most = longest;
+  unsigned length = 0, longest = tsl_bin_longest(class);
+  limit->now = limit->most = (uint16_t)tsl_bin_usual(class);
   if (block != &tsl_bin_end && block->mark + 1 <= 1) block->mark = (uintptr_t)heap;
-  for (; block != &tsl_bin_end && room != 0 && block_is_whole(heap, class, block); room--)
+  for (; block != &tsl_bin_end && length != longest && block_is_whole(heap, class, block); length++)
     block = next_of(block);  // pairs: bin-head
   if (block != &tsl_bin_end) return bin_clear(heap, class);
-  bin->room = room;
+  limit->now = limit->most = (uint16_t)tsl_at_least(length, limit->most);
+  bin->room = limit->now - (int32_t)length;
   heap->store->seen[class] = bin->until;
 }
 
