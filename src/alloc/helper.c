@@ -128,13 +128,13 @@ static bool helper_step(void) {
 }
 
 // A window that ends later than it could is memory that goes back later.
-static uint64_t due_next_ms(void) {
-  uint64_t rounds_ms = tsl_rounds_due_ms(), window_ms = tsl_purge_due_ms();
+static uint64_t wake_ms(void) {
+  uint64_t rounds_ms = tsl_rounds_due_ms(), window_ms = tsl_purge_window_end_ms();
   return rounds_ms < window_ms ? rounds_ms : window_ms;
 }
 
 static uint64_t pause_ms(bool more, uint64_t began_ms) {
-  uint64_t due_ms = due_next_ms(), most_ms = tsl_limit_delay_ms() + HELPER_STEP_MS;
+  uint64_t due_ms = wake_ms(), most_ms = tsl_limit_delay_ms() + HELPER_STEP_MS;
   if (more || due_ms <= began_ms) return HELPER_STEP_MS;
   return due_ms - began_ms < most_ms ? due_ms - began_ms : most_ms;
 }

@@ -57,12 +57,12 @@ static size_t part_of(size_t units) {
   return units > 2 * LEAST_UNITS ? units / 2 : tsl_at_most(units, LEAST_UNITS);
 }
 
-uint64_t tsl_purge_due_ms(void) {
+uint64_t tsl_purge_window_end_ms(void) {
   return tsl_load_relaxed(&window_began_ms) + tsl_limit_delay_ms();
 }
 
 static void window_turn(uint64_t now) {
-  if (now < tsl_purge_due_ms()) return;
+  if (now < tsl_purge_window_end_ms()) return;
   tsl_store_relaxed(&window_began_ms, now);
   size_t keep = tsl_load_relaxed(&keep_units), cached = tsl_unit_cache_low();
   size_t low = cached + tsl_units_dirty_low();

@@ -18,8 +18,8 @@ TSL_HIDDEN bool tsl_purge_step(void);
 // The same for any thread: no effect while a helper lives.
 TSL_HIDDEN bool tsl_purge_tick(void);
 
-// When the window ends: a step after that may find more. Milliseconds of tsl_os_now_ms.
-TSL_HIDDEN uint64_t tsl_purge_due_ms(void);
+// When the window ends, by tsl_os_now_ms: a step after that may find more to give back.
+TSL_HIDDEN uint64_t tsl_purge_window_end_ms(void);
 
 // Gives idle memory back while the soft limit (limit.h) leaves no room for it: at most 64 units
 // more than the caller took or gave, in at most 16 runs: a system call each, and up to three for
