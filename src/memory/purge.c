@@ -24,7 +24,6 @@ enum {
   MOST_LATE_MS = 4,
   MOST_RUNS = 16,
   DRAIN_UNITS = 512,
-  LEAST_UNITS = 64,
   LIMIT_UNITS = 64,
   REFUSED_REST_MS = 100
 };
@@ -51,24 +50,24 @@ static size_t purge_claim(uint64_t now) {
   return PURGE_STEP_UNITS * (size_t)(passed_ms < MOST_LATE_MS ? passed_ms : MOST_LATE_MS);
 }
 
-// The part of an unneeded amount that goes back: half, and at least 4 MiB. Memory that a program
-// needs now and then does not all go back in each pause.
-static size_t part_of(size_t units) {
-  return units > 2 * LEAST_UNITS ? units / 2 : tsl_at_most(units, LEAST_UNITS);
-}
-
 uint64_t tsl_purge_window_end_ms(void) {
   return tsl_load_relaxed(&window_began_ms) + tsl_limit_delay_ms();
 }
 
+static size_t but_kept(size_t units) {
+  size_t keep = tsl_load_relaxed(&keep_units);
+  return units > keep ? units - keep : 0;
+}
+
+// Units in the cache are drained whatever the part that goes back: neighbours meet.
 static void window_turn(uint64_t now) {
   if (now < tsl_purge_window_end_ms()) return;
   tsl_store_relaxed(&window_began_ms, now);
-  size_t keep = tsl_load_relaxed(&keep_units), cached = tsl_unit_cache_low();
-  size_t low = cached + tsl_units_dirty_low();
-  size_t unneeded = tsl_window_end(low, tsl_unit_cache_units() + tsl_units_dirty());
-  tsl_store_relaxed(&cached_surplus, cached > keep ? cached - keep : 0);
-  tsl_store_relaxed(&dirty_surplus, part_of(unneeded > keep ? unneeded - keep : 0));
+  size_t cached = tsl_unit_cache_low(), low = cached + tsl_units_dirty_low();
+  size_t units = tsl_unit_cache_units() + tsl_units_dirty();
+  size_t given = tsl_window_end(but_kept(low), but_kept(units));
+  tsl_store_relaxed(&cached_surplus, given == 0 ? 0 : but_kept(cached));
+  tsl_store_relaxed(&dirty_surplus, given);
 }
 
 void tsl_purge_keep(size_t bytes) {
@@ -97,8 +96,7 @@ static bool surplus_left(void) {
 }
 
 size_t tsl_purge_idle_bytes(void) {
-  size_t idle = tsl_units_dirty() + tsl_unit_cache_units(), keep = tsl_load_relaxed(&keep_units);
-  return idle > keep ? (idle - keep) << TSL_UNIT_LOG2 : 0;
+  return but_kept(tsl_units_dirty() + tsl_unit_cache_units()) << TSL_UNIT_LOG2;
 }
 
 void tsl_purge_loosen(size_t before, size_t after) {

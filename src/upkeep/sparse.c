@@ -22,7 +22,7 @@ static bool is_sparse(const struct tsl_slab *slab, uint32_t out) {
 // of which counts half with every window that passes, giving back costs faults and brings nothing.
 // Then slabs wait SPARSE_PATIENCE delays, for so many windows (memory/window.h, for units, is like
 // it).
-enum { SPARSE_LEAST_AGAIN = 64, SPARSE_MOST_PATIENT = 64, SPARSE_PATIENCE = 4 };
+enum { SPARSE_LEAST_AGAIN = 16, SPARSE_MOST_PATIENT = 64, SPARSE_PATIENCE = 4 };
 
 static uint32_t slabs_given;       // [remote] so far
 static uint64_t patient_until_ms;  // [helper, read by any]

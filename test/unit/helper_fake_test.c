@@ -78,9 +78,10 @@ static void gives_back_while_the_program_idles(void) {
   end_helper();
 }
 
-// 1,024 units: half of them in the first window, and in the next 256, 128, 64 and the last 64.
+// 1,024 units: 64, 256 and 352 in the first windows, then of a quiet program 264, 64 and the last
+// 24.
 static void wakes_when_a_window_ends(void) {
-  enum { UNITS = 1024, WINDOWS = 5, DELAY_MS = 100, LATE_MS = 20 };
+  enum { UNITS = 1024, WINDOWS = 6, DELAY_MS = 100, LATE_MS = 20 };
   tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = DELAY_MS;
   tsl_options.detain_ms = 0;

@@ -14,6 +14,7 @@
 #include "upkeep/pool.h"
 
 enum { CLASS_BYTES = 512, SLAB_BLOCKS = 128, SLABS = 300, BLOCKS = SLABS * SLAB_BLOCKS };
+enum { LEAST_AGAIN = 16 };  // slabs
 enum { DELAY_MS = 100, DEAD_BYTES = TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES };
 
 static struct tsl_home *sleeper, *other;
@@ -274,22 +275,46 @@ static void a_torn_part_is_left_alone(void) {
   CHECK_EQ(os_fake.purged_bytes, 0);
 }
 
-static void what_was_taken_again_is_due_again(void) {
+// Everything is free but the first blocks of the slabs, goes back, and so many slabs are filled
+// again.
+static void take_again(unsigned slabs) {
   fall_asleep();
   free_all_but_firsts();
   tsl_home_rest_all(sleeper);
-  help(4 * DELAY_MS);
-  for (unsigned i = 0; i < BLOCKS; i++) {
+  help(12 * DELAY_MS);  // those that went back count little by then
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+  for (unsigned i = 0; i < slabs * SLAB_BLOCKS; i++) {
     if (i % SLAB_BLOCKS == 0) continue;
     blocks[i] = tsl_fast_malloc(CLASS_BYTES);
     memset(blocks[i], 0x5a, CLASS_BYTES);
   }
   CHECK_EQ(tsl_region.last_heap, 2);
-  for (unsigned i = 0; i < BLOCKS; i++) CHECK_EQ(blocks[i][CLASS_BYTES - 1], 0x5a);
-  free_all_but_firsts();
+  for (unsigned i = 0; i < slabs * SLAB_BLOCKS; i++) CHECK_EQ(blocks[i][CLASS_BYTES - 1], 0x5a);
+  help(DELAY_MS + 1);
+  for (unsigned i = 0; i < slabs * SLAB_BLOCKS; i++)
+    if (i % SLAB_BLOCKS != 0) tsl_fast_free(blocks[i]);
   tsl_home_rest_all(sleeper);
-  help(6 * DELAY_MS);  // patient by now
+}
+
+// After four delays.
+static void what_was_taken_again_is_due_again(void) {
+  take_again(SLABS);
+  help(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+  help(3 * DELAY_MS);
   CHECK_GE(os_fake.purged_bytes, 2 * (SLABS - 1) * DEAD_BYTES);
+}
+
+static void few_slabs_taken_again_do_not_wait(void) {
+  take_again(LEAST_AGAIN - 1);
+  help(3 * DELAY_MS);
+  CHECK_GE(os_fake.purged_bytes, (size_t)(SLABS + LEAST_AGAIN / 2) * DEAD_BYTES);
+}
+
+static void sixteen_slabs_taken_again_wait(void) {
+  take_again(LEAST_AGAIN);
+  help(3 * DELAY_MS);
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
 }
 
 static void dense_slabs_stay(void) {
@@ -605,6 +630,8 @@ int main(void) {
   RUN_UNLESS_SECURE(pages_of_remote_frees_in_shared_epochs_go_back);
   RUN_UNLESS_SECURE(a_torn_part_is_left_alone);
   RUN_UNLESS_SECURE(what_was_taken_again_is_due_again);
+  RUN_UNLESS_SECURE(few_slabs_taken_again_do_not_wait);
+  RUN_UNLESS_SECURE(sixteen_slabs_taken_again_wait);
   RUN_UNLESS_SECURE(dense_slabs_stay);
   RUN_UNLESS_SECURE(a_round_goes_on_behind_a_closed_slab);
   RUN_UNLESS_SECURE(an_owner_in_a_change_is_left_alone);
