@@ -178,8 +178,9 @@ enum tslab_purge {
                         between few survivors, where these keep 1 MiB or more, at once */
   TSLAB_PURGE_KEEP,  /* as many bytes as it held stay with the process, until tslab_trim, or until
                         option `soft_limit` wants them back */
-  TSLAB_PURGE_NOW    /* all free memory goes back before the call returns; by the helper, within
-                        milliseconds of it, where one lives (option `helper`) */
+  TSLAB_PURGE_NOW    /* all free memory but what threads keep at hand goes back before the call
+                        returns; by the helper, within milliseconds of it, where one lives (option
+                        `helper`) */
 };
 
 enum tslab_limit { TSLAB_SOFT_LIMIT, TSLAB_HARD_LIMIT };
@@ -204,7 +205,7 @@ typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, siz
  * the host does not end these. */
 enum tslab_place {
   TSLAB_PLACE_AUTO,  /* as option `places` says. By default an epoch shares when it has no parent,
-                        limits, purge or first cell of its own, and epochs of its label were closed
+                        limits, TSLAB_PURGE_KEEP or first cell, and epochs of its label were closed
                         that were many, small and short, and in which little survived, or whose
                         survivors pin memory and are freed one by one; not once the program
                         released or reset one of them. With a parent it is a guest then (above),

@@ -133,11 +133,15 @@ static void shared_rest(uint32_t place) {
   if (is_burst || --part->rest_in == 0) tsl_part_visit_inside(heap, rest);
 }
 
+static void purge_what_is_free(void) {
+  tsl_home_units_trim(tsl_heap_current->home, 0);
+  tsl_purge_now();
+}
+
 static void purge_as_wanted(const struct ending *ending) {
   if (ending->purge == TSLAB_PURGE_DECAY) return;
   if (ending->purge == TSLAB_PURGE_KEEP) return tsl_purge_keep(ending->held_bytes);
-  tsl_home_units_trim(tsl_heap_current->home, 0);
-  tsl_purge_now();
+  purge_what_is_free();
 }
 
 // A row is written where something stays (open.c).
@@ -165,14 +169,16 @@ TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *s
   tsl_watch_add(tsl_epoch_at(slot)->label, TSL_CLASSES);
 }
 
-// It has neither memory nor a purge of its own; while children hold some it was told as ended.
+// It has no memory of its own; while children hold some it was told as ended.
 TSL_ALWAYS_INLINE void close_sharing(uint32_t slot, uint32_t place) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_assert(tsl_load_relaxed(&epoch->large_blocks) == 0);
   shared_rest(place);
   tsl_history_shared(epoch->label, lived_ms(epoch));
-  tsl_store_release(&epoch->settled, 1);  // pairs: settled
+  tsl_store_release(&epoch->settled, 1);          // pairs: settled
+  bool purges = epoch->purge == TSLAB_PURGE_NOW;  // the record may be another epoch's below
   tsl_epoch_drain(slot, 1);
+  if (tsl_unlikely(purges)) purge_what_is_free();
 }
 
 // Counts the survivors outside of its heaps, and tells the label how the epoch ended.

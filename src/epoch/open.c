@@ -185,11 +185,13 @@ int tsl_epoch_open_shared(uint32_t label, tslab_epoch *id) {
 }
 
 // Most records come again as names of the place that they had: a place has one label (PL2), and
-// names have no options.
-int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoch *id) {
+// names have no option but `purge`.
+int tsl_epoch_open_sharing(uint32_t label, uint32_t place, enum tslab_purge purge,
+                           tslab_epoch *id) {
   uint32_t slot = tsl_slot_take();
   if (tsl_unlikely(slot == 0)) return ENOMEM;
   if (tsl_load_relaxed(&tsl_epoch_at(slot)->place) != place) record_set(slot, label, place);
+  tsl_epoch_at(slot)->purge = (uint8_t)purge;
   *id = epoch_begin(slot);
   return 0;
 }

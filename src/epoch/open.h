@@ -16,9 +16,10 @@ TSL_HIDDEN int tsl_epoch_open_guest(uint32_t label, const tslab_epoch_options *o
                                     tslab_epoch *id);
 
 // The same for the shared one of a label, and for one that shares: `place` is the slot of that.
-// Neither has options.
+// `purge` is TSLAB_PURGE_DECAY or _NOW; neither has another option.
 TSL_HIDDEN int tsl_epoch_open_shared(uint32_t label, tslab_epoch *id);
-TSL_HIDDEN int tsl_epoch_open_sharing(uint32_t label, uint32_t place, tslab_epoch *id);
+TSL_HIDDEN int tsl_epoch_open_sharing(uint32_t label, uint32_t place, enum tslab_purge purge,
+                                      tslab_epoch *id);
 
 // 0, ESTALE for an id that never was or whose epoch has retired, ECANCELED for one that has ended,
 // EBUSY for one that is being reset.

@@ -40,7 +40,7 @@ TSL_ALWAYS_INLINE int shared_find(uint32_t label, tslab_epoch *id) {
 
 static bool has_terms(const tslab_epoch_options *options) {
   bool has_limits = options->soft_limit_bytes != 0 || options->hard_limit_bytes != 0;
-  return has_limits || options->on_limit != NULL || options->purge != TSLAB_PURGE_DECAY ||
+  return has_limits || options->on_limit != NULL || options->purge == TSLAB_PURGE_KEEP ||
          options->first_cell_bytes != 0;
 }
 
@@ -58,6 +58,7 @@ static bool may_share(const tslab_epoch_options *options) {
 
 static bool is_guest(uint32_t label, const tslab_epoch_options *options) {
   if (options->parent == TSLAB_DEFAULT || has_terms(options)) return false;
+  if (options->purge != TSLAB_PURGE_DECAY) return false;
   if (options->place != TSLAB_PLACE_AUTO || tsl_option(places) != TSL_PLACES_AUTO) return false;
   uint32_t host = tsl_epoch_host_below(tsl_epoch_slot(options->parent));
   return host != 0 && tsl_regulars_come(host) && tsl_history_shares(label);
@@ -70,7 +71,8 @@ TSL_ALWAYS_INLINE int open_sharing(uint32_t label, const tslab_epoch_options *op
   int error = shared_find(label, &place);
   if (tsl_unlikely(error == EAGAIN)) return tsl_epoch_open(label, options, id);
   if (tsl_unlikely(error != 0)) return error;
-  return tsl_epoch_open_sharing(label, tsl_epoch_slot(place), id);
+  enum tslab_purge purge = options == NULL ? TSLAB_PURGE_DECAY : options->purge;
+  return tsl_epoch_open_sharing(label, tsl_epoch_slot(place), purge, id);
 }
 
 int tsl_place_open(uint32_t label, tslab_epoch *id) {

@@ -43,7 +43,7 @@ static void opened_with_options(void) {
 
 static tslab_epoch open_name(uint32_t label, tslab_epoch place) {
   tslab_epoch id = TSLAB_NO_EPOCH;
-  CHECK_EQ(tsl_epoch_open_sharing(label, tsl_epoch_slot(place), &id), 0);
+  CHECK_EQ(tsl_epoch_open_sharing(label, tsl_epoch_slot(place), TSLAB_PURGE_DECAY, &id), 0);
   return id;
 }
 

@@ -106,7 +106,7 @@ static void what_needs_its_own_has_it(void) {
       {.size = sizeof *wants, .parent = parent},
       {.size = sizeof *wants, .soft_limit_bytes = 1 << 20},
       {.size = sizeof *wants, .hard_limit_bytes = 1 << 20},
-      {.size = sizeof *wants, .purge = TSLAB_PURGE_NOW},
+      {.size = sizeof *wants, .purge = TSLAB_PURGE_KEEP},
       {.size = sizeof *wants, .first_cell_bytes = TSLAB_NO_CELLS},
   };
   for (unsigned i = 0; i < sizeof wants / sizeof *wants; i++) {
@@ -117,6 +117,35 @@ static void what_needs_its_own_has_it(void) {
   }
   const tslab_epoch_options unknown = {.size = sizeof unknown, .place = TSLAB_PLACE_SHARED + 1};
   CHECK(tslab_epoch_open("request", &unknown) == TSLAB_NO_EPOCH && errno == EINVAL);
+}
+
+static void the_end_of_one_that_shares_purges_as_wanted(void) {
+  close_enough();
+  const tslab_epoch_options wanted = {.size = sizeof wanted, .purge = TSLAB_PURGE_NOW};
+  tslab_free(tslab_malloc(4 << 20));
+  size_t dirty = tsl_units_dirty();
+  tslab_epoch first = tslab_epoch_open("request", &wanted), second = open_as(TSLAB_PLACE_AUTO);
+  CHECK(shares(first) && shares(second));
+  CHECK_GE(dirty, (4 << 20) / TSL_UNIT_BYTES);
+  epochs_close(second, 0);
+  CHECK_EQ(tsl_units_dirty(), dirty);
+  epochs_close(first, 0);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  CHECK_EQ(state_cached_units(), 0);
+}
+
+// Whichever name the record had before.
+static void names_keep_no_purge(void) {
+  const tslab_epoch_options wanted = {
+      .size = sizeof wanted, .purge = TSLAB_PURGE_NOW, .place = TSLAB_PLACE_SHARED};
+  tslab_epoch first = tslab_epoch_open("request", &wanted);
+  CHECK(shares(first));
+  epochs_close(first, 0);
+  tslab_free(tslab_malloc(4 << 20));
+  tslab_epoch second = open_as(TSLAB_PLACE_SHARED);
+  CHECK_EQ(tsl_epoch_slot(second), tsl_epoch_slot(first));
+  epochs_close(second, 0);
+  CHECK_GE(tsl_units_dirty(), (4 << 20) / TSL_UNIT_BYTES);
 }
 
 static void an_option_keeps_all_apart(void) {
@@ -546,6 +575,8 @@ int main(void) {
   RUN(survivors_that_stay_do_not);
   RUN(large_survivors_pin_nothing);
   RUN(what_needs_its_own_has_it);
+  RUN(the_end_of_one_that_shares_purges_as_wanted);
+  RUN(names_keep_no_purge);
   RUN(an_option_keeps_all_apart);
   RUN(blocks_lie_in_the_shared_one);
   RUN(who_is_inside_goes_on_when_it_ends);
