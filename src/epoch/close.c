@@ -1,6 +1,7 @@
 #include "epoch/close.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "epoch/deferred.h"
 #include "epoch/large_list.h"
@@ -100,11 +101,16 @@ static uint64_t lived_ms(const struct tsl_epoch *epoch) {
 // Or is a guest.
 static bool slot_shares(uint32_t slot) { return tsl_epoch_place(slot) != slot; }
 
+// What other threads freed in it.
+static void collect_ready(struct tsl_heap *heap, unsigned slabs) {
+  struct tsl_change change = tsl_change_begin(heap->home);
+  tsl_heap_look_at_ready(heap, slabs);
+  tsl_change_end(change);
+}
+
 static void rest_slabs(struct tsl_heap *heap) {
   if (heap->slab_count < REST_SLABS) return;
-  struct tsl_change change = tsl_change_begin(heap->home);
-  tsl_heap_look_at_ready(heap, REST_SLABS);
-  tsl_change_end(change);
+  collect_ready(heap, REST_SLABS);
   tsl_heap_rest_unused(heap);
 }
 
@@ -131,6 +137,18 @@ static void shared_rest(uint32_t place) {
   bool is_burst = part->rest_leaves == heap->leaves;
   part->rest_leaves = heap->leaves;
   if (is_burst || --part->rest_in == 0) tsl_part_visit_inside(heap, rest);
+}
+
+static void collect_all(struct tsl_heap *heap) {
+  tsl_mixed_collect(heap);
+  if (tsl_heap_has_store(heap)) collect_ready(heap, UINT_MAX);
+}
+
+// That of guests may be ending.
+static void collect_shared(uint32_t place) {
+  if (!tsl_epoch_is_shared(tsl_epoch_at(place))) return;
+  struct tsl_heap *heap = tsl_scope_heap(place);
+  if (heap != NULL) tsl_part_visit_inside(heap, collect_all);
 }
 
 static void purge_what_is_free(void) {
@@ -177,6 +195,7 @@ TSL_ALWAYS_INLINE void close_sharing(uint32_t slot, uint32_t place) {
   tsl_history_shared(epoch->label, lived_ms(epoch));
   tsl_store_release(&epoch->settled, 1);          // pairs: settled
   bool purges = epoch->purge == TSLAB_PURGE_NOW;  // the record may be another epoch's below
+  if (tsl_unlikely(purges)) collect_shared(place);
   tsl_epoch_drain(slot, 1);
   if (tsl_unlikely(purges)) purge_what_is_free();
 }

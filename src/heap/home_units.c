@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "memory/limit.h"
 #include "memory/purge.h"
+#include "memory/record.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
 #include "state/change.h"
@@ -44,9 +45,18 @@ static bool keep_unit(tsl_unit unit) {
   return has_room;
 }
 
+// What is taken next has all of its pages then, where some unit has.
+static bool is_cacheable(tsl_unit first, unsigned count) {
+  struct tsl_span *span = tsl_span_at(first);
+  if (tsl_likely(tsl_load_relaxed(&span->holed) == 0)) return count == 1;
+  tsl_store_relaxed(&span->holed, 0);
+  return false;
+}
+
 bool tsl_home_units_give(tsl_unit first, unsigned count) {
-  if (count == 1 && keep_unit(first)) return false;
-  if (count == 1) {
+  bool goes_to_cache = is_cacheable(first, count);
+  if (goes_to_cache && keep_unit(first)) return false;
+  if (goes_to_cache) {
     tsl_unit_cache_give(first);
   } else {
     tsl_units_give(first, count);

@@ -8,7 +8,9 @@
 TSL_HIDDEN tsl_unit tsl_home_units_take(struct tsl_home *home, unsigned count);
 
 // Gives units back: a single one to the calling thread's home while that has fewer than option
-// `cache_units`, others to the unit cache or the segments. True when they went there. Any thread.
+// `cache_units`, or to the unit cache; neighbouring ones, and one of which pages went back while it
+// was in use, to the segments, from which units are taken last. True when the home has not got it.
+// Any thread.
 TSL_HIDDEN bool tsl_home_units_give(tsl_unit first, unsigned count);
 
 // Moves the units that a home has beyond `keep` to the unit cache. No effect for the empty home.

@@ -10,6 +10,7 @@
 #include "memory/detention.h"
 #include "memory/limit.h"
 #include "memory/mirror.h"
+#include "memory/record.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
@@ -34,7 +35,7 @@ static ptrdiff_t sent_seen;    // [remote] of these, when a round began
 static uint64_t purge_due_ms;  // [remote] the thread that moves it on does the step
 // [due] Of the thread that does the step: these three. The helper reads when the window ends.
 static uint64_t window_began_ms;
-static size_t cached_surplus;  // units in the unit cache that the last window did not need
+static size_t cached_surplus;  // units that still go to the segments because of the last window
 static size_t dirty_surplus;   // units that still go back because of the last window
 static size_t cursor;          // [remote] a hint: the segment that was purged last
 static size_t keep_units;      // [remote] free units that windows leave alone
@@ -59,7 +60,8 @@ static size_t but_kept(size_t units) {
   return units > keep ? units - keep : 0;
 }
 
-// Units in the cache are drained whatever the part that goes back: neighbours meet.
+// Where anything goes back, the cache is drained of all that was not needed, so that neighbours
+// meet.
 static void window_turn(uint64_t now) {
   if (now < tsl_purge_window_end_ms()) return;
   tsl_store_relaxed(&window_began_ms, now);
@@ -207,6 +209,7 @@ struct tsl_purged tsl_purge_dead(uintptr_t start, size_t bytes,
     calls++;
   }
   if (calls == 0) return (struct tsl_purged){0};
+  tsl_store_relaxed(&tsl_span_at(tsl_unit_of((void *)start))->holed, 1);
   tsl_add_relaxed(&tsl_counts.purges, calls - refused);
   tsl_add_relaxed(&tsl_counts.purges_refused, refused);
   tsl_add_relaxed(&tsl_counts.purged_bytes, purged);

@@ -1,8 +1,7 @@
 // purge: gives free pages back to the system once they were not needed for a while.
 // A window lasts `purge_delay_ms`. At its end it is known how much free dirty memory was not needed
-// (window.h). Half of it goes back, in bounded steps, at most one a
-// millisecond for the whole process, each by the helper where one lives, otherwise by a thread of
-// the program on a slow path.
+// (window.h). A part of it goes back, in bounded steps, at most one a millisecond for the whole
+// process, each by the helper where one lives, otherwise by a thread of the program on a slow path.
 #pragma once
 
 #include <stdbool.h>

@@ -23,6 +23,8 @@ struct tsl_span {
                         // page is its guard, counted from the block's first one; 0: none
   uint32_t kept;        // [lock:large] of a large block: its epoch's end spares it,
   uint32_t rank;        // [lock:large, read by any] or did (spare.h); 0: no end did
+  uint32_t holed;       // [remote] 1: pages of the unit, or of those that begin with it, went back
+                        // while it was in use
 } TSL_ON_LINE;
 
 _Static_assert(TSL_RECORD_SLAB_BYTES + sizeof(struct tsl_span) == TSL_RECORD_BYTES,

@@ -24,7 +24,7 @@ static size_t units_before;                     // free dirty ones, at the same 
 static size_t purged, refaulted;                // in the last windows; each counts half of the next
 static size_t least_low;                        // in the patient windows since some counted
 static size_t quiet, patient;                   // windows in a row; `patient` since a refault
-static size_t ration;                           // LEAST_GIVEN, where it is less
+static size_t ration;                           // WI5: units; LEAST_GIVEN where it is less
 
 // The change of `total` since the end of the last window.
 static size_t change_of(size_t total,
@@ -41,17 +41,17 @@ static size_t halve_and_add(size_t *sum,  // NOLINT(readability-non-const-parame
 
 // WI1. Whether units were taken again in the window that ends, and half of what went back in it
 // (`gone`) and those before.
-static bool waiting_pays(size_t gone) {
-  size_t again = change_of(tsl_units_counts().refaulted, &refaulted_before);
+static bool waiting_pays(size_t gone, size_t again) {
   size_t all = halve_and_add(&purged, gone);
   size_t all_again = halve_and_add(&refaulted, again);
   return again != 0 && all_again >= LEAST_AGAIN && 2 * all_again >= all;
 }
 
-// What went back was not needed. The low is a moment's value, and may lie above the others.
-static bool is_quiet(size_t low, size_t units, size_t gone) {
+// What went back, and was not taken again, was not needed (`away`). The low is a moment's value,
+// and may lie above the others.
+static bool is_quiet(size_t low, size_t units, size_t away) {
   size_t most = tsl_at_least(units, tsl_exchange_relaxed(&units_before, units));
-  size_t needed = most > low + gone ? most - low - gone : 0;
+  size_t needed = most > low + away ? most - low - away : 0;
   bool is_next_to_nothing = low != 0 && needed <= low >> NEXT_TO_NOTHING_LOG2;
   size_t windows = is_next_to_nothing ? tsl_load_relaxed(&quiet) + 1 : 0;
   tsl_store_relaxed(&quiet, windows);
@@ -89,9 +89,11 @@ static size_t ration_take(size_t wanted) {
 }
 
 size_t tsl_window_end(size_t low_units, size_t units) {
-  size_t gone = change_of(tsl_units_counts().purged, &purged_before);
-  bool quiet_now = is_quiet(low_units, units, gone);
-  size_t number = patient_next(quiet_now, waiting_pays(gone));
+  struct tsl_unit_counts counts = tsl_units_counts();
+  size_t gone = change_of(counts.purged, &purged_before);
+  size_t again = change_of(counts.refaulted, &refaulted_before);
+  bool quiet_now = is_quiet(low_units, units, gone > again ? gone - again : 0);
+  size_t number = patient_next(quiet_now, waiting_pays(gone, again));
   tsl_store_relaxed(&patient, number);
   if (number == 1) tsl_store_relaxed(&ration, 0);
   if (number != 0) return part_of(patient_low(number, low_units), false);

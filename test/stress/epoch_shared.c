@@ -160,7 +160,8 @@ static void epoch_open(struct random *random) {
   };
   options.place = TSLAB_PLACE_OWN;
   if (arguments.shares)
-    options = (tslab_epoch_options){.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+    options = (tslab_epoch_options){
+        .size = sizeof options, .purge = options.purge, .place = TSLAB_PLACE_SHARED};
   tslab_epoch epoch = tslab_epoch_open("day", &options);
   CHECK_THAT(epoch != TSLAB_NO_EPOCH, "errno %d", errno);
   CHECK_THAT(epoch_count < EPOCHS, "epoch %zu", epoch_count);

@@ -2,6 +2,8 @@
 
 #include "base/options.h"
 #include "memory/growth.h"
+#include "memory/purge.h"
+#include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
 #include "os_fake.h"
@@ -44,6 +46,28 @@ static void several_units_are_neighbours_and_not_kept(void) {
   CHECK(tsl_home_units_give(first, 3));
   CHECK_EQ(home->unit_count, 0);
   CHECK_GE(tsl_units_free(), before);
+}
+
+static bool always(const void *context, size_t offset, size_t page_bytes) {
+  (void)context, (void)offset, (void)page_bytes;
+  return true;
+}
+
+// Once; then it is like any other.
+static void a_unit_without_all_its_pages_is_taken_last(void) {
+  open_home();
+  tsl_unit holed = tsl_home_units_take(home, 1), other = tsl_home_units_take(home, 1);
+  size_t dirty = tsl_units_dirty();
+  CHECK_NE(tsl_purge_dead((uintptr_t)tsl_unit_address(holed), TSL_UNIT_BYTES, always, NULL).bytes,
+           0);
+  CHECK(tsl_home_units_give(holed, 1));
+  CHECK_EQ(home->unit_count, 0);
+  CHECK_EQ(tsl_unit_cache_units(), 0);
+  CHECK_EQ(tsl_units_dirty(), dirty + 1);
+  CHECK(!tsl_home_units_give(other, 1));
+  CHECK_EQ(tsl_home_units_take(home, 1), other);
+  CHECK_EQ(tsl_home_units_take(home, 1), holed);
+  CHECK(!tsl_home_units_give(holed, 1));
 }
 
 static void what_is_trimmed_is_everybodys(void) {
@@ -101,6 +125,7 @@ static void without_memory_there_are_none(void) {
 int main(void) {
   RUN(a_home_keeps_a_few);
   RUN(several_units_are_neighbours_and_not_kept);
+  RUN(a_unit_without_all_its_pages_is_taken_last);
   RUN(what_is_trimmed_is_everybodys);
   RUN(threads_without_a_heap_keep_nothing);
   RUN(sources_are_counted);

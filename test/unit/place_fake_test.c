@@ -134,11 +134,19 @@ static void the_end_of_one_that_shares_purges_as_wanted(void) {
   CHECK_EQ(state_cached_units(), 0);
 }
 
+static const tslab_epoch_options purging_name = {
+    .size = sizeof purging_name, .purge = TSLAB_PURGE_NOW, .place = TSLAB_PLACE_SHARED};
+
+static void a_release_of_one_that_shares_purges_as_well(void) {
+  tslab_epoch epoch = tslab_epoch_open("request", &purging_name);
+  tslab_free(tslab_malloc(4 << 20));
+  CHECK_EQ(tslab_epoch_release(epoch), ENOTSUP);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
 // Whichever name the record had before.
 static void names_keep_no_purge(void) {
-  const tslab_epoch_options wanted = {
-      .size = sizeof wanted, .purge = TSLAB_PURGE_NOW, .place = TSLAB_PLACE_SHARED};
-  tslab_epoch first = tslab_epoch_open("request", &wanted);
+  tslab_epoch first = tslab_epoch_open("request", &purging_name);
   CHECK(shares(first));
   epochs_close(first, 0);
   tslab_free(tslab_malloc(4 << 20));
@@ -321,6 +329,23 @@ static bool has_slabs(tslab_epoch epoch) {
   bool has = tsl_heap_has_store(tsl_heap_current);
   epochs_leave(&scope);
   return has;
+}
+
+static void *free_all(void *context) {
+  (void)context;
+  epochs_free_many(blocks, BYTES, MANY);
+  return NULL;
+}
+
+// The thread that ends it collects them.
+static void what_others_freed_goes_back_at_the_end(void) {
+  tslab_epoch epoch = tslab_epoch_open("request", &purging_name);
+  CHECK(shares(epoch) && has_slabs(epoch));
+  epochs_alloc_many(blocks, epoch, BYTES, MANY);
+  threads_run_one(free_all, NULL);
+  os_fake.purged_bytes = 0;
+  epochs_close(epoch, 0);
+  CHECK_GE(os_fake.purged_bytes, (size_t)MANY * BYTES / 2);
 }
 
 // However many labels share, each goes on in slabs, and so does a long epoch.
@@ -576,6 +601,8 @@ int main(void) {
   RUN(large_survivors_pin_nothing);
   RUN(what_needs_its_own_has_it);
   RUN(the_end_of_one_that_shares_purges_as_wanted);
+  RUN(what_others_freed_goes_back_at_the_end);
+  RUN(a_release_of_one_that_shares_purges_as_well);
   RUN(names_keep_no_purge);
   RUN(an_option_keeps_all_apart);
   RUN(blocks_lie_in_the_shared_one);

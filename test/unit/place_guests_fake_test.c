@@ -74,7 +74,7 @@ static void terms_of_their_own_need_their_own(void) {
   const tslab_epoch_options terms[] = {
       {.parent = tenant, .soft_limit_bytes = 1 << 20},
       {.parent = tenant, .hard_limit_bytes = 1 << 20},
-      {.parent = tenant, .purge = TSLAB_PURGE_NOW},
+      {.parent = tenant, .purge = TSLAB_PURGE_KEEP},
       {.parent = tenant, .first_cell_bytes = TSLAB_NO_CELLS},
       {.parent = tenant, .place = TSLAB_PLACE_OWN},
   };

@@ -122,6 +122,26 @@ static void what_bursts_take_again_stays(void) {
   CHECK_EQ(tsl_units_dirty(), 0);
 }
 
+// Taking idle units to the segments costs a program that takes them again.
+static void the_unit_cache_is_left_alone_in_patience(void) {
+  enum { UNITS = 200 };
+  bool clean;
+  open_region();
+  make_dirty(UNITS);
+  for (int i = 0; i < 4; i++) {
+    pass_ms(DELAY_MS + DELAY_MS / 2);
+    tsl_unit first = tsl_units_take(UNITS, 1, &clean);
+    tsl_units_give(first, UNITS);
+  }
+  tsl_unit first = tsl_units_take(UNITS, 1, &clean);
+  for (unsigned i = 0; i < UNITS; i++) tsl_unit_cache_give(first + i);
+  pass_ms(2 * DELAY_MS);
+  CHECK_EQ(tsl_unit_cache_units(), UNITS);
+  pass_ms(20 * DELAY_MS);
+  CHECK_EQ(tsl_unit_cache_units(), 0);
+  CHECK_EQ(tsl_units_dirty(), 0);
+}
+
 static void the_unit_cache_is_drained_first(void) {
   bool clean;
   open_region();
@@ -395,6 +415,7 @@ int main(void) {
   RUN(memory_in_demand_stays);
   RUN(part_in_demand_stays);
   RUN(what_bursts_take_again_stays);
+  RUN(the_unit_cache_is_left_alone_in_patience);
   RUN(the_unit_cache_is_drained_first);
   RUN(cached_units_in_demand_stay);
   RUN(cached_units_beyond_demand_go_back);

@@ -167,6 +167,16 @@ static void what_goes_back_is_not_needed(void) {
   CHECK_EQ(tsl_window_end(ALL / 4, ALL / 4), ALL / 4 - ALL / 16);
 }
 
+// Though the low of the window, beside what went back, would be all there was.
+static void what_went_back_and_was_taken_again_was_needed(void) {
+  open_region();
+  for (unsigned i = 0; i < QUIET; i++) quiet_window();
+  use(ALL - ALL / 4);
+  purge(ALL - ALL / 4);
+  use(ALL - ALL / 4);
+  CHECK_EQ(tsl_window_end(ALL / 4, ALL), 0);
+}
+
 static void pauses_between_bursts_are_not_quiet(void) {
   make_patient();
   for (unsigned i = 0; i < 10; i++) {
@@ -235,6 +245,7 @@ int main(void) {
   RUN(a_little_need_is_quiet);
   RUN(nothing_free_is_not_quiet);
   RUN(what_goes_back_is_not_needed);
+  RUN(what_went_back_and_was_taken_again_was_needed);
   RUN(pauses_between_bursts_are_not_quiet);
   RUN(patience_ends_after_a_while);
   RUN(near_the_limit_each_window_counts);

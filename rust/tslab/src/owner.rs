@@ -12,7 +12,8 @@ pub enum Purge {
     Decay,
     /// As many bytes as it held stay with the process, until [`trim`](crate::trim).
     Keep,
-    /// All free memory but what threads keep at hand goes back before the end returns.
+    /// All free memory, but for what threads keep at hand and what lies between live objects, goes
+    /// back before the end returns.
     Now,
 }
 

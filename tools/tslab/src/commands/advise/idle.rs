@@ -6,8 +6,14 @@ use crate::sampling::float;
 // Option purge_delay_ms.
 const WINDOW_NS: u64 = 100_000_000;
 
-// At least so much goes back in a window, if it is there.
+// At least so much goes back in a window, if it is there; at first no more, and four times as much
+// each time that more had no use (src/memory/window.h).
 const LEAST_BYTES: f64 = 4_194_304.0;
+const RATION_GROWTH: f64 = 4.0;
+
+// A program is quiet after so many windows in which it needed at most so much of what had no use.
+const QUIET_WINDOWS: u32 = 4;
+const NEXT_TO_NOTHING: f64 = 0.125;
 
 // What a helper is born for in a process of several threads, and of one.
 const MUCH_BYTES: f64 = 8_388_608.0;
@@ -23,6 +29,10 @@ pub struct Idle {
     // In this window.
     least: f64,
     passed_ns: u64,
+    // When it began.
+    before: f64,
+    quiet_windows: u32,
+    ration: f64,
     // The windows that a helper still waits; 0: none lives.
     helper_windows: u32,
 }
@@ -67,16 +77,34 @@ impl Idle {
     }
 
     fn end_window(&mut self) {
-        let goes = (self.least / 2.0).max(LEAST_BYTES).min(self.least);
+        let needed = self.bytes.max(self.before) - self.least;
+        let is_quiet = self.least > 0.0 && needed <= self.least * NEXT_TO_NOTHING;
+        self.quiet_windows = if is_quiet { self.quiet_windows + 1 } else { 0 };
+        let goes = self.part();
         self.bytes -= goes;
         self.least = self.bytes;
+        self.before = self.bytes;
         let went = goes > 0.0;
         self.helper_windows =
             if went { self.helper_windows } else { self.helper_windows.saturating_sub(1) };
     }
+
+    // What goes back at the end of a window.
+    fn part(&mut self) -> f64 {
+        let is_quiet = self.quiet_windows >= QUIET_WINDOWS;
+        let share = if is_quiet { 0.75 } else { 0.5 };
+        let is_little = self.least <= 2.0 * LEAST_BYTES;
+        let part = if is_little { self.least.min(LEAST_BYTES) } else { self.least * share };
+        let most = self.ration.max(LEAST_BYTES);
+        if is_quiet || part < most {
+            return part;
+        }
+        self.ration = most * RATION_GROWTH;
+        most
+    }
 }
 
-/// The share of what was given up that is left after a time in which somebody gives back.
+/// About the share of what was given up that is left after a time in which somebody gives back.
 pub fn share_left(passed_ns: u64) -> f64 {
     (-float(passed_ns) / float(WINDOW_NS)).exp2()
 }
@@ -100,12 +128,30 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_back_by_halves_and_in_the_end_whole() {
+    fn it_goes_back_by_parts_and_in_the_end_whole() {
         let awake = Givers { is_awake: true, has_threads: false, may_have_helper: false };
         assert!(is(left(24.0, 100, awake), 24.0), "what was needed in the window stays");
-        assert!(is(left(24.0, 200, awake), 12.0));
-        assert!(is(left(24.0, 300, awake), 6.0));
-        assert!(is(left(24.0, 500, awake), 0.0));
+        assert!(is(left(24.0, 200, awake), 20.0), "4 MiB at first");
+        assert!(is(left(24.0, 300, awake), 10.0), "half, where it is less than four times as much");
+        assert!(is(left(24.0, 400, awake), 5.0));
+        assert!(is(left(24.0, 600, awake), 0.0));
+        assert!(is(left(1024.0, 400, awake), 940.0));
+        assert!(is(left(1024.0, 500, awake), 235.0), "three quarters, once it is quiet");
+    }
+
+    #[test]
+    fn what_is_needed_again_is_not_quiet() {
+        let awake = Givers { is_awake: true, has_threads: false, may_have_helper: false };
+        let mut idle = Idle::default();
+        idle.add(1024.0 * MIB);
+        for _ in 0..10 {
+            idle.wait(WINDOW_NS / 2, awake);
+            idle.add(-300.0 * MIB);
+            idle.add(300.0 * MIB);
+            idle.wait(WINDOW_NS / 2, awake);
+        }
+        assert!(idle.bytes() > 300.0 * MIB);
+        assert!(idle.quiet_windows == 0);
     }
 
     #[test]
