@@ -208,10 +208,11 @@ enum tslab_place {
                         limits, TSLAB_PURGE_KEEP or first cell, and epochs of its label were closed
                         that were many, small and short, and in which little survived, or whose
                         survivors pin memory and are freed one by one; not once the program
-                        released or reset one of them. With a parent it is a guest then (above),
-                        if the thread that opens it does so below that host for the eighth time
-                        or more, with fewer than four other hosts between two times; no thread
-                        has more than four such hosts that are open */
+                        released or reset one of them. With a parent, and without
+                        TSLAB_PURGE_NOW, it is a guest then (above), if the thread that opens it
+                        does so below that host for the eighth time or more, with fewer than four
+                        other hosts between two times; no thread has more than four such hosts
+                        that are open */
   TSLAB_PLACE_OWN,   /* memory of its own: for epochs that will be released, or asked for their
                         objects */
   TSLAB_PLACE_SHARED /* from the first epoch of the label on; memory of its own while another thread

@@ -71,6 +71,7 @@ static void end_heaps(struct tsl_epoch *epoch, struct tsl_survivors *survivors) 
 // by then.
 struct ending {
   uint32_t slot;
+  uint32_t place;
   uint8_t purge;
   bool calls_helper;
   size_t held_bytes;
@@ -86,6 +87,7 @@ static struct ending end_begin(uint32_t slot, bool is_child) {
   if (!is_child && held_bytes >= TSL_PURGE_NEAR_BYTES) tsl_purge_call_helper(held_bytes);
   return (struct ending){
       .slot = slot,
+      .place = tsl_epoch_place(slot),
       .purge = epoch->purge,
       .calls_helper = !is_child && held_bytes != 0,
       .held_bytes = held_bytes,
@@ -140,18 +142,15 @@ static void shared_rest(uint32_t place) {
 }
 
 static void collect_all(struct tsl_heap *heap) {
-  tsl_mixed_collect(heap);
+  tsl_mixed_look(heap);
   if (tsl_heap_has_store(heap)) collect_ready(heap, UINT_MAX);
 }
 
-// That of guests may be ending.
-static void collect_shared(uint32_t place) {
-  if (!tsl_epoch_is_shared(tsl_epoch_at(place))) return;
-  struct tsl_heap *heap = tsl_scope_heap(place);
+// What others freed in the thread's part of the place is free as well, where epochs share that.
+static void purge_what_is_free(uint32_t place) {
+  bool is_shared = tsl_epoch_is_shared(tsl_epoch_at(place));
+  struct tsl_heap *heap = is_shared ? tsl_scope_heap(place) : NULL;
   if (heap != NULL) tsl_part_visit_inside(heap, collect_all);
-}
-
-static void purge_what_is_free(void) {
   tsl_home_units_trim(tsl_heap_current->home, 0);
   tsl_purge_now();
 }
@@ -159,7 +158,7 @@ static void purge_what_is_free(void) {
 static void purge_as_wanted(const struct ending *ending) {
   if (ending->purge == TSLAB_PURGE_DECAY) return;
   if (ending->purge == TSLAB_PURGE_KEEP) return tsl_purge_keep(ending->held_bytes);
-  purge_what_is_free();
+  purge_what_is_free(ending->place);
 }
 
 // A row is written where something stays (open.c).
@@ -195,9 +194,8 @@ TSL_ALWAYS_INLINE void close_sharing(uint32_t slot, uint32_t place) {
   tsl_history_shared(epoch->label, lived_ms(epoch));
   tsl_store_release(&epoch->settled, 1);          // pairs: settled
   bool purges = epoch->purge == TSLAB_PURGE_NOW;  // the record may be another epoch's below
-  if (tsl_unlikely(purges)) collect_shared(place);
   tsl_epoch_drain(slot, 1);
-  if (tsl_unlikely(purges)) purge_what_is_free();
+  if (tsl_unlikely(purges)) purge_what_is_free(place);
 }
 
 // Counts the survivors outside of its heaps, and tells the label how the epoch ended.

@@ -58,6 +58,8 @@ static bool may_share(const tslab_epoch_options *options) {
 
 static bool is_guest(uint32_t label, const tslab_epoch_options *options) {
   if (options->parent == TSLAB_DEFAULT || has_terms(options)) return false;
+  // Of what a guest leaves the host's end alone knows that it is free.
+  if (options->purge != TSLAB_PURGE_DECAY) return false;
   if (options->place != TSLAB_PLACE_AUTO || tsl_option(places) != TSL_PLACES_AUTO) return false;
   uint32_t host = tsl_epoch_host_below(tsl_epoch_slot(options->parent));
   return host != 0 && tsl_regulars_come(host) && tsl_history_shares(label);

@@ -45,7 +45,7 @@ static bool keep_unit(tsl_unit unit) {
   return has_room;
 }
 
-// What is taken next has all of its pages then, where some unit has.
+// One of which pages went back is left out of the caches, so that others are taken first.
 static bool is_cacheable(tsl_unit first, unsigned count) {
   struct tsl_span *span = tsl_span_at(first);
   if (tsl_likely(tsl_load_relaxed(&span->holed) == 0)) return count == 1;

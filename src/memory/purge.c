@@ -209,7 +209,7 @@ struct tsl_purged tsl_purge_dead(uintptr_t start, size_t bytes,
     calls++;
   }
   if (calls == 0) return (struct tsl_purged){0};
-  tsl_store_relaxed(&tsl_span_at(tsl_unit_of((void *)start))->holed, 1);
+  if (purged != 0) tsl_store_relaxed(&tsl_span_at(tsl_unit_of((void *)start))->holed, 1);
   tsl_add_relaxed(&tsl_counts.purges, calls - refused);
   tsl_add_relaxed(&tsl_counts.purges_refused, refused);
   tsl_add_relaxed(&tsl_counts.purged_bytes, purged);

@@ -12,7 +12,7 @@ from typing import Any
 from command import Command, first_line, process
 
 LEAST_S = 15
-PATIENCE_S = 40
+PATIENCE_S = 120
 # Where a leak that is young may look as if it had ended.
 AFTER_S = 5
 STEP_S = 2

@@ -70,6 +70,15 @@ static void a_unit_without_all_its_pages_is_taken_last(void) {
   CHECK(!tsl_home_units_give(holed, 1));
 }
 
+static void a_unit_of_which_no_page_went_back_is_like_any_other(void) {
+  open_home();
+  tsl_unit unit = tsl_home_units_take(home, 1);
+  os_fake_fail_next(OS_FAKE_PURGE);
+  CHECK_EQ(tsl_purge_dead((uintptr_t)tsl_unit_address(unit), TSL_UNIT_BYTES, always, NULL).bytes,
+           0);
+  CHECK(!tsl_home_units_give(unit, 1));
+}
+
 static void what_is_trimmed_is_everybodys(void) {
   open_home();
   tsl_unit units[KEPT];
@@ -126,6 +135,7 @@ int main(void) {
   RUN(a_home_keeps_a_few);
   RUN(several_units_are_neighbours_and_not_kept);
   RUN(a_unit_without_all_its_pages_is_taken_last);
+  RUN(a_unit_of_which_no_page_went_back_is_like_any_other);
   RUN(what_is_trimmed_is_everybodys);
   RUN(threads_without_a_heap_keep_nothing);
   RUN(sources_are_counted);

@@ -137,13 +137,6 @@ static void the_end_of_one_that_shares_purges_as_wanted(void) {
 static const tslab_epoch_options purging_name = {
     .size = sizeof purging_name, .purge = TSLAB_PURGE_NOW, .place = TSLAB_PLACE_SHARED};
 
-static void a_release_of_one_that_shares_purges_as_well(void) {
-  tslab_epoch epoch = tslab_epoch_open("request", &purging_name);
-  tslab_free(tslab_malloc(4 << 20));
-  CHECK_EQ(tslab_epoch_release(epoch), ENOTSUP);
-  CHECK_EQ(tsl_units_dirty(), 0);
-}
-
 // Whichever name the record had before.
 static void names_keep_no_purge(void) {
   tslab_epoch first = tslab_epoch_open("request", &purging_name);
@@ -337,15 +330,41 @@ static void *free_all(void *context) {
   return NULL;
 }
 
-// The thread that ends it collects them.
-static void what_others_freed_goes_back_at_the_end(void) {
+static tslab_epoch open_purging(void) {
   tslab_epoch epoch = tslab_epoch_open("request", &purging_name);
-  CHECK(shares(epoch) && has_slabs(epoch));
+  CHECK(shares(epoch));
+  return epoch;
+}
+
+static void alloc_and_free_elsewhere(tslab_epoch epoch) {
   epochs_alloc_many(blocks, epoch, BYTES, MANY);
   threads_run_one(free_all, NULL);
   os_fake.purged_bytes = 0;
+}
+
+// The thread that ends it collects them.
+static void what_others_freed_goes_back_at_the_end(void) {
+  tslab_epoch epoch = open_purging();
+  CHECK(has_slabs(epoch));
+  alloc_and_free_elsewhere(epoch);
   epochs_close(epoch, 0);
   CHECK_GE(os_fake.purged_bytes, (size_t)MANY * BYTES / 2);
+}
+
+static void what_others_freed_goes_back_at_a_release(void) {
+  tslab_epoch epoch = open_purging();
+  CHECK(has_slabs(epoch));
+  alloc_and_free_elsewhere(epoch);
+  CHECK_EQ(tslab_epoch_release(epoch), ENOTSUP);
+  CHECK_GE(os_fake.purged_bytes, (size_t)MANY * BYTES / 2);
+}
+
+// The thread keeps a few at hand.
+static void cells_that_others_emptied_go_back_at_the_end(void) {
+  tslab_epoch epoch = open_purging();
+  alloc_and_free_elsewhere(epoch);
+  epochs_close(epoch, 0);
+  CHECK_GE(os_fake.purged_bytes, (size_t)MANY * BYTES / 4);
 }
 
 // However many labels share, each goes on in slabs, and so does a long epoch.
@@ -602,7 +621,8 @@ int main(void) {
   RUN(what_needs_its_own_has_it);
   RUN(the_end_of_one_that_shares_purges_as_wanted);
   RUN(what_others_freed_goes_back_at_the_end);
-  RUN(a_release_of_one_that_shares_purges_as_well);
+  RUN(what_others_freed_goes_back_at_a_release);
+  RUN(cells_that_others_emptied_go_back_at_the_end);
   RUN(names_keep_no_purge);
   RUN(an_option_keeps_all_apart);
   RUN(blocks_lie_in_the_shared_one);

@@ -75,10 +75,12 @@ static void terms_of_their_own_need_their_own(void) {
       {.parent = tenant, .soft_limit_bytes = 1 << 20},
       {.parent = tenant, .hard_limit_bytes = 1 << 20},
       {.parent = tenant, .purge = TSLAB_PURGE_KEEP},
+      {.parent = tenant, .purge = TSLAB_PURGE_NOW},
       {.parent = tenant, .first_cell_bytes = TSLAB_NO_CELLS},
       {.parent = tenant, .place = TSLAB_PLACE_OWN},
   };
   lose_bet();
+  CHECK_EQ(place_of(request_below(tenant)), tenant);
   for (unsigned i = 0; i < sizeof terms / sizeof *terms; i++) {
     tslab_epoch request = request_with(terms[i]);
     CHECK_EQ(place_of(request), request);
