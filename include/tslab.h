@@ -178,8 +178,8 @@ enum tslab_purge {
                         between few survivors, where these keep 1 MiB or more, at once */
   TSLAB_PURGE_KEEP,  /* as many bytes as it held stay with the process, until tslab_trim, or until
                         option `soft_limit` wants them back */
-  TSLAB_PURGE_NOW /* all free memory, but for what threads keep at hand and what lies between live
-                        objects, goes back before the call returns; by the helper, within
+  TSLAB_PURGE_NOW    /* all free memory, but for what threads keep at hand and what lies between
+                        live objects, goes back before the call returns; by the helper, within
                         milliseconds of it, where one lives (option `helper`) */
 };
 

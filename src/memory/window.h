@@ -9,9 +9,9 @@
 //  WI3  near the soft limit (limit.h) the purge is not patient, and not slow (WI5)
 //  WI4  of what was not needed half goes back, where the program is quiet (WI2) three quarters, and
 //       4 MiB at least: what a program needs now and then does not all go back in each pause
-//  WI5  at first, and after patience, 4 MiB go back at most, and four times as much each time that
-//       more were not needed, so that it shows whether they are taken again before the rest
-//       follows. Not where the program is quiet
+//  WI5  at first, and after patience, 4 MiB go back at most. The bound becomes four times as high
+//       each time that it is reached: whether what went back is taken again shows before the rest
+//       follows. It does not hold where the program is quiet
 #pragma once
 
 #include <stddef.h>
