@@ -45,16 +45,17 @@ static bool keep_unit(tsl_unit unit) {
   return has_room;
 }
 
-// One of which pages went back is left out of the caches, so that others are taken first.
-static bool is_cacheable(tsl_unit first, unsigned count) {
+// Whether pages of them went back while they were in use; not any more from then on.
+static bool take_holed(tsl_unit first) {
   struct tsl_span *span = tsl_span_at(first);
-  if (tsl_likely(tsl_load_relaxed(&span->holed) == 0)) return count == 1;
+  if (tsl_likely(tsl_load_relaxed(&span->holed) == 0)) return false;
   tsl_store_relaxed(&span->holed, 0);
-  return false;
+  return true;
 }
 
 bool tsl_home_units_give(tsl_unit first, unsigned count) {
-  bool goes_to_cache = is_cacheable(first, count);
+  bool is_holed = take_holed(first);
+  bool goes_to_cache = count == 1 && !is_holed;  // a holed one is taken last
   if (goes_to_cache && keep_unit(first)) return false;
   if (goes_to_cache) {
     tsl_unit_cache_give(first);
