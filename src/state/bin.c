@@ -27,9 +27,12 @@ static const uint16_t usual_bins[TSL_BINS] = {
 // B4
 unsigned tsl_bin_usual(unsigned class) { return TSL_SECURE ? 0 : usual_bins[class]; }
 
-// Of larger blocks twice as many would be 512 KiB, which are told of late (tally.h).
+// Nobody is told while a bin fills, and of some frees that meet it full.
 unsigned tsl_bin_longest(unsigned class) {
-  return class < TSL_CLASS_OF_1280 ? 2 * tsl_bin_usual(class) : tsl_bin_usual(class);
+  unsigned usual = tsl_bin_usual(class);
+  if (tsl_is_cell(class)) return usual;
+  size_t blocks = TSL_TALLY_BEHIND_BYTES / tsl_sizeclasses[class].bytes;
+  return (unsigned)tsl_at_most(2 * usual, blocks - tsl_tally_most_untold[class]);
 }
 
 // Only homes begin with less: parts live too short to learn that much; cells are few.

@@ -19,8 +19,11 @@ struct tsl_tally {
   uint64_t taken;     // [owner] frees by others that were collected
 };
 
-// By class: the most frees through a full bin between two reports. With them, a full bin and a
-// handful, the frees since the last report stay below 512 KiB.
+// What a heap has told of a class is behind by so much at most.
+enum { TSL_TALLY_BEHIND_BYTES = 512 << 10 };
+
+// By class: the most frees through a full bin between two reports. With those that filled the bin
+// they stay within TSL_TALLY_BEHIND_BYTES (bin.h), and a handful does alone.
 TSL_HIDDEN extern const uint8_t tsl_tally_most_untold[TSL_BINS];
 
 static inline uint32_t tsl_tally_out(const struct tsl_tally *tally) {

@@ -312,35 +312,32 @@ static void burst(size_t bytes, unsigned count, unsigned times) {
   use_up(bytes);
 }
 
-static void check_learns_bursts_of(size_t bytes) {
+static void check_learns_bursts_of(size_t bytes, unsigned longest) {
   unsigned class = tsl_sizeclass_of(bytes), usual = usual_of(bytes);
   learn_usual(bytes);
   burst(bytes, 2 * usual, 4);
   CHECK_EQ(limit_of(bytes), usual);
   burst(bytes, usual + usual / 4, 8);
-  CHECK_EQ(limit_of(bytes), 2 * usual);
-  CHECK_EQ(tsl_bin_longest(class), 2 * usual);
+  CHECK_EQ(limit_of(bytes), longest);
+  CHECK_EQ(tsl_bin_longest(class), longest);
   block_count = 0;
   alloc_many(bytes, usual + usual / 4);
   free_many();
   CHECK_GE(tsl_bin_length(heap, class), usual + usual / 4);
-  burst(bytes, 2 * usual + usual / 4, 8);
-  CHECK_EQ(limit_of(bytes), 2 * usual);
+  burst(bytes, longest + usual / 4, 8);
+  CHECK_EQ(limit_of(bytes), longest);
   state_check();
 }
 
 // B6: bursts a little longer than a bin of the usual length fit afterwards, much longer ones do
 // not change it, and nothing grows beyond the longest.
 static void bins_learn_bursts_that_nearly_fit(void) {
-  check_learns_bursts_of(512);
-  check_learns_bursts_of(192);
-  check_learns_bursts_of(1024);
-}
-
-static void bins_of_large_blocks_do_not(void) {
-  learn_usual(4096);
-  burst(4096, usual_of(4096) + usual_of(4096) / 4, 8);
-  CHECK_EQ(limit_of(4096), usual_of(4096));
+  check_learns_bursts_of(512, 256);
+  check_learns_bursts_of(192, 682);
+  check_learns_bursts_of(1024, 128);
+  check_learns_bursts_of(2048, 128);
+  check_learns_bursts_of(4096, 124);
+  check_learns_bursts_of(16384, 28);
 }
 
 static void check_part_learns(enum tslab_place place, unsigned limit) {
@@ -502,7 +499,6 @@ int main(void) {
   RUN_UNLESS_SECURE(bins_that_overflow_grow);
   RUN_UNLESS_SECURE(a_bin_that_was_just_filled_stays_short);
   RUN_UNLESS_SECURE(bins_learn_bursts_that_nearly_fit);
-  RUN_UNLESS_SECURE(bins_of_large_blocks_do_not);
   RUN_UNLESS_SECURE(parts_that_last_learn_them_too);
   RUN_UNLESS_SECURE(bins_that_are_half_free_grow);
   RUN_UNLESS_SECURE(bins_that_are_nearly_full_do_not);

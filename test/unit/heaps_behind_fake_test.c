@@ -2,6 +2,7 @@
 #include "heap/cells.h"
 #include "heap/rest.h"
 #include "homes.h"
+#include "state/bin.h"
 #include "takes.h"
 #include "told.h"
 #include "upkeep/collect.h"
@@ -71,6 +72,52 @@ static void no_class_is_far_behind(void) {
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
     check_context_set("class %d", (int)class);
     check_batch(class);
+  }
+}
+
+// Each burst is a little longer than a bin of the usual length (B6).
+static void check_bursts(unsigned class) {
+  enum { BURSTS = 12 };
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  unsigned count = tsl_bin_usual(class) + tsl_bin_usual(class) / 8;
+  be(mine);
+  for (unsigned burst = 0; burst < BURSTS; burst++) {
+    for (uint32_t i = 0; i < count; i++) {
+      batch[i] = alloc(bytes - TSL_CANARY_BYTES);
+      check_behind(class, i + 1, 1);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+      tsl_fast_free(batch[i]);
+      check_behind(class, count - i - 1, 1);
+    }
+  }
+  CHECK_GE(tsl_bin_limit(mine, class), count);
+}
+
+// What such a bin holds is taken, comes back, and passes some more on.
+static void check_longest(unsigned class) {
+  size_t bytes = tsl_sizeclasses[class].bytes;
+  uint32_t count = tsl_bin_longest(class) + tsl_tally_most_untold[class];
+  for (uint32_t i = 0; i < count; i++) batch[i] = alloc(bytes - TSL_CANARY_BYTES);
+  tsl_report_heap(mine);
+  for (uint32_t i = 0; i < count; i++) {
+    tsl_fast_free(batch[i]);
+    check_behind(class, count - i - 1, 1);
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    batch[i] = alloc(bytes - TSL_CANARY_BYTES);
+    check_behind(class, i + 1, 1);
+  }
+  while (count != 0) tsl_fast_free(batch[--count]);
+}
+
+static void no_long_bin_is_far_behind(void) {
+  open_homes();
+  tsl_report_start();
+  for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
+    check_context_set("class %d", (int)class);
+    check_bursts(class);
+    check_longest(class);
   }
 }
 
@@ -247,6 +294,7 @@ static void parts_in_cells_are_told_of_seldom(void) {
 
 int main(void) {
   RUN(no_class_is_far_behind);
+  RUN_UNLESS_SECURE(no_long_bin_is_far_behind);
   RUN_UNLESS_SECURE(no_part_of_sampled_blocks_is_far_behind);
   RUN(allocations_of_hot_blocks_are_not_far_behind);
   RUN_UNLESS_SECURE(a_cell_that_is_cut_anew_is_told);
