@@ -173,12 +173,19 @@ static bool is_warm(const struct ending *ending) {
   return ending->held_bytes <= MOST_CELL_BYTES && warm > ending->warm_before;
 }
 
+// A thread whose parts are warm (warm.h) takes no memory, and so passes no tick elsewhere.
+static void tick_if_late(uint64_t now_ms) {
+  struct tsl_home *home = tsl_heap_current->home;
+  if (now_ms >= home->told_ms + TICK_MS) tsl_home_tick(home);
+}
+
 // Nobody else calls the helper for what became idle, and one that was ending may not have seen it.
 static void end_finish(struct ending ending) {
   tell_if_it_stays(ending.slot);
   tsl_epoch_drain(ending.slot, 1);
   purge_as_wanted(&ending);
-  if (ending.calls_helper && !is_warm(&ending)) tsl_purge_call_helper(0);
+  if (is_warm(&ending)) return tick_if_late(ending.closed_ms);
+  if (ending.calls_helper) tsl_purge_call_helper(0);
 }
 
 TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {
@@ -374,12 +381,6 @@ static int release_closed(tslab_epoch id, bool is_child) {
   return keeps_blocks ? ENOTSUP : 0;
 }
 
-// A thread whose parts are warm (warm.h) takes no memory, and so passes no tick elsewhere.
-static void tick_if_late(uint64_t now_ms) {
-  struct tsl_home *home = tsl_heap_current->home;
-  if (now_ms >= home->told_ms + TICK_MS) tsl_home_tick(home);
-}
-
 static int release(tslab_epoch id, bool is_child) {
   uint32_t slot = tsl_epoch_slot(id);
   int error = tsl_epoch_end(id, TSL_EPOCH_RELEASED);
@@ -392,7 +393,6 @@ static int release(tslab_epoch id, bool is_child) {
   release_contents(slot);
   if (tsl_epochs_wait && !keeps_blocks) return poison(slot), 0;
   end_finish(ending);
-  tick_if_late(ending.closed_ms);
   return keeps_blocks ? ENOTSUP : 0;
 }
 

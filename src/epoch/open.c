@@ -64,13 +64,13 @@ static bool has_options(const struct tsl_epoch *epoch) {
 static void site_set(uint32_t slot, struct site site, uint32_t label) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   bool has_own = site.place == slot && site.host == 0;
-  bool is_plain = has_own && !site.is_shared && tsl_load_relaxed(&epoch->parent) == 0;
+  bool is_usual = has_own && !site.is_shared && !has_options(epoch);
   tsl_store_relaxed(&epoch->place, site.place);
   tsl_store_relaxed(&epoch->host, site.host);
   tsl_store_relaxed(&epoch->is_shared, site.is_shared);
   tsl_store_relaxed(&epoch->label, label);  // a message about misuse may be reading it
   tsl_store_relaxed(&epoch->heaps, has_own ? 0 : TSL_EPOCH_ENDED);
-  tsl_store_relaxed(&epoch->is_plain, is_plain && !has_options(epoch));
+  tsl_store_relaxed(&epoch->is_usual, is_usual);
 }
 
 // Fills in what changes while an epoch lives, and opens it.
@@ -160,12 +160,16 @@ TSL_NOINLINE static void record_set(uint32_t slot, uint32_t label, uint32_t plac
   site_set(slot, (struct site){place, 0, false}, label);
 }
 
+static bool is_plain(const struct tsl_epoch *epoch) {
+  return tsl_load_relaxed(&epoch->is_usual) != 0 && tsl_load_relaxed(&epoch->parent) == 0;
+}
+
 // Most records come again as plain as they were.
 static int open_plain(uint32_t label, tslab_epoch *id) {
   uint32_t slot = tsl_slot_take();
   if (tsl_unlikely(slot == 0)) return ENOMEM;
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  if (tsl_unlikely(!tsl_load_relaxed(&epoch->is_plain))) record_set(slot, label, slot);
+  if (tsl_unlikely(!is_plain(epoch))) record_set(slot, label, slot);
   tsl_store_relaxed(&epoch->label, label);
   tsl_store_relaxed(&epoch->heaps, 0);
   *id = epoch_begin(slot);

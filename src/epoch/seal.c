@@ -238,13 +238,42 @@ static uint32_t part_spare(struct tsl_heap *heap, struct part_end *end) {
   return spared.given;
 }
 
-void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
+// A warm part is sealed like any other, but stays with its home.
+static void part_leave(struct tsl_part *part, bool stays) {
+  if (stays) {
+    tsl_warm_keep(part);
+    tsl_report_warm(part);
+  } else {
+    heap_forget(&part->heap);
+  }
+  tsl_change_reopen(part);
+  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
+  if (!stays) tsl_part_let_go(part);
+}
+
+// Whether all that the part has is its newest cell, and only its own thread freed there.
+static bool has_one_cell(const struct tsl_heap *heap) {
+  return heap->cell_count == 1 && !tsl_epoch_keeps(heap->epoch) &&
+         tsl_load_relaxed(tsl_cell_remote(heap->cells)) == TSL_CELL_BIAS;
+}
+
+// Ends one that may become warm, in its only cell: there is nothing to spare or to give back.
+static void part_rest(struct tsl_part *part) {
+  struct tsl_heap *heap = &part->heap;
+  tsl_mixed_clear(heap);
+  tsl_heap_close_ready(heap);
+  tsl_part_end_tallies(part);
+  cell_end_tell(heap);
+  tsl_report_rest(part);
+  tsl_warm_keep(part);
+  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
+}
+
+// Seals any other. Returns how many of its pieces have left the epoch's count.
+static uint32_t part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   struct tsl_heap *heap = &part->heap;
   uint32_t epoch = heap->epoch, spared = 0;
   struct survivor_counts counts = {{0}, {0}};
-  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
-  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
-  tsl_change_shut(part);
   tsl_drained_try_guarded();
   part_prepare(part);
   struct part_end end = part_end_begin(heap);
@@ -263,12 +292,29 @@ void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
   part_end_tell(&end);
   tsl_report_survivors(epoch, counts.found);
   tsl_report_sealed(part);
-  heap_forget(heap);
-  tsl_change_reopen(part);
-  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
-  tsl_part_let_go(part);
+  part_leave(part, false);
+  return end.given + spared;
+}
+
+// Whether its thread has freed all in it. What was released waits, also where it was freed before
+// (poison.h).
+static bool may_rest(const struct tsl_part *part) {
+  const struct tsl_heap *heap = &part->heap;
+  if (!tsl_warm_may_keep(part) || !has_one_cell(heap) || tsl_epoch_waits(heap->epoch)) return false;
+  return tsl_cell_shares_objects(heap->cell_freed) == heap->cell_blocks;
+}
+
+void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors) {
+  uint32_t epoch = part->heap.epoch, ended = 0;
+  tsl_invariant(tsl_epoch_valid(epoch) && may_seal(part));
+  struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
+  tsl_change_shut(part);
+  if (may_rest(part))
+    part_rest(part);
+  else
+    ended = part_seal(part, survivors);
   tsl_change_end(change);
-  tsl_epoch_drain(epoch, end.given + spared + 1);
+  tsl_epoch_drain(epoch, ended + 1);
 }
 
 // Gives back a slab with all that lives in it. False when its guard stays (drained.h).
@@ -289,37 +335,6 @@ static uint32_t slabs_release(const struct tsl_heap *heap, struct part_end *end)
     part_end_slab(end, in_slab, slab_release(tsl_slab_at(unit)));
   }
   return end->given - before;
-}
-
-// A warm part is sealed like any other, but stays with its home.
-static void part_leave(struct tsl_part *part, bool stays) {
-  if (stays) {
-    tsl_warm_keep(part);
-    tsl_report_warm(part);
-  } else {
-    heap_forget(&part->heap);
-  }
-  tsl_change_reopen(part);
-  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
-  if (!stays) tsl_part_let_go(part);
-}
-
-// Whether all that the part has is its newest cell, and only its own thread freed there.
-static bool has_one_cell(const struct tsl_heap *heap) {
-  return heap->cell_count == 1 && !tsl_epoch_keeps(heap->epoch) &&
-         tsl_load_relaxed(tsl_cell_remote(heap->cells)) == TSL_CELL_BIAS;
-}
-
-// Releases one that may become warm, in its only cell: there is nothing to spare or to give back.
-static void part_rest(struct tsl_part *part) {
-  struct tsl_heap *heap = &part->heap;
-  tsl_mixed_clear(heap);
-  tsl_heap_close_ready(heap);
-  tsl_part_end_tallies(part);
-  cell_end_tell(heap);
-  tsl_report_rest(part);
-  tsl_warm_keep(part);
-  tsl_store_release(&part->sealing, TSL_PART_SEALED);  // pairs: heap-sealing
 }
 
 // Releases any other. Returns how many of its pieces have left the epoch's count.

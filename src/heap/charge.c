@@ -33,7 +33,7 @@ void tsl_epoch_begin_limits(struct tsl_epoch *epoch, size_t soft_bytes, size_t h
 
 void tsl_epoch_set_limits(uint32_t slot, size_t soft_bytes, size_t hard_bytes) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  tsl_store_relaxed(&epoch->is_plain, 0);
+  tsl_store_relaxed(&epoch->is_usual, 0);
   tsl_epoch_begin_limits(epoch, soft_bytes, hard_bytes);
   tsl_store_relaxed(&epoch->soft_told, 0);
   tsl_report_limits(slot);
@@ -72,16 +72,18 @@ static void epoch_note_peak(uint32_t slot) {
 }
 
 void tsl_epoch_charge_freely(uint32_t slot, size_t bytes) {
-  tsl_assert(tsl_epoch_at(slot)->parent == 0);
-  size_t held = tsl_add_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes) + bytes;
-  tsl_report_held(slot, held);
-  epoch_note_peak(slot);
+  for (; slot != 0; slot = tsl_epoch_at(slot)->parent) {
+    size_t held = tsl_add_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes) + bytes;
+    tsl_report_held(slot, held);
+    epoch_note_peak(slot);
+  }
 }
 
 void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes) {
-  tsl_assert(tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes) >= bytes);
-  tsl_assert(tsl_epoch_at(slot)->parent == 0);
-  tsl_sub_relaxed(&tsl_epoch_at(slot)->held_bytes, bytes);
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  tsl_assert(tsl_load_relaxed(&epoch->held_bytes) >= bytes);
+  tsl_sub_relaxed(&epoch->held_bytes, bytes);
+  tsl_epoch_discharge_chain(epoch->parent, bytes);
 }
 
 // The callback may make room, by closing a child for instance: so a refused charge is tried once
@@ -108,6 +110,16 @@ bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
 
 void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes) {
   for (; slot != 0; slot = tsl_epoch_at(slot)->parent) epoch_let_go(slot, bytes);
+}
+
+static bool has_limits(const struct tsl_epoch *epoch) {
+  return tsl_load_relaxed(&epoch->soft_limit) != SIZE_MAX ||
+         tsl_load_relaxed(&epoch->hard_limit) != SIZE_MAX;
+}
+
+bool tsl_epoch_is_charged_freely(uint32_t slot) {
+  while (slot != 0 && !has_limits(tsl_epoch_at(slot))) slot = tsl_epoch_at(slot)->parent;
+  return slot == 0;
 }
 
 bool tsl_epoch_is_limited(uint32_t slot) {

@@ -30,11 +30,12 @@ TSL_ALWAYS_INLINE bool tsl_epoch_charge(uint32_t slot, size_t bytes) {
   return slot == 0 || tsl_epoch_charge_chain(slot, bytes);
 }
 
-// The same for an epoch that has no limits and no parent: nothing refuses. A limit that another
-// thread sets meanwhile finds it held already.
+// The same where neither the epoch nor an ancestor has a limit: nothing refuses, and nobody is
+// called. A limit that another thread sets meanwhile finds it held already.
+TSL_HIDDEN bool tsl_epoch_is_charged_freely(uint32_t slot);
 TSL_HIDDEN void tsl_epoch_charge_freely(uint32_t slot, size_t bytes);
 
-// Takes them off again as the epoch ends, which tells the statistics then.
+// Takes them off again as the epoch ends, which tells the statistics of it then.
 TSL_HIDDEN void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes);
 
 TSL_ALWAYS_INLINE void tsl_epoch_discharge(uint32_t slot, size_t bytes) {

@@ -24,8 +24,8 @@ bool tsl_warm_may_keep(const struct tsl_part *part) {
   bool is_mine = heap->home == tsl_heap_current->home;
   if (!is_mine || heap->cell_end == 0 || tsl_heap_has_store(heap)) return false;
   if (heap->home->own->warm_count == TSL_HOME_WARM || tsl_limit_is_near()) return false;
-  if (tsl_load_acquire(&part->holds) != 1) return false;               // pairs: heap-holds
-  return tsl_load_relaxed(&tsl_epoch_at(heap->epoch)->is_plain) != 0;  // W2
+  if (tsl_load_acquire(&part->holds) != 1) return false;  // pairs: heap-holds
+  return tsl_load_relaxed(&tsl_epoch_at(heap->epoch)->is_usual) != 0;
 }
 
 void tsl_warm_keep(struct tsl_part *part) {
@@ -67,11 +67,17 @@ static struct tsl_part *warm_remove(struct tsl_home_store *own, struct tsl_warm 
   return part;
 }
 
+// W2.
+static bool may_take(uint32_t slot) {
+  bool is_usual = tsl_load_relaxed(&tsl_epoch_at(slot)->is_usual) != 0;
+  return is_usual && tsl_epoch_is_charged_freely(slot);
+}
+
 struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_invariant(tsl_warm_valid(home));
-  struct tsl_warm *warm = warm_find(home->own, epoch->label);            // pairs: warm-fork
-  if (warm == NULL || !tsl_load_relaxed(&epoch->is_plain)) return NULL;  // W2
+  struct tsl_warm *warm = warm_find(home->own, epoch->label);  // pairs: warm-fork
+  if (warm == NULL || !may_take(slot)) return NULL;
   struct tsl_part *part = warm_remove(home->own, warm);
   tsl_part_begin(part, slot);
   tsl_extent_add(slot, part->heap.cells / TSL_UNIT_PAGES);

@@ -1,12 +1,12 @@
-// warm: parts of released epochs that wait for the next epoch of the same label, each with the cell
-// that it cut last. Joining that epoch then takes no memory, and its first blocks lie where the
-// processor's cache still has the lines.
+// warm: parts of epochs that were released, or closed without survivors, and that wait for the next
+// epoch of the same label, each with the cell that it cut last. Joining that epoch then takes no
+// memory, and its first blocks lie where the processor's cache still has the lines.
 //
 //  W1  a warm part is sealed, and of no epoch. It has one cell, in which nothing lives and which is
 //      of no epoch either, no slabs and no store; it is on its home's list of warm parts alone
-//  W2  it is taken by an epoch of the label of the one that left it, and by no other. Both have
-//      neither limits nor a parent nor options of their own: no epoch holds more than it would
-//      without
+//  W2  it is taken by an epoch of the label of the one that left it, and by no other. Both have no
+//      options but a parent, and no limit is set for the one that takes it or for an ancestor: what
+//      a limit counts is no more than it would be without
 //  W3  it goes back at the first tick after `purge_delay_ms`, near the soft limit at once, when its
 //      thread ends, and when all is trimmed; where all of a home's have waited that long the helper
 //      gives them back
@@ -17,8 +17,8 @@
 
 #include "state/heap.h"
 
-// Whether a part that is being released may become warm: nobody else needs it. The thread that
-// releases it, in a change.
+// Whether a part that ends may become warm, if nothing lives in it: nobody else needs it. The
+// thread that ends it, in a change.
 TSL_HIDDEN bool tsl_warm_may_keep(const struct tsl_part *part);
 
 // Takes a part, which has one empty cell, out of its epoch, and keeps it. The caller seals it. Its

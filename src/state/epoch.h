@@ -63,7 +63,7 @@ struct tsl_epoch {
   uint8_t level;         // [const] ancestors; below TSL_EPOCH_MOST_LEVELS, since walks recurse
   uint8_t has_guests;    // [remote] it is host to some, or was
   uint8_t settled;       // [who ends it] the close has looked at all heaps
-  uint8_t is_plain;      // [remote] it has memory of its own, and neither a parent nor options
+  uint8_t is_usual;      // [remote] it has memory of its own, and no options but a parent
   uint32_t late;         // [remote] allocations refused because the epoch had ended
   uint32_t resets;       // [who resets it, read by any] of all epochs that had this slot
   uint32_t host;         // [const] of a guest: slot of the ancestor in whose memory it lies; or 0

@@ -203,6 +203,13 @@ static void release_and_allocate(void) {
   EXPECT(tslab_epoch_release(epoch) == 0);
   allocate_in_warm(3);
 }
+// Its part stays warm only where the other block was freed before.
+static void close_and_allocate(void) {
+  free_block(0);
+  close_counted();
+  allocate_in_warm(3);
+  free_block(3);
+}
 static void leave_and_allocate_a(void) {
   leave(A);
   allocate_in_warm(3);
@@ -338,6 +345,7 @@ const struct model_scenario scope_scenarios[] = {
     {SCENARIO("warm-join-close", with_warm, stay_a, close_epoch), .delays_depth = true},
     {SCENARIO("warm-join-close-free", with_warm, stay_and_free_a, close_epoch)},
     {SCENARIO("warm-late-free", with_warm_and_survivor, release_and_allocate, free_0, free_1)},
+    {SCENARIO("warm-close-free", joined_cells, close_and_allocate, free_1)},
     {RELEASE("warm-join-release", with_warm, stay_a, release_epoch), .delays_depth = true},
     {RELEASE("warm-leave-release", a_inside_cells, leave_and_allocate_a, release_epoch)},
     {NEXT("join-slabs-next", with_parts_cells, stay_empty_a, next_is_slabs)},

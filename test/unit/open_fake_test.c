@@ -111,12 +111,12 @@ static void check_plain(tslab_epoch id, uint32_t label) {
   CHECK_EQ(epoch->first_cell, TSL_CELL_4K);
   CHECK_EQ(epoch->largest_cell, TSL_CELL_64K);
   CHECK_EQ(epoch->purge, TSLAB_PURGE_DECAY);
-  CHECK(epoch->is_plain);
+  CHECK(epoch->is_usual);
 }
 
 static void check_is_plain_again(const tslab_epoch_options *options) {
   tslab_epoch own = open_with(options);
-  CHECK(!at(own)->is_plain);
+  CHECK_EQ(at(own)->is_usual, options->parent != 0);
   end(own);
   tslab_epoch plain = open_plain(9);
   CHECK_EQ(tsl_epoch_slot(plain), tsl_epoch_slot(own));

@@ -117,11 +117,13 @@ static tslab_epoch open_with(const tslab_epoch_options *options) {
   return epoch;
 }
 
+static tslab_epoch open_below(tslab_epoch parent) {
+  return open_with(&(tslab_epoch_options){.size = sizeof(tslab_epoch_options), .parent = parent});
+}
+
 static void what_has_options_neither_takes_nor_leaves(void) {
   start();
-  tslab_epoch parent = open_as("parent");
   const tslab_epoch_options wants[] = {
-      {.size = sizeof *wants, .parent = parent},
       {.size = sizeof *wants, .soft_limit_bytes = 1 << 20},
       {.size = sizeof *wants, .hard_limit_bytes = 1 << 20},
       {.size = sizeof *wants, .purge = TSLAB_PURGE_NOW},
@@ -141,7 +143,48 @@ static void what_has_options_neither_takes_nor_leaves(void) {
     release(epoch);
     CHECK_EQ(warm(), 0);
   }
+  epochs_check_all_free();
+}
+
+// Who holds it, its ancestors included, is charged for it, and no longer than that.
+static void it_comes_below_a_parent_and_goes(void) {
+  start();
+  void *first = release_one("one");
+  tslab_epoch top = open_as("top"), below = open_below(top), epoch = open_below(below);
+  CHECK(epochs_alloc(epoch, BYTES) == first);
+  CHECK_EQ(warm(), 0);
+  CHECK_EQ(epochs_stats(epoch).held_bytes, CELL_BYTES);
+  CHECK_EQ(epochs_stats(below).held_bytes, CELL_BYTES);
+  CHECK_EQ(epochs_stats(top).held_bytes, CELL_BYTES);
+  state_check();
+  release(epoch);
+  CHECK_EQ(warm(), 1);
+  CHECK_EQ(epochs_stats(below).held_bytes, 0);
+  CHECK_EQ(epochs_stats(top).held_bytes, 0);
+  CHECK_EQ(epochs_stats(top).peak_bytes, CELL_BYTES);
+  CHECK(epochs_alloc(open_as("one"), BYTES) == first);
+}
+
+static void check_limited_parent(size_t soft_bytes, size_t hard_bytes) {
+  tslab_epoch parent = open_as("parent");
+  CHECK_EQ(tslab_epoch_set_limits(parent, soft_bytes, hard_bytes), 0);
+  void *first = release_one("one");
+  tslab_epoch epoch = open_below(open_below(parent));
+  CHECK(epochs_alloc(epoch, BYTES) != first);
+  CHECK_EQ(warm(), 1);
+  CHECK_EQ(epochs_stats(parent).held_bytes, 4096);
+  tslab_trim(0);
+  release(epoch);
+  CHECK_EQ(warm(), 1);
+  CHECK_EQ(epochs_stats(parent).held_bytes, 0);
   release(parent);
+  tslab_trim(0);
+}
+
+static void limits_of_ancestors_keep_it_away(void) {
+  start();
+  check_limited_parent(1 << 20, 0);
+  check_limited_parent(0, 1 << 20);
   epochs_check_all_free();
 }
 
@@ -158,20 +201,67 @@ static void limits_that_are_set_later_count(void) {
   epochs_check_all_free();
 }
 
-// The rest as ever: parts with slabs, and those of epochs that are closed.
-static void only_cells_of_released_epochs_stay(void) {
+static void parts_with_slabs_and_without_cells_leave_none(void) {
   start();
   tslab_epoch epoch = open_as("one");
   epochs_alloc(epoch, 20000);
   epochs_alloc(epoch, BYTES);
   release(epoch);
   CHECK_EQ(warm(), 0);
-  epoch = open_as("one");
-  epochs_free(epochs_alloc(epoch, BYTES), BYTES);
-  epochs_close(epoch, 0);
-  CHECK_EQ(warm(), 0);
   release(open_as("one"));
   CHECK_EQ(warm(), 0);
+  epochs_check_all_free();
+}
+
+// The cells before its newest went back with their last block.
+static void close_one_freed(void) {
+  tslab_epoch epoch = open_as("one");
+  epochs_alloc_many(blocks, epoch, BYTES, 100);
+  epochs_free_many(blocks, BYTES, 100);
+  epochs_close(epoch, 0);
+  CHECK(epochs_is_over(epoch));
+  state_check();
+}
+
+static void one_that_is_closed_leaves_it_where_all_was_freed(void) {
+  start();
+  close_one_freed();
+  CHECK_EQ(warm(), 1);
+  struct tsl_cell_tally cells = home()->own->cells;
+  for (int i = 0; i < 3; i++) {
+    close_one_freed();
+    CHECK_EQ(warm(), 1);
+  }
+  tslab_epoch epoch = open_as("one");
+  epochs_alloc(epoch, BYTES);
+  release(epoch);
+  CHECK_EQ(warm(), 1);
+  CHECK_EQ(home()->own->cells.taken, cells.taken);
+  epochs_check_all_free();
+}
+
+static void *free_first(void *unused) {
+  epochs_free(blocks[0], BYTES);
+  return unused;
+}
+
+// A survivor keeps the cell that it lies in, also one that another thread has just freed.
+static void a_survivor_keeps_its_cell(void) {
+  start();
+  release_one("one");
+  for (size_t survivors = 0; survivors < 2; survivors++) {
+    tslab_epoch epoch = open_as("one");
+    epochs_alloc_many(blocks, epoch, BYTES, SOME);
+    epochs_free_many(blocks + 1, BYTES, SOME - 1);
+    if (survivors == 0) threads_run_one(free_first, NULL);
+    epochs_close(epoch, survivors);
+    CHECK_EQ(warm(), 0);
+    if (survivors != 0) CHECK_EQ(epochs_stats(epoch).live_objects, 1);
+    if (survivors != 0) epochs_free(blocks[0], BYTES);
+    CHECK(epochs_is_over(epoch));
+    release_one("one");
+    CHECK_EQ(warm(), 1);
+  }
   epochs_check_all_free();
 }
 
@@ -221,6 +311,17 @@ static void releases_tick(void) {
   }
   CHECK_EQ(warm(), 1);
   CHECK_EQ(home()->own->warm[0].label, tsl_label_intern("other"));
+}
+
+static void closes_tick(void) {
+  start();
+  release_one("other");
+  for (unsigned i = 0; i < 12; i++) {
+    os_fake.now_ms += tsl_limit_delay_ms() / 10 + 10;
+    close_one_freed();
+  }
+  CHECK_EQ(warm(), 1);
+  CHECK_EQ(home()->own->warm[0].label, tsl_label_intern("one"));
 }
 
 static void near_the_soft_limit_none_stays(void) {
@@ -284,6 +385,10 @@ static void poison_keeps_none(void) {
   epochs_alloc(epoch, BYTES);
   CHECK_EQ(tslab_epoch_release(epoch), 0);
   CHECK_EQ(warm(), 0);
+  epoch = open_as("one");
+  epochs_free(epochs_alloc(epoch, BYTES), BYTES);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(warm(), 0);
 }
 
 // In the child of a fork they are whole, and serve who takes the lost thread's home.
@@ -343,11 +448,6 @@ static void statistics_follow(void) {
     allocations = told_allocations();
   }
   CHECK_EQ(warm(), 1);
-}
-
-static void *free_first(void *unused) {
-  epochs_free(blocks[0], BYTES);
-  return unused;
 }
 
 // Also where all lay in the only cell of a part.
@@ -428,11 +528,16 @@ int main(void) {
   RUN_UNLESS_SECURE(another_label_does_not);
   RUN_UNLESS_SECURE(objects_there_are_ordinary);
   RUN_UNLESS_SECURE(what_has_options_neither_takes_nor_leaves);
+  RUN_UNLESS_SECURE(it_comes_below_a_parent_and_goes);
+  RUN_UNLESS_SECURE(limits_of_ancestors_keep_it_away);
   RUN_UNLESS_SECURE(limits_that_are_set_later_count);
-  RUN_UNLESS_SECURE(only_cells_of_released_epochs_stay);
+  RUN_UNLESS_SECURE(parts_with_slabs_and_without_cells_leave_none);
+  RUN_UNLESS_SECURE(one_that_is_closed_leaves_it_where_all_was_freed);
+  RUN_UNLESS_SECURE(a_survivor_keeps_its_cell);
   RUN_UNLESS_SECURE(a_few_stay);
   RUN_UNLESS_SECURE(what_waited_long_goes_back);
   RUN_UNLESS_SECURE(releases_tick);
+  RUN_UNLESS_SECURE(closes_tick);
   RUN_UNLESS_SECURE(near_the_soft_limit_none_stays);
   RUN_UNLESS_SECURE(none_stays_behind_a_thread);
   RUN_UNLESS_SECURE(who_releases_keeps_its_own);
