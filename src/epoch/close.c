@@ -1,7 +1,6 @@
 #include "epoch/close.h"
 
 #include <errno.h>
-#include <limits.h>
 
 #include "epoch/deferred.h"
 #include "epoch/large_list.h"
@@ -23,7 +22,7 @@
 #include "tell/epochs.h"
 #include "tell/heaps.h"
 #include "tell/watch.h"
-#include "upkeep/refill.h"
+#include "upkeep/collect.h"
 #include "upkeep/remains.h"
 #include "upkeep/tick.h"
 
@@ -103,16 +102,11 @@ static uint64_t lived_ms(const struct tsl_epoch *epoch) {
 // Or is a guest.
 static bool slot_shares(uint32_t slot) { return tsl_epoch_place(slot) != slot; }
 
-// What other threads freed in it.
-static void collect_ready(struct tsl_heap *heap, unsigned slabs) {
-  struct tsl_change change = tsl_change_begin(heap->home);
-  tsl_heap_look_at_ready(heap, slabs);
-  tsl_change_end(change);
-}
-
 static void rest_slabs(struct tsl_heap *heap) {
   if (heap->slab_count < REST_SLABS) return;
-  collect_ready(heap, REST_SLABS);
+  struct tsl_change change = tsl_change_begin(heap->home);
+  tsl_heap_look_at_ready(heap, REST_SLABS);
+  tsl_change_end(change);
   tsl_heap_rest_unused(heap);
 }
 
@@ -141,16 +135,16 @@ static void shared_rest(uint32_t place) {
   if (is_burst || --part->rest_in == 0) tsl_part_visit_inside(heap, rest);
 }
 
-static void collect_all(struct tsl_heap *heap) {
+static void collect_free(struct tsl_heap *heap) {
   tsl_mixed_look(heap);
-  if (tsl_heap_has_store(heap)) collect_ready(heap, UINT_MAX);
+  tsl_heap_collect(heap);
 }
 
 // What others freed in the thread's part of the place is free as well, where epochs share that.
 static void purge_what_is_free(uint32_t place) {
   bool is_shared = tsl_epoch_is_shared(tsl_epoch_at(place));
   struct tsl_heap *heap = is_shared ? tsl_scope_heap(place) : NULL;
-  if (heap != NULL) tsl_part_visit_inside(heap, collect_all);
+  if (heap != NULL) tsl_part_visit_inside(heap, collect_free);
   tsl_home_units_trim(tsl_heap_current->home, 0);
   tsl_purge_now();
 }

@@ -14,13 +14,12 @@
 #include "upkeep/pool.h"
 
 // A slab closes with its last block, but in the hardened build the system may have left its guard.
-static void heap_collect(struct tsl_heap *heap) {
+void tsl_heap_collect(struct tsl_heap *heap) {
+  if (!tsl_heap_has_store(heap)) return;
+  struct tsl_change change = tsl_change_begin(heap->home);
   tsl_heap_look_at_ready(heap, UINT32_MAX);
   if (TSL_SECURE) tsl_heap_close_empty(heap);
-}
-
-static void shared_collect(struct tsl_heap *heap) {
-  if (tsl_heap_has_store(heap)) heap_collect(heap);
+  tsl_change_end(change);
 }
 
 // Each step frees what the next ones give back: cells are blocks of the home's slabs, slabs close
@@ -32,8 +31,8 @@ void tsl_home_collect(struct tsl_home *home) {
   tsl_part_visit_shared(home, tsl_mixed_collect);
   tsl_home_rest_all(home);
   struct tsl_change change = tsl_change_begin(home);
-  heap_collect(&home->heap);
-  tsl_part_visit_shared(home, shared_collect);
+  tsl_heap_collect(&home->heap);
+  tsl_part_visit_shared(home, tsl_heap_collect);
   tsl_home_units_trim(home, 0);
   tsl_change_end(change);
   tsl_report_heap(&home->heap);

@@ -3,6 +3,9 @@
 
 #include "state/heap.h"
 
+// Collects what others freed in the heap's slabs; those that are empty then go back. Owner only.
+TSL_HIDDEN void tsl_heap_collect(struct tsl_heap *heap);
+
 // Moves every hot block to its slab, collects what others freed, and gives empty slabs and units
 // away. Owner only.
 TSL_HIDDEN void tsl_home_collect(struct tsl_home *home);
