@@ -367,6 +367,7 @@ static bool has_part(const struct tsl_home *home, uint32_t owner) {
 
 TSL_NOINLINE static void free_apart_in_cell(struct tsl_heap *heap, tsl_cell_number number,
                                             uint32_t owner, void *block) {
+  if (owner == 0 && tsl_cell_at(number)->sample == 0) return tsl_cells_free_sealed(number, block);
   bool is_own = owner != 0 && owner != heap->number && has_part(heap->home, owner);
   if (is_own && free_in_own_cell(tsl_heap_at(owner), number, block)) return;
   tsl_cells_free_older(heap, number, block);

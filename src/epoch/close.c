@@ -24,14 +24,12 @@
 #include "tell/watch.h"
 #include "upkeep/collect.h"
 #include "upkeep/remains.h"
-#include "upkeep/tick.h"
 
 enum {
   REST_ATTEMPTS = 16,
   REST_SLABS = 64,   // of a part that keeps more than one request at a time needs
   REST_PAGES = 64,   // of cells, likewise
   REST_CLOSES = 64,  // at most, from one look at them to the next
-  TICK_MS = 50,      // from one tick to the next of a thread that releases
 };
 
 #define MOST_CELL_BYTES (tsl_sizeclasses[TSL_CELL_64K].bytes)
@@ -161,16 +159,11 @@ static void tell_if_it_stays(uint32_t slot) {
   if (stays && tsl_report_has(slot)) tsl_report_ended(slot);
 }
 
-// What the epoch had is little, and a cell of it waits for the next one of the label (warm.h).
+// What the epoch had is little, and a cell of it, or of a child that ended with it, waits for the
+// next one of the label (warm.h).
 static bool is_warm(const struct ending *ending) {
   uint32_t warm = tsl_load_relaxed(&tsl_heap_current->home->own->warm_count);
   return ending->held_bytes <= MOST_CELL_BYTES && warm > ending->warm_before;
-}
-
-// A thread whose parts are warm (warm.h) takes no memory, and so passes no tick elsewhere.
-static void tick_if_late(uint64_t now_ms) {
-  struct tsl_home *home = tsl_heap_current->home;
-  if (now_ms >= home->told_ms + TICK_MS) tsl_home_tick(home);
 }
 
 // Nobody else calls the helper for what became idle, and one that was ending may not have seen it.
@@ -178,8 +171,7 @@ static void end_finish(struct ending ending) {
   tell_if_it_stays(ending.slot);
   tsl_epoch_drain(ending.slot, 1);
   purge_as_wanted(&ending);
-  if (is_warm(&ending)) return tick_if_late(ending.closed_ms);
-  if (ending.calls_helper) tsl_purge_call_helper(0);
+  if (ending.calls_helper && !is_warm(&ending)) tsl_purge_call_helper(0);
 }
 
 TSL_NOINLINE static void count_large_list(uint32_t slot, struct tsl_survivors *survivors) {

@@ -13,6 +13,7 @@
 #include "state/change.h"
 #include "state/misuse.h"
 #include "state/owner.h"
+#include "tell/epochs.h"
 #include "tell/heaps.h"
 #include "tell/points.h"
 #include "tell/sample.h"
@@ -25,6 +26,7 @@ enum {
   UNTOLD_VISITS = 16,  // or so many, where some are visits
   MOST_LEAVES = 1024,  // scopes, or frees from outside, from one report to the next
   FREES_GROW = 4,  // so many times more of them after each report, where they do not come seldom
+  TICK_MS = 50,    // from one tick to the next of a thread that takes warm parts
   SELDOM_MS = 10,  // between two reports: the thread leaves few scopes, and reports more often
 };
 
@@ -139,8 +141,10 @@ static void end_left_part(struct tsl_part *part) {
   uint32_t slot = part->heap.epoch;
   bool is_sealed = tsl_load_relaxed(&part->sealing) != TSL_PART_UNSEALED;
   if (is_sealed || !tsl_epoch_hold(slot)) return;
-  if (tsl_scope_end_part(part, &ignored))
+  if (tsl_scope_end_part(part, &ignored)) {
     tsl_sub_acq_rel(&tsl_epoch_at(slot)->unsealed, 1);  // pairs: unsealed
+    tsl_report_ended(slot);
+  }
   tsl_report_ends(tsl_heap_current->home);
   tsl_epoch_drain(slot, 1);
 }
@@ -211,7 +215,6 @@ static int try_join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
 // Gives the thread a heap in the epoch.
 static int join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_home *home = tsl_heap_current->home;
-  if (tsl_load_relaxed(&home->own->warm_count) != 0) tsl_report_start();  // where no refill does it
   struct tsl_change change = tsl_change_begin(home);
   int error = try_join(id, slot, joined);
   bool is_shared = error == 0 && tsl_epoch_is_shared(tsl_epoch_at(slot));
@@ -220,9 +223,22 @@ static int join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   return error;
 }
 
+// A thread whose parts are warm takes no memory, and so passes no refill, before it joins an epoch.
+// What the tick calls may enter that. Most epochs are joined soon after they are opened.
+static uint32_t tick_and_find(uint32_t slot, struct tsl_home *home) {
+  uint64_t now_ms = tsl_load_relaxed(&tsl_epoch_at(slot)->opened_ms);
+  tsl_report_start();
+  if (now_ms < home->told_ms + TICK_MS) return 0;
+  tsl_home_tick(home);
+  return find_heap(slot, home);
+}
+
 // By the place of the epoch.
 static int find_or_join(tslab_epoch id, uint32_t slot, struct tsl_heap **heap) {
-  uint32_t number = find_heap(slot, tsl_heap_current->home);
+  struct tsl_home *home = tsl_heap_current->home;
+  uint32_t number = find_heap(slot, home);
+  bool is_warm = tsl_load_relaxed(&home->own->warm_count) != 0;
+  if (number == 0 && is_warm) number = tick_and_find(slot, home);
   if (number == TSL_EPOCH_ENDED) return ECANCELED;
   if (number == 0) return join(id, slot, heap);
   // A list that ends meanwhile may lead to that of another epoch.

@@ -153,7 +153,7 @@ static void part_end_tell(const struct part_end *end) {
 }
 
 // The same of a part that was one cell, by its own thread.
-static void cell_end_tell(const struct tsl_heap *part) {
+TSL_ALWAYS_INLINE void cell_end_tell(const struct tsl_heap *part) {
   struct tsl_end_tally *tally = &part->home->own->ends;
   tally->parts++;
   tally->pieces++;
@@ -252,13 +252,13 @@ static void part_leave(struct tsl_part *part, bool stays) {
 }
 
 // Whether all that the part has is its newest cell, and only its own thread freed there.
-static bool has_one_cell(const struct tsl_heap *heap) {
+TSL_ALWAYS_INLINE bool has_one_cell(const struct tsl_heap *heap) {
   return heap->cell_count == 1 && !tsl_epoch_keeps(heap->epoch) &&
          tsl_load_relaxed(tsl_cell_remote(heap->cells)) == TSL_CELL_BIAS;
 }
 
 // Ends one that may become warm, in its only cell: there is nothing to spare or to give back.
-static void part_rest(struct tsl_part *part) {
+TSL_ALWAYS_INLINE void part_rest(struct tsl_part *part) {
   struct tsl_heap *heap = &part->heap;
   tsl_mixed_clear(heap);
   tsl_heap_close_ready(heap);
@@ -296,7 +296,7 @@ static uint32_t part_seal(struct tsl_part *part, struct tsl_survivors *survivors
   return end.given + spared;
 }
 
-// Whether its thread has freed all in it. What was released waits, also where it was freed before
+// Whether its thread has freed all in it. Of an epoch that was released freed blocks wait, too
 // (poison.h).
 static bool may_rest(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;

@@ -19,7 +19,8 @@ struct tsl_survivors {
 // it.
 TSL_HIDDEN bool tsl_part_claim_seal(struct tsl_part *part);
 
-// Seals a part that was claimed and gives it back to its home. Drains the epoch by the part, and
+// Seals a part that was claimed and gives it back to its home, where it may stay warm (warm.h).
+// Drains the epoch by the part, and
 // counts each cell and slab with live blocks in `undrained`; all of them, when the epoch waits
 // (poison.h).
 TSL_HIDDEN void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors);

@@ -238,6 +238,8 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   if (owner != 0) tsl_loose_send_in_cell(owner, tsl_granule_class(byte));
 }
 
+void tsl_cells_free_sealed(tsl_cell_number number, void *block) { free_remote(number, 0, block); }
+
 // A block that was kept is marked as counted: its thread frees it as any other thread does.
 TSL_COLD void tsl_cells_free_odd(void *block) {
   if (!is_live_block(block, tsl_load_relaxed(tsl_granule_at((uintptr_t)block))))

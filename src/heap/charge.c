@@ -83,7 +83,7 @@ void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   tsl_assert(tsl_load_relaxed(&epoch->held_bytes) >= bytes);
   tsl_sub_relaxed(&epoch->held_bytes, bytes);
-  tsl_epoch_discharge_chain(epoch->parent, bytes);
+  if (epoch->parent != 0) tsl_epoch_discharge_chain(epoch->parent, bytes);
 }
 
 // The callback may make room, by closing a child for instance: so a refused charge is tried once
@@ -108,7 +108,7 @@ bool tsl_epoch_charge_chain(uint32_t slot, size_t bytes) {
   return true;
 }
 
-void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes) {
+TSL_NOINLINE void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes) {
   for (; slot != 0; slot = tsl_epoch_at(slot)->parent) epoch_let_go(slot, bytes);
 }
 

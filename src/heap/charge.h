@@ -35,7 +35,8 @@ TSL_ALWAYS_INLINE bool tsl_epoch_charge(uint32_t slot, size_t bytes) {
 TSL_HIDDEN bool tsl_epoch_is_charged_freely(uint32_t slot);
 TSL_HIDDEN void tsl_epoch_charge_freely(uint32_t slot, size_t bytes);
 
-// Takes them off again as the epoch ends, which tells the statistics of it then.
+// Takes them off again as the part that holds them ends. Who ends it tells the statistics of the
+// epoch; of its ancestors they are told here.
 TSL_HIDDEN void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes);
 
 TSL_ALWAYS_INLINE void tsl_epoch_discharge(uint32_t slot, size_t bytes) {

@@ -69,8 +69,9 @@ static struct tsl_part *warm_remove(struct tsl_home_store *own, struct tsl_warm 
 
 // W2.
 static bool may_take(uint32_t slot) {
-  bool is_usual = tsl_load_relaxed(&tsl_epoch_at(slot)->is_usual) != 0;
-  return is_usual && tsl_epoch_is_charged_freely(slot);
+  const struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  if (tsl_load_relaxed(&epoch->is_usual) == 0) return false;
+  return epoch->parent == 0 || tsl_epoch_is_charged_freely(epoch->parent);
 }
 
 struct tsl_part *tsl_warm_take(struct tsl_home *home, uint32_t slot) {

@@ -5,8 +5,8 @@
 //  W1  a warm part is sealed, and of no epoch. It has one cell, in which nothing lives and which is
 //      of no epoch either, no slabs and no store; it is on its home's list of warm parts alone
 //  W2  it is taken by an epoch of the label of the one that left it, and by no other. Both have no
-//      options but a parent, and no limit is set for the one that takes it or for an ancestor: what
-//      a limit counts is no more than it would be without
+//      options but a parent, and neither the one that takes it nor an ancestor has a limit then: no
+//      charge is refused
 //  W3  it goes back at the first tick after `purge_delay_ms`, near the soft limit at once, when its
 //      thread ends, and when all is trimmed; where all of a home's have waited that long the helper
 //      gives them back

@@ -27,12 +27,18 @@ static const uint16_t usual_bins[TSL_BINS] = {
 // B4
 unsigned tsl_bin_usual(unsigned class) { return TSL_SECURE ? 0 : usual_bins[class]; }
 
-// Nobody is told while a bin fills, and of some frees that meet it full.
+// Nothing is told while the thread takes the bin's blocks and then those of the stock, which are of
+// one word, nor while it fills the bin and some more frees meet it full.
+static size_t untold_beside_bin(unsigned class) {
+  size_t word = tsl_at_most(tsl_sizeclasses[class].capacity, 64);
+  return tsl_at_least(word, tsl_tally_most_untold[class]);
+}
+
 unsigned tsl_bin_longest(unsigned class) {
   unsigned usual = tsl_bin_usual(class);
   if (tsl_is_cell(class)) return usual;
   size_t blocks = TSL_TALLY_BEHIND_BYTES / tsl_sizeclasses[class].bytes;
-  return (unsigned)tsl_at_most(2 * usual, blocks - tsl_tally_most_untold[class]);
+  return (unsigned)tsl_at_most(2 * usual, blocks - untold_beside_bin(class));
 }
 
 // Only homes begin with less: parts live too short to learn that much; cells are few.

@@ -53,8 +53,8 @@ static enum sharing sharing_of(const struct history *history) {
   return are_small(history) ? SMALL : OWN;
 }
 
-// An epoch that nobody used says nothing; the label of all that have none of their own says nothing
-// of one of them. A bet that was lost stays lost: epochs that share tell no more of it.
+// An epoch that holds nothing says nothing; the label of all that have none of their own says
+// nothing of one of them. A bet that was lost stays lost: epochs that share tell no more of it.
 void tsl_history_closed(uint32_t label, const struct tsl_closed *closed) {
   struct history *history = &histories[label];
   uint32_t ended = tsl_load_relaxed(&history->ended) + 1;

@@ -22,8 +22,8 @@ struct tsl_tally {
 // What a heap has told of a class is behind by so much at most.
 enum { TSL_TALLY_BEHIND_BYTES = 512 << 10 };
 
-// By class: the most frees through a full bin between two reports. With those that filled the bin
-// they stay within TSL_TALLY_BEHIND_BYTES (bin.h), and a handful does alone.
+// By class: the most frees through a full bin between two reports. They and a full bin are within
+// TSL_TALLY_BEHIND_BYTES (B6).
 TSL_HIDDEN extern const uint8_t tsl_tally_most_untold[TSL_BINS];
 
 static inline uint32_t tsl_tally_out(const struct tsl_tally *tally) {

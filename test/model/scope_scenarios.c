@@ -210,6 +210,13 @@ static void close_and_allocate(void) {
   allocate_in_warm(3);
   free_block(3);
 }
+static void free_leave_and_allocate_a(void) {
+  free_block(0);
+  free_block(1);
+  leave(A);
+  allocate_in_warm(3);
+  free_block(3);
+}
 static void leave_and_allocate_a(void) {
   leave(A);
   allocate_in_warm(3);
@@ -347,6 +354,7 @@ const struct model_scenario scope_scenarios[] = {
     {SCENARIO("warm-late-free", with_warm_and_survivor, release_and_allocate, free_0, free_1)},
     {SCENARIO("warm-close-free", joined_cells, close_and_allocate, free_1)},
     {RELEASE("warm-join-release", with_warm, stay_a, release_epoch), .delays_depth = true},
+    {SCENARIO("warm-leave-close", a_inside_cells, free_leave_and_allocate_a, close_epoch)},
     {RELEASE("warm-leave-release", a_inside_cells, leave_and_allocate_a, release_epoch)},
     {NEXT("join-slabs-next", with_parts_cells, stay_empty_a, next_is_slabs)},
     {NEXT("join-cells-next", with_parts, stay_empty_a, next_is_cells)},

@@ -336,8 +336,8 @@ static void bins_learn_bursts_that_nearly_fit(void) {
   check_learns_bursts_of(192, 682);
   check_learns_bursts_of(1024, 128);
   check_learns_bursts_of(2048, 128);
-  check_learns_bursts_of(4096, 124);
-  check_learns_bursts_of(16384, 28);
+  check_learns_bursts_of(4096, 112);
+  check_learns_bursts_of(16384, 24);
 }
 
 static void check_part_learns(enum tslab_place place, unsigned limit) {

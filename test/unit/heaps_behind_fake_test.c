@@ -91,24 +91,35 @@ static void check_bursts(unsigned class) {
       check_behind(class, count - i - 1, 1);
     }
   }
-  CHECK_GE(tsl_bin_limit(mine, class), count);
+  CHECK_GE(tsl_bin_limit(mine, class), tsl_at_most(count, tsl_bin_longest(class)));
 }
 
-// What such a bin holds is taken, comes back, and passes some more on.
+// Allocates until the stock is full, and the thread has more blocks than `least`.
+static uint32_t fill_stock(unsigned class, uint32_t least) {
+  size_t word = tsl_at_most(tsl_sizeclasses[class].capacity, 64);
+  uint32_t live_blocks = 0;
+  while (live_blocks <= least || tsl_stock_blocks(&mine->store->stocks[class]) + 1 < word) {
+    CHECK_LE(live_blocks, MOST_BATCH - 1);
+    batch[live_blocks++] = alloc(tsl_sizeclasses[class].bytes - TSL_CANARY_BYTES);
+  }
+  return live_blocks;
+}
+
+// A bin is filled, passes some on, which is told, and is emptied with the stock.
 static void check_longest(unsigned class) {
-  size_t bytes = tsl_sizeclasses[class].bytes;
-  uint32_t count = tsl_bin_longest(class) + tsl_tally_most_untold[class];
-  for (uint32_t i = 0; i < count; i++) batch[i] = alloc(bytes - TSL_CANARY_BYTES);
-  tsl_report_heap(mine);
-  for (uint32_t i = 0; i < count; i++) {
-    tsl_fast_free(batch[i]);
-    check_behind(class, count - i - 1, 1);
+  uint32_t frees = tsl_bin_longest(class) + tsl_tally_most_untold[class];
+  uint32_t live_blocks = fill_stock(class, frees);
+  for (uint32_t i = 0; i < frees; i++) {
+    tsl_fast_free(batch[--live_blocks]);
+    check_behind(class, live_blocks, 1);
   }
-  for (uint32_t i = 0; i < count; i++) {
-    batch[i] = alloc(bytes - TSL_CANARY_BYTES);
-    check_behind(class, i + 1, 1);
+  size_t hot = tsl_heap_hot_blocks(mine, class);
+  CHECK_GE(hot, tsl_bin_limit(mine, class));
+  for (size_t i = 0; i < hot; i++) {
+    batch[live_blocks++] = alloc(tsl_sizeclasses[class].bytes - TSL_CANARY_BYTES);
+    check_behind(class, live_blocks, 1);
   }
-  while (count != 0) tsl_fast_free(batch[--count]);
+  while (live_blocks != 0) tsl_fast_free(batch[--live_blocks]);
 }
 
 static void no_long_bin_is_far_behind(void) {

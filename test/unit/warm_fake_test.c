@@ -299,8 +299,8 @@ static void what_waited_long_goes_back(void) {
   epochs_check_all_free();
 }
 
-// A thread that only opens and releases ticks as it releases: what it no longer needs goes back.
-static void releases_tick(void) {
+// A thread that only takes warm parts ticks as it does: what it no longer needs goes back.
+static void those_that_are_released_tick(void) {
   start();
   release_one("one");
   for (unsigned i = 0; i < SOME; i++) {
@@ -313,7 +313,7 @@ static void releases_tick(void) {
   CHECK_EQ(home()->own->warm[0].label, tsl_label_intern("other"));
 }
 
-static void closes_tick(void) {
+static void those_that_are_closed_tick(void) {
   start();
   release_one("other");
   for (unsigned i = 0; i < 12; i++) {
@@ -389,6 +389,44 @@ static void poison_keeps_none(void) {
   epochs_free(epochs_alloc(epoch, BYTES), BYTES);
   CHECK_EQ(tslab_epoch_release(epoch), 0);
   CHECK_EQ(warm(), 0);
+  epoch = open_as("one");
+  epochs_free(epochs_alloc(epoch, BYTES), BYTES);
+  epochs_close(epoch, 0);
+  CHECK_EQ(warm(), 1);
+}
+
+// A release ends children as well: their parts stay, and its own.
+static void children_that_end_with_their_parent_leave_theirs(void) {
+  start();
+  tslab_epoch parent = open_as("one");
+  epochs_alloc(parent, BYTES);
+  epochs_alloc(open_below(parent), BYTES);
+  epochs_alloc(open_below(parent), BYTES);
+  release(parent);
+  CHECK_EQ(warm(), 3);
+  epochs_check_all_free();
+}
+
+// What the epoch still holds is told once the part has left it.
+static void who_leaves_later_tells_what_is_held(void) {
+  start();
+  tsl_report_start();
+  tslab_epoch epoch = open_as("one");
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  tslab_free(tslab_malloc(BYTES));
+  void *large = tslab_malloc(1 << 20);
+  CHECK(large != NULL);
+  CHECK_EQ(tslab_epoch_close(epoch).error, 0);
+  CHECK_EQ(warm(), 0);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  CHECK_EQ(warm(), 1);
+  const struct tsl_epochs_row *row = TSL_ROW(epochs, tsl_epoch_slot(epoch));
+  CHECK_EQ(row->id, epoch);
+  CHECK_EQ(row->held_bytes, epochs_stats(epoch).held_bytes);
+  CHECK_EQ(row->held_bytes, 1 << 20);
+  tslab_free(large);
+  CHECK(epochs_is_over(epoch));
 }
 
 // In the child of a fork they are whole, and serve who takes the lost thread's home.
@@ -536,12 +574,14 @@ int main(void) {
   RUN_UNLESS_SECURE(a_survivor_keeps_its_cell);
   RUN_UNLESS_SECURE(a_few_stay);
   RUN_UNLESS_SECURE(what_waited_long_goes_back);
-  RUN_UNLESS_SECURE(releases_tick);
-  RUN_UNLESS_SECURE(closes_tick);
+  RUN_UNLESS_SECURE(those_that_are_released_tick);
+  RUN_UNLESS_SECURE(those_that_are_closed_tick);
   RUN_UNLESS_SECURE(near_the_soft_limit_none_stays);
   RUN_UNLESS_SECURE(none_stays_behind_a_thread);
   RUN_UNLESS_SECURE(who_releases_keeps_its_own);
-  RUN(poison_keeps_none);
+  RUN_UNLESS_SECURE(poison_keeps_none);
+  RUN_UNLESS_SECURE(children_that_end_with_their_parent_leave_theirs);
+  RUN_UNLESS_SECURE(who_leaves_later_tells_what_is_held);
   RUN_UNLESS_SECURE(a_fork_finds_them_whole);
   RUN_UNLESS_SECURE(the_census_counts_it_as_free);
   RUN_UNLESS_SECURE(statistics_follow);
