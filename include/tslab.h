@@ -350,10 +350,10 @@ TSLAB_API bool tslab_deferred_cancel(tslab_deferred call) TSLAB_NOEXCEPT;
  * that shares is over when it is closed.
  * The call comes from the thread whose call ended the epoch, which is the free of the last object
  * mostly; where another thread was giving memory of the epoch back just then, from a thread of the
- * program that allocates later: let no thread wait for it. The thread is in the default epoch
- * meanwhile. The call may do what any code may; the program must hold no lock that the call takes
- * while it frees or closes. It replaces the one registered before; NULL: none. Not by two threads
- * at a time.
+ * program that allocates, or enters an epoch, later: let no thread wait for it. The thread is in
+ * the default epoch meanwhile. The call may do what any code may; the program must hold no lock
+ * that the call takes while it frees or closes. It replaces the one registered before; NULL: none.
+ * Not by two threads at a time.
  * Returns 0, ESTALE, EPERM (TSLAB_DEFAULT, and the shared epoch of a label), ENOMEM (the thread's
  * first call). */
 TSLAB_API int tslab_epoch_on_over(tslab_epoch epoch, void (*call)(tslab_epoch epoch, void *context),

@@ -72,7 +72,6 @@ struct ending {
   uint8_t purge;
   bool calls_helper;
   size_t held_bytes;
-  uint64_t closed_ms;
   uint32_t warm_before;  // parts of the thread
 };
 
@@ -88,7 +87,6 @@ static struct ending end_begin(uint32_t slot, bool is_child) {
       .purge = epoch->purge,
       .calls_helper = !is_child && held_bytes != 0,
       .held_bytes = held_bytes,
-      .closed_ms = tsl_load_relaxed(&epoch->closed_ms),
       .warm_before = tsl_load_relaxed(&tsl_heap_current->home->own->warm_count),
   };
 }

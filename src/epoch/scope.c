@@ -26,7 +26,7 @@ enum {
   UNTOLD_VISITS = 16,  // or so many, where some are visits
   MOST_LEAVES = 1024,  // scopes, or frees from outside, from one report to the next
   FREES_GROW = 4,  // so many times more of them after each report, where they do not come seldom
-  TICK_MS = 50,    // from one tick to the next of a thread that takes warm parts
+  TICK_MS = 50,    // from one tick to the next of a thread that has warm parts
   SELDOM_MS = 10,  // between two reports: the thread leaves few scopes, and reports more often
 };
 
@@ -134,6 +134,11 @@ int tsl_scope_misused(const struct tslab_scope *scope) {
   return EPERM;
 }
 
+// What a part that stays warm was charged for is taken off untold (charge.h).
+static void tell_held(uint32_t slot) {
+  tsl_report_held(slot, tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes));
+}
+
 // For a part that the close passes over: it has returned, with the survivors that it counted. The
 // epoch is held: its seal may let it retire.
 static void end_left_part(struct tsl_part *part) {
@@ -143,7 +148,7 @@ static void end_left_part(struct tsl_part *part) {
   if (is_sealed || !tsl_epoch_hold(slot)) return;
   if (tsl_scope_end_part(part, &ignored)) {
     tsl_sub_acq_rel(&tsl_epoch_at(slot)->unsealed, 1);  // pairs: unsealed
-    tsl_report_ended(slot);
+    tell_held(slot);
   }
   tsl_report_ends(tsl_heap_current->home);
   tsl_epoch_drain(slot, 1);
@@ -207,38 +212,38 @@ static int try_join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_part *part = error == 0 ? take_part(slot) : NULL;
   if (error == 0) error = part == NULL ? ENOMEM : list_part(tsl_epoch_at(slot), part);
   if (error == 0) return *joined = &part->heap, 0;
-  if (part != NULL) give_back(part);
+  if (part != NULL) {
+    give_back(part);
+    tell_held(slot);
+  }
   tsl_epoch_drain(slot, 1);
   return error;
+}
+
+// A thread whose parts are warm takes no memory, and so passes no refill. Most epochs are joined
+// soon after they are opened. What the tick calls may end this one, as other threads may.
+static void tick_if_late(struct tsl_home *home, uint32_t slot) {
+  uint64_t now_ms = tsl_load_relaxed(&tsl_epoch_at(slot)->opened_ms);
+  if (now_ms >= home->told_ms + TICK_MS) tsl_home_tick(home);
 }
 
 // Gives the thread a heap in the epoch.
 static int join(tslab_epoch id, uint32_t slot, struct tsl_heap **joined) {
   struct tsl_home *home = tsl_heap_current->home;
+  bool has_warm = tsl_load_relaxed(&home->own->warm_count) != 0;
+  if (has_warm) tsl_report_start();
   struct tsl_change change = tsl_change_begin(home);
   int error = try_join(id, slot, joined);
   bool is_shared = error == 0 && tsl_epoch_is_shared(tsl_epoch_at(slot));
   if (is_shared) tsl_part_share(tsl_part_of(*joined));
   tsl_change_end(change);
+  if (has_warm) tick_if_late(home, slot);
   return error;
-}
-
-// A thread whose parts are warm takes no memory, and so passes no refill, before it joins an epoch.
-// What the tick calls may enter that. Most epochs are joined soon after they are opened.
-static uint32_t tick_and_find(uint32_t slot, struct tsl_home *home) {
-  uint64_t now_ms = tsl_load_relaxed(&tsl_epoch_at(slot)->opened_ms);
-  tsl_report_start();
-  if (now_ms < home->told_ms + TICK_MS) return 0;
-  tsl_home_tick(home);
-  return find_heap(slot, home);
 }
 
 // By the place of the epoch.
 static int find_or_join(tslab_epoch id, uint32_t slot, struct tsl_heap **heap) {
-  struct tsl_home *home = tsl_heap_current->home;
-  uint32_t number = find_heap(slot, home);
-  bool is_warm = tsl_load_relaxed(&home->own->warm_count) != 0;
-  if (number == 0 && is_warm) number = tick_and_find(slot, home);
+  uint32_t number = find_heap(slot, tsl_heap_current->home);
   if (number == TSL_EPOCH_ENDED) return ECANCELED;
   if (number == 0) return join(id, slot, heap);
   // A list that ends meanwhile may lead to that of another epoch.

@@ -12,8 +12,8 @@
 //  B6  length <= limit <= its `most` <= tsl_bin_longest. A refill makes the limit `most` again.
 //      `most` doubles at the refill after frees met the full bin, and when a count of the room
 //      finds half of it free and the limit is `most`: up to tsl_bin_usual. In a home, and in a
-//      part of a shared epoch, it doubles once more at the refill after few frees met the full bin:
-//      such a bin, with the stock, holds TSL_TALLY_BEHIND_BYTES at most
+//      part of a shared epoch, it may become up to twice that at the refill after few frees met
+//      the full bin: such a bin, with the stock, holds TSL_TALLY_BEHIND_BYTES at most
 #pragma once
 
 #include "state/heap.h"

@@ -114,7 +114,8 @@ static void check_longest(unsigned class) {
     check_behind(class, live_blocks, 1);
   }
   size_t hot = tsl_heap_hot_blocks(mine, class);
-  CHECK_GE(hot, tsl_bin_limit(mine, class));
+  CHECK_GE(hot, tsl_bin_limit(mine, class) + tsl_stock_blocks(&mine->store->stocks[class]));
+  CHECK_GE(tsl_bin_longest(class), tsl_bin_usual(class));
   for (size_t i = 0; i < hot; i++) {
     batch[live_blocks++] = alloc(tsl_sizeclasses[class].bytes - TSL_CANARY_BYTES);
     check_behind(class, live_blocks, 1);
