@@ -20,9 +20,8 @@ struct tsl_survivors {
 TSL_HIDDEN bool tsl_part_claim_seal(struct tsl_part *part);
 
 // Seals a part that was claimed and gives it back to its home, where it may stay warm (warm.h).
-// Drains the epoch by the part, and
-// counts each cell and slab with live blocks in `undrained`; all of them, when the epoch waits
-// (poison.h).
+// Drains the epoch by the part, and counts each cell and slab with live blocks in `undrained`; all
+// of them, when the epoch waits (poison.h).
 TSL_HIDDEN void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survivors);
 
 // The same, and every block in it ends but those that were kept (spare.h).
