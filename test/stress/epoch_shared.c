@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <tslab.h>
+#include <unistd.h>
 
 #include "mailbox.h"
 
