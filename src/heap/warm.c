@@ -67,7 +67,7 @@ static struct tsl_part *warm_remove(struct tsl_home_store *own, struct tsl_warm 
   return part;
 }
 
-// W2.
+// W2. A usual epoch has no limit of its own.
 static bool may_take(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
   if (tsl_load_relaxed(&epoch->is_usual) == 0) return false;
