@@ -367,7 +367,6 @@ static bool has_part(const struct tsl_home *home, uint32_t owner) {
 
 TSL_NOINLINE static void free_apart_in_cell(struct tsl_heap *heap, tsl_cell_number number,
                                             uint32_t owner, void *block) {
-  if (owner == 0 && tsl_cell_at(number)->sample == 0) return tsl_cells_free_sealed(number, block);
   bool is_own = owner != 0 && owner != heap->number && has_part(heap->home, owner);
   if (is_own && free_in_own_cell(tsl_heap_at(owner), number, block)) return;
   tsl_cells_free_older(heap, number, block);
@@ -377,7 +376,9 @@ TSL_NOINLINE static void free_in_older_cell(struct tsl_heap *heap, void *block, 
   tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
   const struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
-  if (tsl_unlikely(owner != heap->number || cell->sample != 0))
+  bool is_sampled = cell->sample != 0;
+  if (owner == 0 && !is_sampled) return tsl_cells_free_sealed(number, block);
+  if (tsl_unlikely(owner != heap->number || is_sampled))
     return free_apart_in_cell(heap, number, owner, block);
   tsl_cells_free_own(heap, number, block);
 }

@@ -52,8 +52,7 @@ struct survivor_counts {
 // Returns whether the cell was empty and went back.
 static bool cell_seal(tsl_cell_number number, struct tsl_survivors *survivors,
                       struct survivor_counts *counts) {
-  uint32_t granules = tsl_cell_out(number) == 0 ? 0 : tsl_cell_at(number)->granules;
-  uint32_t objects = tsl_cell_count(number, granules, counts->found, counts->kept);
+  uint32_t objects = tsl_cell_count(number, tsl_cell_out(number), counts->found, counts->kept);
   tsl_cells_collect(number);
   if (tsl_cell_seal(number) == 0) {
     tsl_cells_give(number);

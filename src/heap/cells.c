@@ -214,6 +214,11 @@ static bool is_late(tsl_cell_number number, uint32_t epoch, const void *block) {
   return !is_kept && tsl_cell_rank(number) == 0;
 }
 
+TSL_ALWAYS_INLINE void survivor_freed(uint32_t epoch, unsigned class) {
+  tsl_history_freed(tsl_epoch_at(epoch)->label);
+  tsl_report_survivor_freed(epoch, class);
+}
+
 // Frees a block in a cell of another thread's heap (`owner`), or in a sealed one (`owner` is 0), or
 // one that was kept. Counts last: once the free is counted another thread may give the cell back.
 TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, void *block) {
@@ -224,8 +229,7 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   unsigned byte = mark_remote(granule, block);
   if (byte == 0) return free_nothing(block);
   if ((byte & TSL_CELL_COUNTED) != 0) {
-    tsl_history_freed(tsl_epoch_at(epoch)->label);
-    tsl_report_survivor_freed(epoch, tsl_granule_class(byte));
+    survivor_freed(epoch, tsl_granule_class(byte));
     if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_kept_clear(block);  // KE1
   } else if (owner != 0) {
     tsl_report_away(owner, tsl_granule_class(byte));
@@ -238,7 +242,19 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   if (owner != 0) tsl_loose_send_in_cell(owner, tsl_granule_class(byte));
 }
 
-void tsl_cells_free_sealed(tsl_cell_number number, void *block) { free_remote(number, 0, block); }
+// The seal has counted all blocks that live there: only another free would change the byte.
+void tsl_cells_free_sealed(tsl_cell_number number, void *block) {
+  uint32_t epoch = tsl_cell_at(number)->epoch;
+  uint8_t *granule = tsl_granule_at((uintptr_t)block);
+  unsigned byte = tsl_load_relaxed(granule);
+  bool is_counted = tsl_cells_is_plain(byte ^ TSL_CELL_COUNTED, block);
+  if (tsl_unlikely(!is_counted || tsl_epochs_wait || tsl_epoch_keeps(epoch)))
+    return free_remote(number, 0, block);
+  if (tsl_unlikely(tsl_exchange_relaxed(granule, (uint8_t)(byte | TSL_CELL_FREED)) != byte))
+    return tsl_misuse_twice(block);
+  survivor_freed(epoch, tsl_granule_class(byte));
+  if (tsl_unlikely(tsl_cell_put_remote(number))) tsl_cells_drained(number);
+}
 
 // A block that was kept is marked as counted: its thread frees it as any other thread does.
 TSL_COLD void tsl_cells_free_odd(void *block) {

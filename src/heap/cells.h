@@ -31,7 +31,7 @@ TSL_HIDDEN void tsl_cells_tell(struct tsl_heap *heap);
 // Frees a block in a cell that is not the current heap's newest. Any thread.
 TSL_HIDDEN void tsl_cells_free_older(struct tsl_heap *current, tsl_cell_number number, void *block);
 
-// Frees a block in a sealed cell, other than that of a sample. Any thread.
+// Frees a block in a sealed cell, other than that of a sample. It needs no frame. Any thread.
 TSL_HIDDEN void tsl_cells_free_sealed(tsl_cell_number number, void *block);
 
 // Frees a block that tsl_cells_mark has not marked: one that was kept. Reports a free of what is no

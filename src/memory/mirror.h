@@ -81,6 +81,13 @@ TSL_ALWAYS_INLINE void *tsl_mirror_row(unsigned number, uint32_t row, size_t row
   return (void *)(table->rows + row * row_bytes);
 }
 
+// The same for a row that was handed out, with nothing made: NULL once the file is gone.
+TSL_ALWAYS_INLINE void *tsl_mirror_made_row(unsigned number, uint32_t row, size_t row_bytes) {
+  const struct tsl_mirror_table *table = &tsl_mirror_tables[number];
+  uint32_t ready = tsl_load_acquire(&table->ready);  // pairs: mirror
+  return tsl_likely(row < ready) ? (void *)(table->rows + row * row_bytes) : NULL;
+}
+
 // Writes the time of the last report, by which readers see that the process is alive. Any thread.
 TSL_HIDDEN void tsl_mirror_beat(uint64_t now_ms);
 

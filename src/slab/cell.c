@@ -94,23 +94,24 @@ static unsigned byte_at(uint64_t word, uint64_t bits) {
   return word >> (tsl_lowest_bit(bits) - 7) & (TSL_CELL_FREED - 1);
 }
 
+// Granules from one that has this byte to the next at which a block can begin.
+static uint32_t step_behind(unsigned byte) {
+  uint32_t own = tsl_cell_shares_granules(tsl_cell_shares[byte & (TSL_CELL_COUNTED - 1u)]);
+  return own + (own == 0);
+}
+
 // A free at the same time marks its byte before or after this marks it, and so sees whether its
 // block was counted.
-uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts,
-                        uint32_t *kept) {
-  uint32_t all = 0;
-  granules_word *words = (granules_word *)(void *)tsl_granule_at(tsl_cell_address(number));
-  for (uint32_t i = 0; i * WORD_GRANULES < granules; i++) {
-    uint64_t live = live_bytes_of(tsl_load_relaxed(&words[i]));
-    if (live == 0) continue;
-    uint64_t marks = live / TSL_CELL_FREED * TSL_CELL_COUNTED;
-    uint64_t before = tsl_or_relaxed(&words[i], marks);
-    for (live &= live_bytes_of(before); live != 0; live &= live - 1) {
-      unsigned byte = byte_at(before, live);
-      bool is_kept = (byte & TSL_CELL_COUNTED) != 0;
-      (is_kept ? kept : counts)[tsl_granule_class(byte)]++;
-      all++;
-    }
+uint32_t tsl_cell_count(tsl_cell_number number, uint32_t most, uint32_t *counts, uint32_t *kept) {
+  uint32_t all = 0, granules = tsl_cell_at(number)->granules;
+  uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
+  for (uint32_t i = 0, byte; all < most && i < granules; i += step_behind(byte)) {
+    byte = tsl_load_relaxed(&granule[i]);
+    if (byte == 0 || byte >= TSL_CELL_FREED) continue;
+    byte = tsl_or_relaxed(&granule[i], (uint8_t)TSL_CELL_COUNTED);
+    if (byte >= TSL_CELL_FREED) continue;
+    ((byte & TSL_CELL_COUNTED) != 0 ? kept : counts)[tsl_granule_class(byte)]++;
+    all++;
   }
   return all;
 }

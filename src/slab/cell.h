@@ -122,11 +122,11 @@ TSL_HIDDEN uint32_t tsl_cell_seal(tsl_cell_number number);
 // Blocks that are out of a cell at this moment; the heap does not allocate in it any more.
 TSL_HIDDEN uint32_t tsl_cell_out(tsl_cell_number number);
 
-// Marks the live blocks in the first `granules` as counted, and adds their number to `counts`, by
-// class, or to `kept` where they were marked already. Returns their number, which may be less than
-// are out: a free by another thread marks the block first and counts last. The thread that seals
-// the cell, before that.
-TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t granules, uint32_t *counts,
+// Marks the live blocks as counted, and adds their number to `counts`, by class, or to `kept` where
+// they were marked already. `most`: so many are out at most; it looks for no more. Returns their
+// number, which may be less than are out: a free by another thread marks the block first and counts
+// last. The thread that seals the cell, before that.
+TSL_HIDDEN uint32_t tsl_cell_count(tsl_cell_number number, uint32_t most, uint32_t *counts,
                                    uint32_t *kept);
 
 // The rank that tsl_cell_spare gave a sealed cell; 0: none.

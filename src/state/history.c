@@ -1,32 +1,15 @@
 #include "state/history.h"
 
-#include "base/atomic.h"
-#include "state/label.h"
-
 enum sharing { OWN, SMALL, LOST };
 
-// Sums over the epochs that ended. Their writers do not wait for each other.
-struct history {
-  uint32_t ended;           // [remote]
-  uint32_t lived_long;      // [remote] of those that shared
-  uint32_t released;        // [remote] 1: one of them was
-  uint32_t shares;          // [remote] what the sums say of the next one
-  uint64_t held_bytes;      // [remote]
-  uint64_t pinned_bytes;    // [remote]
-  uint64_t survivor_bytes;  // [remote]
-  uint64_t lived_ms;        // [remote]
-  uint64_t survivors;       // [remote] objects,
-  uint64_t freed;           // [remote] of these, freed since; counted up to twice what is needed
-};
-
-static struct history histories[TSL_MOST_LABELS];
+struct tsl_sums tsl_histories[TSL_MOST_LABELS];
 
 static void sum_add(uint64_t *sum,  // NOLINT(readability-non-const-parameter)
                     uint64_t more, unsigned halve) {
   tsl_store_relaxed(sum, (tsl_load_relaxed(sum) + more) >> halve);
 }
 
-static bool are_small(const struct history *history) {
+static bool are_small(const struct tsl_sums *history) {
   uint64_t ended = tsl_load_relaxed(&history->ended);
   uint64_t held = tsl_load_relaxed(&history->held_bytes);
   return ended >= TSL_HISTORY_ENOUGH && held <= ended * TSL_HISTORY_BYTES &&
@@ -34,21 +17,16 @@ static bool are_small(const struct history *history) {
          tsl_load_relaxed(&history->lived_ms) <= ended * TSL_HISTORY_LIVED_MS;
 }
 
-// Whether at least one survivor in `most` was freed.
-static bool are_freed(const struct history *history, unsigned most) {
-  return tsl_load_relaxed(&history->freed) * most >= tsl_load_relaxed(&history->survivors);
-}
-
 // Survivors that nobody frees may wait for a release, which needs memory of their own.
-static bool have_lost(const struct history *history) {
+static bool have_lost(const struct tsl_sums *history) {
   uint64_t pinned = tsl_load_relaxed(&history->pinned_bytes);
   unsigned enough = pinned >= TSL_HISTORY_BYTES ? TSL_HISTORY_FEW : TSL_HISTORY_ENOUGH;
   return tsl_load_relaxed(&history->ended) >= enough &&
          pinned * TSL_HISTORY_PINNED > tsl_load_relaxed(&history->held_bytes) &&
-         are_freed(history, TSL_HISTORY_FREED);
+         tsl_history_are_freed(history, TSL_HISTORY_FREED);
 }
 
-static enum sharing sharing_of(const struct history *history) {
+static enum sharing sharing_of(const struct tsl_sums *history) {
   if (have_lost(history)) return LOST;
   return are_small(history) ? SMALL : OWN;
 }
@@ -56,7 +34,7 @@ static enum sharing sharing_of(const struct history *history) {
 // An epoch that holds nothing says nothing; the label of all that have none of their own says
 // nothing of one of them. A bet that was lost stays lost: epochs that share tell no more of it.
 void tsl_history_closed(uint32_t label, const struct tsl_closed *closed) {
-  struct history *history = &histories[label];
+  struct tsl_sums *history = &tsl_histories[label];
   uint32_t ended = tsl_load_relaxed(&history->ended) + 1;
   unsigned halve = ended >= TSL_HISTORY_MOST;
   if (closed->held_bytes == 0 || label == TSL_LABEL_OTHER) return;
@@ -71,14 +49,7 @@ void tsl_history_closed(uint32_t label, const struct tsl_closed *closed) {
     tsl_store_relaxed(&history->shares, sharing_of(history));
 }
 
-// Threads that free at once write one word: no more of them than twice the number that is needed,
-// so that a close of as many survivors as there were before still finds it.
-void tsl_history_freed(uint32_t label) {
-  struct history *history = &histories[label];
-  if (!are_freed(history, TSL_HISTORY_FREED / 2)) tsl_add_relaxed(&history->freed, 1);
-}
-
-static void history_forget(struct history *history) {
+static void history_forget(struct tsl_sums *history) {
   tsl_store_relaxed(&history->shares, OWN);
   tsl_store_relaxed(&history->ended, 0);
   tsl_store_relaxed(&history->held_bytes, 0);
@@ -91,25 +62,25 @@ static void history_forget(struct history *history) {
 }
 
 void tsl_history_shared(uint32_t label, uint64_t lived_ms) {
-  struct history *history = &histories[label];
+  struct tsl_sums *history = &tsl_histories[label];
   if (lived_ms <= TSL_HISTORY_LIVED_MS || tsl_load_relaxed(&history->shares) == LOST) return;
   if (tsl_add_relaxed(&history->lived_long, 1) + 1 >= TSL_HISTORY_LONG) history_forget(history);
 }
 
 bool tsl_history_released(uint32_t label) {
-  struct history *history = &histories[label];
+  struct tsl_sums *history = &tsl_histories[label];
   if (tsl_load_relaxed(&history->released) != 0) return false;
   tsl_store_relaxed(&history->released, 1);
   return true;
 }
 
 bool tsl_history_shares(uint32_t label) {
-  const struct history *history = &histories[label];
+  const struct tsl_sums *history = &tsl_histories[label];
   return tsl_load_relaxed(&history->shares) != OWN && tsl_load_relaxed(&history->released) == 0;
 }
 
 struct tsl_history tsl_history_of(uint32_t label) {
-  const struct history *history = &histories[label];
+  const struct tsl_sums *history = &tsl_histories[label];
   return (struct tsl_history){
       .ended = tsl_load_relaxed(&history->ended),
       .released = tsl_load_relaxed(&history->released) != 0,

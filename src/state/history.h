@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/atomic.h"
 #include "base/compiler.h"
+#include "state/label.h"
 
 enum {
   TSL_HISTORY_ENOUGH = 16,      // epochs that ended, before the next ones may share
@@ -25,6 +27,24 @@ enum {
   TSL_HISTORY_FEW = 4,          // so many epochs are enough when survivors pin TSL_HISTORY_BYTES
 };
 
+// Sums over the ended epochs of a label that had memory of their own. Their writers do not wait for
+// each other.
+struct tsl_sums {
+  uint32_t ended;           // [remote]
+  uint32_t lived_long;      // [remote] of those that shared
+  uint32_t released;        // [remote] 1: one of them was
+  uint32_t shares;          // [remote] what the sums say of the next one
+  uint64_t held_bytes;      // [remote]
+  uint64_t pinned_bytes;    // [remote]
+  uint64_t survivor_bytes;  // [remote]
+  uint64_t lived_ms;        // [remote]
+  uint64_t survivors;       // [remote] objects,
+  uint64_t freed;           // [remote] of these, freed since; counted up to twice what is needed
+};
+
+// By label.
+TSL_HIDDEN extern struct tsl_sums tsl_histories[TSL_MOST_LABELS];
+
 // An epoch with memory of its own was closed.
 struct tsl_closed {
   size_t held_bytes;
@@ -37,9 +57,20 @@ struct tsl_closed {
 // Any thread. Of two that come at once, one may not be counted.
 TSL_HIDDEN void tsl_history_closed(uint32_t label, const struct tsl_closed *closed);
 
+// Whether at least one survivor in `most` was freed.
+TSL_ALWAYS_INLINE bool tsl_history_are_freed(const struct tsl_sums *sums, unsigned most) {
+  return tsl_load_relaxed(&sums->freed) * most >= tsl_load_relaxed(&sums->survivors);
+}
+
 // A survivor was freed; one of a part that its thread sealed later than the close, and one that was
-// kept, count, too, though no close has counted them. Any thread.
-TSL_HIDDEN void tsl_history_freed(uint32_t label);
+// kept, count, too, though no close has counted them. Threads that free at once write one word: no
+// more of them than twice the number that is needed, so that a close of as many survivors as there
+// were before still finds it. Any thread.
+TSL_ALWAYS_INLINE void tsl_history_freed(uint32_t label) {
+  struct tsl_sums *sums = &tsl_histories[label];
+  if (tsl_history_are_freed(sums, TSL_HISTORY_FREED / 2)) return;
+  tsl_add_relaxed(&sums->freed, 1);
+}
 
 // An epoch that shared was closed. Any thread.
 TSL_HIDDEN void tsl_history_shared(uint32_t label, uint64_t lived_ms);

@@ -7,7 +7,6 @@
 #include "state/label.h"
 #include "tell/watch.h"
 
-enum told { NOT_TOLD, TOLD, HAS_SURVIVORS };
 static uint8_t label_told[TSL_MOST_LABELS];  // [remote]
 
 static void put_history(struct tsl_labels_row *row, uint32_t label) {
@@ -105,10 +104,10 @@ static struct tsl_epochs_row *epoch_row(uint32_t slot) {
   if (!tsl_report_is_on()) return NULL;
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
   struct tsl_epochs_row *row = TSL_ROW(epochs, slot);
-  bool is_new = row != NULL && slot != 0 && tsl_load_relaxed(&epoch->told) == NOT_TOLD;
+  bool is_new = row != NULL && slot != 0 && tsl_load_relaxed(&epoch->told) == TSL_NOT_TOLD;
   if (!is_new) return row;
   put_epoch(row, slot);
-  tsl_store_relaxed(&epoch->told, TOLD);
+  tsl_store_relaxed(&epoch->told, TSL_TOLD);
   return row;
 }
 
@@ -116,12 +115,6 @@ void tsl_report_held_epoch(uint32_t slot) {
   size_t held = tsl_load_relaxed(&tsl_epoch_at(slot)->held_bytes);
   struct tsl_epochs_row *row = held == 0 ? NULL : epoch_row(slot);
   if (row != NULL) TSL_PUT(row, held_bytes, held);
-}
-
-// NULL for an epoch without a row, as most short ones are.
-TSL_ALWAYS_INLINE struct tsl_epochs_row *told_row(uint32_t slot) {
-  if (tsl_load_relaxed(&tsl_epoch_at(slot)->told) == NOT_TOLD) return NULL;
-  return tsl_report_is_on() ? TSL_ROW(epochs, slot) : NULL;
 }
 
 void tsl_report_held(uint32_t slot, size_t bytes) {
@@ -138,7 +131,7 @@ void tsl_report_large(uint32_t slot) {
 
 void tsl_report_ended(uint32_t slot) {
   const struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  struct tsl_epochs_row *row = told_row(slot);
+  struct tsl_epochs_row *row = tsl_report_row(slot);
   if (row == NULL) return;
   tsl_mirror_beat(tsl_load_relaxed(&epoch->closed_ms));
   TSL_PUT(row, held_bytes, tsl_load_relaxed(&epoch->held_bytes));
@@ -148,13 +141,13 @@ void tsl_report_ended(uint32_t slot) {
 
 void tsl_report_over(uint32_t slot) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  struct tsl_epochs_row *row = told_row(slot);
+  struct tsl_epochs_row *row = tsl_report_row(slot);
   uint8_t told = epoch->told;
-  tsl_store_relaxed(&epoch->told, NOT_TOLD);
+  tsl_store_relaxed(&epoch->told, TSL_NOT_TOLD);
   if (row == NULL) return;
   TSL_PUT(row, id, 0);
   TSL_PUT(row, held_bytes, 0);
-  if (told == HAS_SURVIVORS) tsl_rows_clear(row->survivors, sizeof row->survivors);
+  if (told == TSL_HAS_SURVIVORS) tsl_rows_clear(row->survivors, sizeof row->survivors);
 }
 
 void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
@@ -164,7 +157,7 @@ void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
   if (row == NULL) return;
   for (unsigned class = 0; class < TSL_CLASSES; class += 1) {
     if (counts[class] == 0) continue;
-    tsl_store_relaxed(&tsl_epoch_at(slot)->told, HAS_SURVIVORS);
+    tsl_store_relaxed(&tsl_epoch_at(slot)->told, TSL_HAS_SURVIVORS);
     tsl_add_relaxed(&row->survivors[class], counts[class]);
     // What guests left says nothing of the label of their host.
     if (tsl_load_relaxed(&tsl_epoch_at(slot)->has_guests) == 0)
@@ -173,21 +166,13 @@ void tsl_report_survivors(uint32_t slot, const uint32_t *counts) {
 }
 
 void tsl_report_survivors_ended(uint32_t slot, const uint32_t *counts) {
-  struct tsl_epochs_row *row = told_row(slot);
+  struct tsl_epochs_row *row = tsl_report_row(slot);
   for (unsigned class = 0; class < TSL_CLASSES && row != NULL; class += 1)
     if (counts[class] != 0) tsl_sub_relaxed(&row->survivors[class], counts[class]);
-}
-
-// The free may come before the seal has added the block: the sum is right afterwards.
-void tsl_report_survivor_freed(uint32_t slot, unsigned class) {
-  struct tsl_epochs_row *row = told_row(slot);
-  if (row == NULL || class >= TSL_CLASSES) return;
-  tsl_store_relaxed(&tsl_epoch_at(slot)->told, HAS_SURVIVORS);
-  tsl_sub_relaxed(&row->survivors[class], 1);
 }
 
 void tsl_report_forget_epochs(void) {
   memset(label_told, 0, sizeof label_told);
   for (uint32_t slot = 1; slot <= tsl_region.last_epoch; slot++)
-    tsl_epoch_at(slot)->told = NOT_TOLD;
+    tsl_epoch_at(slot)->told = TSL_NOT_TOLD;
 }

@@ -256,6 +256,11 @@ TSL_HIDDEN extern const struct tsl_mirror_layout tsl_rows_layout;
   ((struct tsl_##table##_row *)tsl_mirror_row(TSL_ROWS_##table, (number), \
                                               sizeof(struct tsl_##table##_row), (haste)))
 
+// One that was written before.
+#define TSL_ROW_MADE(table, number)                                            \
+  ((struct tsl_##table##_row *)tsl_mirror_made_row(TSL_ROWS_##table, (number), \
+                                                   sizeof(struct tsl_##table##_row)))
+
 #define TSL_PUT(row, field, value) tsl_store_relaxed(&(row)->field, (value))
 
 // Writes a text of less than `bytes` bytes to a row, and zeroes behind it: word by word, as others

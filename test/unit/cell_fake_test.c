@@ -110,7 +110,8 @@ static void out_before_and_after_the_seal(void) {
 // What is counted in the first `used` granules.
 static uint32_t counted(uint32_t used, unsigned class) {
   uint32_t counts[TSL_CLASSES] = {0}, before[TSL_CLASSES] = {0};
-  tsl_cell_count(cell, used, counts, before);
+  tsl_cell_at(cell)->granules = (uint16_t)used;
+  tsl_cell_count(cell, UINT32_MAX, counts, before);
   return counts[class] + before[class];
 }
 
@@ -133,21 +134,41 @@ static void live_blocks_are_counted_by_class(void) {
   CHECK_EQ(counted(TSL_GRANULES_BYTES, TSL_CLASSES - 1), 1);
 }
 
-// Who frees one later knows whether it was counted.
+// Lays a block behind `at`, with these marks. Returns where the next one begins.
+static unsigned lay(unsigned at, unsigned class, unsigned marks) {
+  granules()[at] = (uint8_t)((class + 1) | marks);
+  return at + tsl_sizeclasses[class].bytes / 16;
+}
+
+// Who frees one later knows whether it was counted. Between blocks there may be gaps.
 static void the_counted_are_marked(void) {
   open_cell();
-  granules()[3] = 5;
-  granules()[4] = 5 | TSL_CELL_FREED;
-  granules()[9] = TSL_CLASSES;
-  granules()[11] = 7 | TSL_CELL_COUNTED;
+  unsigned small = tsl_sizeclass_of(80), kept = tsl_sizeclass_of(112), large = TSL_CLASSES - 1;
+  unsigned freed = lay(3, small, 0), gap = lay(freed, small, TSL_CELL_FREED),
+           at = lay(gap, kept, 0);
+  unsigned last = lay(at + 2, large, 0);
+  granules()[gap] |= TSL_CELL_COUNTED;
+  tsl_cell_at(cell)->granules = (uint16_t)last;
   uint32_t counts[TSL_CLASSES] = {0}, before[TSL_CLASSES] = {0};
-  CHECK_EQ(tsl_cell_count(cell, 16, counts, before), 3);
-  CHECK(counts[4] == 1 && counts[TSL_CLASSES - 1] == 1 && counts[6] == 0);
-  CHECK(before[6] == 1 && before[4] == 0);
-  CHECK_EQ(granules()[3], 5 | TSL_CELL_COUNTED);
-  CHECK_EQ(granules()[4], 5 | TSL_CELL_FREED);
-  CHECK_EQ(granules()[9], TSL_CLASSES | TSL_CELL_COUNTED);
-  CHECK_EQ(granules()[5], 0);
+  CHECK_EQ(tsl_cell_count(cell, UINT32_MAX, counts, before), 3);
+  CHECK(counts[small] == 1 && counts[large] == 1 && counts[kept] == 0);
+  CHECK(before[kept] == 1 && before[small] == 0);
+  CHECK_EQ(granules()[3], (small + 1) | TSL_CELL_COUNTED);
+  CHECK_EQ(granules()[freed], (small + 1) | TSL_CELL_FREED);
+  CHECK_EQ(granules()[at + 2], (large + 1) | TSL_CELL_COUNTED);
+  CHECK_EQ(granules()[4] + granules()[at], 0);
+}
+
+// It looks for no more than are out.
+static void the_last_one_that_is_out_ends_the_count(void) {
+  open_cell();
+  unsigned second = lay(0, TSL_CLASS_OF_32, 0);
+  tsl_cell_at(cell)->granules = (uint16_t)lay(second, TSL_CLASS_OF_32, 0);
+  uint32_t counts[TSL_CLASSES] = {0}, before[TSL_CLASSES] = {0};
+  CHECK_EQ(tsl_cell_count(cell, 0, counts, before), 0);
+  CHECK_EQ(tsl_cell_count(cell, 1, counts, before), 1);
+  CHECK_EQ(granules()[0], (TSL_CLASS_OF_32 + 1) | TSL_CELL_COUNTED);
+  CHECK_EQ(granules()[second], TSL_CLASS_OF_32 + 1);
 }
 
 // CE2: in every order of the seal and the frees by others, with some freed by the thread itself
@@ -235,6 +256,7 @@ int main(void) {
   RUN(out_before_and_after_the_seal);
   RUN(live_blocks_are_counted_by_class);
   RUN(the_counted_are_marked);
+  RUN(the_last_one_that_is_out_ends_the_count);
   RUN(every_order_of_seal_and_frees);
   RUN(frees_before_the_exchange_are_found);
   RUN(drained_once_among_threads);
