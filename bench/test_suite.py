@@ -15,8 +15,8 @@ def is_paced(work: Work) -> bool:
 
 
 @pytest.mark.parametrize("work", SERVERS, ids=lambda work: work.name)
-def test_a_pattern_with_a_pace_runs_a_minute_and_for_a_glance_a_second(work: Work) -> None:
-    assert seconds_of(work.command) == (60 if is_paced(work) else 2)
+def test_a_pattern_with_a_pace_runs_ten_seconds_and_for_a_glance_one(work: Work) -> None:
+    assert seconds_of(work.command) == (10 if is_paced(work) else 2)
     assert seconds_of(work.quick) == 1
 
 
