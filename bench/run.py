@@ -346,7 +346,7 @@ def suite(**options: Any) -> None:
 @main.command()
 @wish_options
 def servers(**options: Any) -> None:
-    """Patterns of servers, most of them at a pace: an hour and a half; also writes their histograms."""
+    """Patterns of servers, most at a pace: an hour and a half; also writes their histograms."""
     run_table(wish_of(**options), "servers", TABLES["servers"])
 
 
