@@ -43,9 +43,15 @@ static bool fits_in_place(size_t usable, size_t bytes) {
   return bytes <= usable && (bytes >= usable / 2 || tsl_good_size(bytes) == usable);
 }
 
+// Behind the block that was cut last off a cell its memory goes on.
+static bool stretch(const void *block, size_t bytes) {
+  if (TSL_SECURE || bytes > TSL_CELL_BLOCK_LIMIT) return false;
+  return tsl_cells_stretch(tsl_heap_current, block, tsl_sizeclass_of(bytes));
+}
+
 bool tsl_resize_in_place(void *block, size_t usable, size_t bytes) {
   if (tsl_guarded_has(block)) return tsl_guarded_resize(block, bytes == 0 ? 1 : bytes);
-  return fits_in_place(usable, bytes);
+  return fits_in_place(usable, bytes) || (bytes > usable && stretch(block, bytes));
 }
 
 // Where the block grows, its epoch's limits may call the program back, which needs a home: this may

@@ -19,7 +19,7 @@
 #include "tell/process.h"
 #include "tell/sample.h"
 
-enum { TOLD_GRANULES = 1 << 14 };  // 256 KiB, allocated or freed, after which a part is told of
+enum { TOLD_GRANULES = TSL_CELL_MOST_RECUT };  // allocated or freed: then a part is told of
 
 static void count_cell(struct tsl_heap *heap) {
   heap->cell_count++;
@@ -108,8 +108,8 @@ void tsl_cells_drop(struct tsl_heap *heap, tsl_cell_number number) {
 }
 
 void tsl_cells_tell(struct tsl_heap *heap) {
-  bool is_due = heap->cut_granules - heap->told_granules >= TOLD_GRANULES ||
-                heap->freed_granules - heap->told_freed_granules >= TOLD_GRANULES;
+  bool is_due = (uint32_t)heap->cut_granules - heap->told_granules >= TOLD_GRANULES ||
+                (uint32_t)heap->freed_granules - heap->told_freed_granules >= TOLD_GRANULES;
   if (is_due && tsl_report_is_on()) tsl_report_cells(heap);
 }
 
@@ -186,15 +186,68 @@ tsl_cell_number tsl_cells_of(const void *block) {
   return tsl_cell_of(block, tsl_class_around(block));
 }
 
+static bool may_cut_back(struct tsl_heap *heap, uintptr_t block) {
+  uint32_t cut = (uint32_t)(heap->cell_next - heap->cell_start);
+  if (cut > heap->cell_furthest) tsl_store_relaxed(&heap->cell_furthest, cut);
+  if (block - heap->cell_start + TSL_CELL_BLOCK_LIMIT < heap->cell_furthest) return false;
+  return tsl_cell_shares_granules(heap->cell_recut) < TSL_CELL_MOST_RECUT;
+}
+
+// The mark says what was freed, until another block is cut there. A point to sample stays as far
+// ahead as it was.
+void tsl_cells_free_last(struct tsl_heap *heap, void *block, unsigned byte) {
+  tsl_assert(tsl_owner_is_me(heap));
+  if (!may_cut_back(heap, (uintptr_t)block)) return tsl_cells_mark_newest(heap, block, byte);
+  tsl_cells_forget_last(heap);
+  tsl_store_relaxed(tsl_granule_at((uintptr_t)block), (uint8_t)(byte | TSL_CELL_FREED));
+  tsl_compiler_fence();  // pairs: heap-torn
+  tsl_store_relaxed(&heap->cell_next, (uintptr_t)block);
+  heap->cell_blocks--;
+  heap->cell_recut += tsl_cell_shares[byte];
+  if (tsl_unlikely(heap->sampled_cell))
+    heap->cell_end -= tsl_cell_shares_bytes(tsl_cell_shares[byte]);
+}
+
+// As a cut does, it moves the end of the blocks first.
+bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class) {
+  tsl_assert(tsl_owner_is_me(heap));
+  if (!tsl_cells_are_newest(heap, block)) return false;
+  uint8_t *granule = tsl_granule_at((uintptr_t)block);
+  unsigned byte = tsl_load_relaxed(granule);
+  if (!tsl_cells_is_plain(byte, block)) return false;
+  uintptr_t start = (uintptr_t)block, end = start + tsl_sizeclasses[tsl_granule_class(byte)].bytes;
+  uintptr_t wanted = start + tsl_sizeclasses[class].bytes;
+  if (end != heap->cell_next || wanted > heap->cell_end) return false;
+  tsl_cells_forget_last(heap);
+  tsl_store_relaxed(&heap->cell_next, wanted);
+  tsl_store_relaxed(granule, tsl_granule_byte(class));
+  return true;
+}
+
+static bool is_aligned(const void *block) {
+  return ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) == 0;
+}
+
+// Whether the address lies where a heap cuts next, and has cut before: what was a block there was
+// freed.
+static bool was_cut_back(const void *block) {
+  tsl_cell_number number = tsl_cells_of(block);
+  uint32_t owner = tsl_load_acquire(&tsl_cell_at(number)->heap);  // pairs: cell-sealed
+  const struct tsl_heap *heap = tsl_heap_at(owner);
+  uintptr_t start = tsl_cell_address(number);
+  if (owner == 0 || tsl_load_relaxed(&heap->cell_start) != start) return false;
+  if ((uintptr_t)block < tsl_load_relaxed(&heap->cell_next) || !is_aligned(block)) return false;
+  return (uintptr_t)block - start < tsl_load_relaxed(&heap->cell_furthest);
+}
+
 static void free_nothing(const void *block) {
   bool twice = tsl_load_relaxed(tsl_granule_at((uintptr_t)block)) >= TSL_CELL_FREED;
-  if (twice) return tsl_misuse_twice(block);
+  if (twice || was_cut_back(block)) return tsl_misuse_twice(block);
   tsl_misuse_interior(block);
 }
 
 static bool is_live_block(const void *block, unsigned byte) {
-  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
-  return !misaligned && tsl_granule_live(byte) < TSL_CLASSES;
+  return is_aligned(block) && tsl_granule_live(byte) < TSL_CLASSES;
 }
 
 // Marks a block free that a sealing thread may be counting at the same time. Returns its granule's
@@ -328,7 +381,7 @@ bool tsl_cells_valid(const struct tsl_heap *heap) {
 }
 
 unsigned tsl_cells_block_class(const void *block) {
-  if (((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0) return TSL_BINS;
+  if (!is_aligned(block)) return TSL_BINS;
   unsigned class = tsl_granule_live(tsl_load_relaxed(tsl_granule_at((uintptr_t)block)));
   return class < TSL_CLASSES ? class : TSL_BINS;
 }

@@ -1,5 +1,5 @@
-// cells: the cells of a heap, and frees in them. A freed block is not handed out again; the cell
-// goes back once all of its blocks are free.
+// cells: the cells of a heap, and frees in them. A freed block is not handed out again, unless it
+// was cut last; the cell goes back once all of its blocks are free.
 #pragma once
 
 #include <stdbool.h>
@@ -63,12 +63,41 @@ TSL_ALWAYS_INLINE bool tsl_cells_are_newest(const struct tsl_heap *owner, const 
   return (uintptr_t)block - owner->cell_start < owner->cell_end - owner->cell_start;
 }
 
-// Frees one there. Its owner.
-TSL_ALWAYS_INLINE void tsl_cells_free_newest(struct tsl_heap *owner, void *block) {
-  unsigned byte = tsl_cells_mark(tsl_granule_at((uintptr_t)block), block);
-  if (tsl_unlikely(byte == 0)) return tsl_cells_free_odd(block);
+// Granules that blocks of one cell are cut again from at most, 256 KiB: so a thread that frees each
+// block at once comes to the cell's end, and to a slow path, all the same.
+enum { TSL_CELL_MOST_RECUT = 1 << 14 };
+
+// Frees the block that was cut last: the next one is cut where it began, unless the helper may give
+// pages back there (thin.h), farther below the furthest cut than the largest block. Its owner.
+TSL_HIDDEN void tsl_cells_free_last(struct tsl_heap *owner, void *block, unsigned byte);
+
+// Whether the mark of a block that was cut back stands where the next one is cut, and takes it off
+// before that lies in another block, or in a gap. Owner only.
+TSL_ALWAYS_INLINE bool tsl_cells_have_last(const struct tsl_heap *owner) {
+  return owner->cell_next - owner->cell_start < owner->cell_furthest;
+}
+TSL_ALWAYS_INLINE void tsl_cells_forget_last(struct tsl_heap *owner) {
+  if (tsl_cells_have_last(owner)) tsl_store_relaxed(tsl_granule_at(owner->cell_next), 0);
+}
+
+TSL_ALWAYS_INLINE void tsl_cells_mark_newest(struct tsl_heap *owner, const void *block,
+                                             unsigned byte) {
+  tsl_store_relaxed(tsl_granule_at((uintptr_t)block), (uint8_t)(byte | TSL_CELL_FREED));
   owner->cell_freed += tsl_cell_shares[byte];
 }
+
+// Frees a block of the newest cell. Its owner.
+TSL_ALWAYS_INLINE void tsl_cells_free_newest(struct tsl_heap *owner, void *block) {
+  unsigned byte = tsl_load_relaxed(tsl_granule_at((uintptr_t)block));
+  if (tsl_unlikely(!tsl_cells_is_plain(byte, block))) return tsl_cells_free_odd(block);
+  uintptr_t end = (uintptr_t)block + tsl_cell_shares_bytes(tsl_cell_shares[byte]);
+  if (end == owner->cell_next) return tsl_cells_free_last(owner, block, byte);
+  tsl_cells_mark_newest(owner, block, byte);
+}
+
+// Makes the block that the heap cut last one of a larger class, where it lies. False when it is
+// another block, or one that was kept, and when there is no room before the cell's end. Owner only.
+TSL_HIDDEN bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class);
 
 // Gives back one in which no block is left. Its owner.
 TSL_HIDDEN void tsl_cells_drop_freed(struct tsl_heap *heap, tsl_cell_number number);

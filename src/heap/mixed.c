@@ -26,14 +26,19 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   tsl_store_relaxed(&cell->blocks, heap->cell_blocks);
   cell->freed = tsl_cell_shares_objects(heap->cell_freed);
   cell->thinned = 0;
-  cell->granules = (uint16_t)((heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2);
-  heap->cut_objects += cell->blocks;
-  heap->cut_granules += cell->granules;
-  heap->freed_objects += cell->freed;
-  heap->freed_granules += tsl_cell_shares_granules(heap->cell_freed);
+  uint32_t granules = (uint32_t)(heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2;
+  cell->granules = (uint16_t)(granules + tsl_cells_have_last(heap));
+  uint32_t recut = tsl_cell_shares_objects(heap->cell_recut);
+  uint32_t recut_granules = tsl_cell_shares_granules(heap->cell_recut);
+  heap->cut_objects += cell->blocks + recut;
+  heap->cut_granules += granules + recut_granules;
+  heap->freed_objects += cell->freed + recut;
+  heap->freed_granules += tsl_cell_shares_granules(heap->cell_freed) + recut_granules;
+  heap->gone_granules += recut_granules;
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
-  heap->cell_start = 0;
+  heap->cell_recut = 0;
+  tsl_store_relaxed(&heap->cell_start, 0);
   tsl_store_relaxed(&heap->cell_next, 0);
   heap->cell_end = 0;
   heap->sampled_cell = false;
@@ -109,11 +114,13 @@ void tsl_mixed_redraw(struct tsl_heap *heap) {
 static void cell_begin(struct tsl_heap *heap, tsl_cell_number number, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
   uintptr_t start = tsl_cell_address(number);
-  heap->cell_start = start;
+  tsl_store_relaxed(&heap->cell_start, start);
   tsl_store_relaxed(&heap->cell_next, start);
   cell_set_end(heap, start, bytes);
   heap->cell_blocks = 0;
+  tsl_store_relaxed(&heap->cell_furthest, 0);
   heap->cell_freed = 0;
+  heap->cell_recut = 0;
 }
 
 static bool cell_take(struct tsl_heap *heap, unsigned class) {
@@ -162,8 +169,9 @@ void tsl_mixed_restart(struct tsl_heap *heap) {
 
 // Slabs serve objects that end one by one in half the instructions, but each class needs its own.
 static bool frees_most(const struct tsl_heap *heap) {
-  uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed);
-  uint64_t cut = heap->cut_objects + heap->cell_blocks;
+  uint64_t recut = tsl_cell_shares_objects(heap->cell_recut);
+  uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed) + recut;
+  uint64_t cut = heap->cut_objects + heap->cell_blocks + recut;
   bool has_place =
       !tsl_store_counts(heap) || tsl_load_relaxed(&heap->home->stores) < TSL_MOST_STORES;
   return has_place && freed >= MANY_FREED && 4 * freed >= 3 * cut;
@@ -243,6 +251,7 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
 static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment) {
   uintptr_t block = tsl_round_up(heap->cell_next, alignment);
   if (block + tsl_sizeclasses[class].bytes > heap->cell_end) return NULL;
+  if (block != heap->cell_next) tsl_cells_forget_last(heap);
   heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
   tsl_store_relaxed(&heap->cell_next, block);
   return cut(heap, tsl_class_offset(class));

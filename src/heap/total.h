@@ -31,9 +31,11 @@ TSL_HIDDEN void tsl_total_end_part(const struct tsl_heap *part);
 
 // Those of a part's cells. As below.
 static inline struct tsl_total tsl_total_of_cells(const struct tsl_heap *part) {
-  uint64_t granules = part->cut_granules;
+  uint64_t recut = part->cell_recut, objects = part->cut_objects + part->cell_blocks;
+  uint64_t granules = part->cut_granules + tsl_cell_shares_granules(recut);
   if (part->cell_end != 0) granules += (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
-  return (struct tsl_total){part->cut_objects + part->cell_blocks, granules << TSL_GRANULE_LOG2};
+  objects += tsl_cell_shares_objects(recut);
+  return (struct tsl_total){objects, granules << TSL_GRANULE_LOG2};
 }
 
 // Those of a part that lives: of some moment, while its thread allocates. Inline: see inspect.c in

@@ -75,6 +75,10 @@ TSL_ALWAYS_INLINE uint32_t tsl_cell_shares_objects(uint64_t shares) { return (ui
 TSL_ALWAYS_INLINE uint32_t tsl_cell_shares_granules(uint64_t shares) {
   return (uint32_t)(shares >> 32);
 }
+// In bytes, of one object.
+TSL_ALWAYS_INLINE size_t tsl_cell_shares_bytes(uint64_t shares) {
+  return shares >> (32 - TSL_GRANULE_LOG2);
+}
 
 // One a unit.
 struct tsl_cells {

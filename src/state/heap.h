@@ -217,9 +217,11 @@ struct tsl_heap {
   struct tsl_store *store;  // [owner] its own, or the empty one
   uintptr_t cell_next;      // [owner, read by helper] end of the blocks in the newest cell
   uintptr_t cell_end;       // [owner] 0 when no cell is in use
-  uintptr_t cell_start;     // [owner] and its first block; this and the next are of the newest cell
-  uint32_t cell_blocks;     // [owner] handed out from it
-  uint64_t cell_freed;      // [owner] of these, freed by the heap's thread (tsl_cell_shares)
+  uintptr_t cell_start;     // [owner, read by any] its first block; what follows is of this cell
+  uint32_t cell_blocks;     // [owner] handed out
+  uint32_t cell_furthest;   // [owner, read by any] bytes that were cut before any were cut back
+  uint64_t cell_freed;      // [owner] of the blocks, freed by the heap's thread (tsl_cell_shares)
+  uint64_t cell_recut;      // [owner] others, freed so that they are cut again (likewise)
   struct tsl_home *home;    // [const] of the thread whose heap this is: itself, when it is one
 
   tsl_cell_number cells;         // [owner] newest and
@@ -238,8 +240,8 @@ struct tsl_heap {
   uint64_t freed_granules;       // [owner] and what they took, gaps included,
   uint64_t gone_granules;        // [owner] of which so much went with cells that were given back;
   uint64_t loose_granules;       // [owner] freed_granules when loose.h was told last
-  uint64_t told_granules;        // [owner] cut_granules and
-  uint64_t told_freed_granules;  // [owner] freed_granules when its cells were
+  uint32_t told_granules;        // [owner] the lower halves of cut_granules and
+  uint32_t told_freed_granules;  // [owner] freed_granules when its cells were
   uint32_t sample_version;       // [owner] of all that decides `sample_apart`, when that was set
   uint64_t sample_apart;  // [owner] bytes from point to point, on average, of its points; 0: none
   uint32_t leaves;        // [owner] scopes until the one that is told (scope.c)

@@ -150,16 +150,17 @@ void tsl_report_bin(struct tsl_heap *heap, unsigned class) {
 
 TSL_ALWAYS_INLINE void put_cells(struct tsl_heaps_row *row, struct tsl_heap *part) {
   tsl_assert(tsl_owner_is_me(part));
-  uint64_t freed = part->cell_freed;
+  uint64_t recut = part->cell_recut, freed = part->cell_freed + recut;
   size_t granules = (part->cell_next - part->cell_start) >> TSL_GRANULE_LOG2;
-  TSL_PUT(row, cut_objects, part->cut_objects + part->cell_blocks);
+  granules += tsl_cell_shares_granules(recut);
+  TSL_PUT(row, cut_objects, part->cut_objects + part->cell_blocks + tsl_cell_shares_objects(recut));
   TSL_PUT(row, cut_bytes, (part->cut_granules + granules) << TSL_GRANULE_LOG2);
   TSL_PUT(row, freed_objects, part->freed_objects + tsl_cell_shares_objects(freed));
   TSL_PUT(row, freed_bytes,
           (part->freed_granules + tsl_cell_shares_granules(freed)) << TSL_GRANULE_LOG2);
   TSL_PUT(row, cell_bytes, (uint64_t)part->cell_pages << TSL_CELL_PAGE_LOG2);
-  part->told_granules = part->cut_granules;
-  part->told_freed_granules = part->freed_granules;
+  part->told_granules = (uint32_t)part->cut_granules;
+  part->told_freed_granules = (uint32_t)part->freed_granules;
 }
 
 void tsl_report_cells(struct tsl_heap *part) {

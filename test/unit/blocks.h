@@ -78,6 +78,12 @@ static inline void free_many(void) {
   while (block_count != 0) tsl_fast_free(blocks[--block_count]);
 }
 
+// In the order in which they came.
+static inline void free_in_order(void) {
+  for (unsigned i = 0; i < block_count; i++) tsl_fast_free(blocks[i]);
+  block_count = 0;
+}
+
 // As the thread of that heap would.
 static inline void free_as(struct tsl_heap *freer, void *block) {
   struct tsl_heap *before = tsl_heap_current;

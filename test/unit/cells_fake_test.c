@@ -3,6 +3,7 @@
 #include "cut.h"
 #include "epoch/inspect.h"
 #include "heap/mixed.h"
+#include "heap/total.h"
 #include "takes.h"
 
 enum { KIB = 1 << 10, LIMIT_64K = 64 * KIB };
@@ -15,11 +16,12 @@ static void remote_free_in_the_newest_cell(void) {
   CHECK_EQ(tsl_cells_block_class(first), TSL_BINS);
   state_check();
   fill_newest();
-  free_many();
+  free_in_order();
   state_check();
+  CHECK(cell_of(alloc(64)) == cell_of(first));  // where the last one was
   CHECK(cell_of(alloc(64)) != cell_of(first));
   CHECK_EQ(heap->cell_count, 2);
-  CHECK_EQ(tsl_cell_out(cell_of(first)), 0);
+  CHECK_EQ(tsl_cell_out(cell_of(first)), 1);
   state_check();
 }
 
@@ -92,6 +94,7 @@ static void misuse_is_reported_and_changes_nothing(void) {
   fill_newest();
   alloc_many(512, 10);
   struct tsl_heap *freers[] = {heap, home, other, &tsl_home_empty.heap};
+  void *behind = (void *)heap->cell_next;
   for (unsigned i = 0; i < 4; i++) {
     check_context_set("freer %u", i);
     for (unsigned newest = 0; newest <= 1; newest++) {
@@ -104,7 +107,7 @@ static void misuse_is_reported_and_changes_nothing(void) {
       CHECK(is_reported(freers[(i + 1) % 4], block, "is free already"));
       CHECK(is_reported(freers[i], block + 24, "not the beginning of a block"));
     }
-    CHECK(is_reported(freers[i], (void *)heap->cell_next, "not the beginning of a block"));
+    CHECK(is_reported(freers[i], behind, "not the beginning of a block"));
     CHECK(is_reported(freers[i], (void *)(heap->cell_end - 16), "not the beginning of a block"));
   }
   state_check();
@@ -117,6 +120,34 @@ static void hot_cells_have_no_blocks(void) {
   CHECK(is_reported(heap, (char *)block + 4096, "not the beginning of a block"));
   CHECK(is_reported(other, (char *)block + 4096, "not the beginning of a block"));
   CHECK_EQ(tsl_cells_block_class((char *)block + 4096), TSL_BINS);
+  state_check();
+}
+
+static void the_last_block_grows_where_it_lies(void) {
+  open_part();
+  char *block = alloc(100);
+  memset(block, 0x5a, 100);
+  CHECK(tsl_realloc(block, 1000) == block);
+  CHECK_EQ(tsl_usable(block), takes(1000));
+  CHECK_EQ(heap->cell_next, (uintptr_t)block + takes(1000));
+  CHECK_EQ(heap->cell_blocks, 1);
+  for (unsigned i = 0; i < 100; i++) CHECK_EQ(block[i], 0x5a);
+  state_check();
+  tsl_fast_free(block);
+  CHECK_EQ(heap->cell_next, heap->cell_start);
+  CHECK_EQ(tsl_total_of_part(heap).bytes, takes(1000));
+}
+
+static void other_blocks_move_to_grow(void) {
+  open_part();
+  void *first = alloc(100), *last = alloc(100);
+  void *moved = tsl_realloc(first, 200);
+  CHECK(moved != first && moved != last);
+  CHECK(tsl_realloc(moved, 4096) != moved);  // which the cell has no room for
+  tsl_heap_current = home;
+  void *outside = tsl_realloc(last, 200);
+  CHECK(outside != last);
+  tsl_heap_current = heap;
   state_check();
 }
 
@@ -149,6 +180,7 @@ static void cells_of_two_epochs(void) {
   tslab_epoch_options options = {0};
   struct tsl_heap *first = heap;
   void *one = alloc(64);
+  alloc(64);
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
   heap = &tsl_part_take(home->home, tsl_epoch_slot(id))->heap;
   CHECK(heap != first);
@@ -220,6 +252,8 @@ int main(void) {
   RUN_UNLESS_SECURE(a_block_alone_leaves_the_newest_cell);
   RUN_UNLESS_SECURE(misuse_is_reported_and_changes_nothing);
   RUN_UNLESS_SECURE(hot_cells_have_no_blocks);
+  RUN_UNLESS_SECURE(the_last_block_grows_where_it_lies);
+  RUN_UNLESS_SECURE(other_blocks_move_to_grow);
   RUN_UNLESS_SECURE(frees_by_other_threads);
   RUN_UNLESS_SECURE(cells_of_two_epochs);
   RUN(epochs_of_blocks);

@@ -200,6 +200,7 @@ static void what_was_freed_in_a_scope_is_told_as_it_is_left(void) {
   open_heaps();
   struct tsl_heap *part = blocks_open_part(heap, CELL_BYTES, &id);
   alloc_many(CLASS_BYTES, PIECE_BYTES / CLASS_BYTES);
+  alloc(CLASS_BYTES);
   for (unsigned i = 1; i < block_count; i++) tsl_fast_free(blocks[i]);
   tsl_loose_leave(part);
   CHECK_EQ(heap->home->loosened, 0);

@@ -4,6 +4,7 @@
 #include "epoch/inspect.h"
 #include "heap/cells.h"
 #include "heap/store.h"
+#include "heap/total.h"
 #include "takes.h"
 #include "upkeep/collect.h"
 #include "upkeep/refill.h"
@@ -147,13 +148,73 @@ static void larger_blocks_go_to_slabs(void) {
   state_check();
 }
 
+static uint64_t cut_bytes(void) { return heap->cell_next - heap->cell_start; }
+
+// The next one is cut where a block began that was cut last and is freed.
+static void the_last_block_is_cut_again(void) {
+  open_part();
+  void *first = alloc(64), *last = alloc(500);
+  tsl_fast_free(last);
+  CHECK(alloc(16) == last);
+  tsl_fast_free(first);
+  CHECK(alloc(64) == (char *)last + 16);
+  CHECK_EQ(heap->cell_blocks, 3);
+  CHECK_EQ(tsl_cell_shares_objects(heap->cell_freed), 1);
+  CHECK_EQ(tsl_total_of_part(heap).objects, 4);
+  CHECK_EQ(tsl_total_of_part(heap).bytes, 64 + takes(500) + 16 + 64);
+  state_check();
+}
+
+static void blocks_freed_last_first_leave_nothing(void) {
+  open_part();
+  alloc_many(100, 30);
+  while (block_count != 0) tsl_fast_free(blocks[--block_count]);
+  CHECK_EQ(cut_bytes(), 0);
+  CHECK_EQ(heap->cell_blocks, 0);
+  CHECK_EQ(tsl_total_of_part(heap).objects, 30);
+  tsl_mixed_retire(heap);
+  CHECK_EQ(heap->cut_objects, 30);
+  CHECK_EQ(heap->freed_objects, 30);
+  CHECK_EQ(heap->cut_granules, 30 * takes(100) / 16);
+  CHECK_EQ(heap->freed_granules, heap->cut_granules);
+  CHECK_EQ(heap->gone_granules, heap->cut_granules);
+  state_check();
+}
+
+// The helper may give back what lies so far behind.
+static void far_behind_nothing_is_cut_again(void) {
+  enum { KIBS = 12, FAR = TSL_CELL_BLOCK_LIMIT };
+  open_with((tslab_epoch_options){.first_cell_bytes = LIMIT_64K});
+  alloc_many(64, KIBS * KIB / 64);
+  while (block_count != 0) tsl_fast_free(blocks[--block_count]);
+  CHECK_EQ(cut_bytes(), KIBS * KIB - FAR);
+  CHECK_EQ(tsl_cell_shares_objects(heap->cell_freed), (KIBS * KIB - FAR) / 64);
+  tsl_fast_free(alloc(64));
+  CHECK_EQ(cut_bytes(), KIBS * KIB - FAR);
+  state_check();
+}
+
+// It has to tell what it did, and to look at what idles; and it wants slabs.
+static void a_thread_that_frees_at_once_comes_to_the_end(void) {
+  enum { TOLD_BYTES = 256 * KIB };
+  open_part();
+  uint64_t bytes = 0;
+  for (; heap->mixed; bytes += 64) {
+    tsl_fast_free(alloc(64));
+    CHECK_LE(bytes, TOLD_BYTES + 4096);
+  }
+  CHECK_GE(bytes, TOLD_BYTES);
+  CHECK_EQ(tsl_total_of_part(heap).bytes, bytes);
+  state_check();
+}
+
 // A program that frees each block soon stays in one cell.
 static void empty_newest_cell_starts_again(void) {
   open_part();
-  uintptr_t first = (uintptr_t)alloc(1000);
+  uintptr_t first = (uintptr_t)alloc(700);
   tsl_fast_free((void *)first);
   for (int i = 0; i < 250; i++) {
-    void *one = alloc(1000), *two = alloc(64);
+    void *one = alloc(700), *two = alloc(64);
     CHECK_EQ(cell_of(one), cell_of((void *)first));
     tsl_fast_free(one);
     tsl_fast_free(two);
@@ -177,13 +238,13 @@ static void restart_forgets(void) {
   open_part();
   void *first = alloc(48);
   while (heap->cell_end - heap->cell_next >= 48) alloc_many(48, 1);
-  free_many();
+  free_in_order();
   tsl_fast_free(first);
   CHECK_EQ(heap->cell_freed & UINT32_MAX, heap->cell_blocks);
-  CHECK(alloc(64) == first);
+  CHECK(alloc(128) == first);
   CHECK_EQ(heap->cell_blocks, 1);
   CHECK_EQ(heap->cell_freed, 0);
-  CHECK_EQ(tsl_cells_block_class(first), takes_class(64));
+  CHECK_EQ(tsl_cells_block_class(first), takes_class(128));
   CHECK_EQ(tsl_cells_block_class((char *)first + 48), TSL_BINS);
   state_check();
 }
@@ -258,12 +319,14 @@ static void young_epochs_keep_cells(void) {
   state_check();
 }
 
-// Allocates and frees so many batches of a quarter of a cell; a block of each lives on when wanted.
+// Allocates and frees so many batches of a quarter of a cell, in the order in which they came; some
+// blocks of each live on when wanted.
 static void live_by_batches(unsigned batches, unsigned kept) {
   for (unsigned i = 0; i < batches; i++) {
-    unsigned before = block_count;
+    unsigned lives = block_count + kept;
     alloc_many(64, 16);
-    while (block_count > before + kept) tsl_fast_free(blocks[--block_count]);
+    for (unsigned at = lives; at < block_count; at++) tsl_fast_free(blocks[at]);
+    block_count = lives;
   }
 }
 
@@ -287,7 +350,7 @@ static void who_frees_most_goes_on_in_slabs(void) {
   open_part();
   live_by_batches(31, 0);
   CHECK(heap->mixed);
-  live_by_batches(6, 0);
+  live_by_batches(LIMIT_64K / 1024 + 6, 0);
   CHECK(!heap->mixed && !in_cell(alloc(64)));
   state_check();
 }
@@ -493,6 +556,10 @@ int main(void) {
   RUN(no_cells_is_an_option);
   RUN_UNLESS_SECURE(large_blocks_get_large_cells);
   RUN_UNLESS_SECURE(larger_blocks_go_to_slabs);
+  RUN_UNLESS_SECURE(the_last_block_is_cut_again);
+  RUN_UNLESS_SECURE(blocks_freed_last_first_leave_nothing);
+  RUN_UNLESS_SECURE(far_behind_nothing_is_cut_again);
+  RUN_UNLESS_SECURE(a_thread_that_frees_at_once_comes_to_the_end);
   RUN_UNLESS_SECURE(empty_newest_cell_starts_again);
   RUN_UNLESS_SECURE(large_block_after_an_empty_cell);
   RUN_UNLESS_SECURE(restart_forgets);

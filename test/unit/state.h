@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/options.h"
 #include "epoch/inspect.h"
+#include "heap/cells.h"
 #include "heap/slabs.h"
 #include "heap/valid.h"
 #include "memory/detention.h"
@@ -75,6 +76,7 @@ static inline void state_check_cell(tsl_cell_number number, size_t bytes) {
   bool newest = cell->heap != 0 && heap->cell_end != 0 && heap->cells == number;
   uint32_t remote = *tsl_cell_remote(number);
   size_t used = newest ? (heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2 : cell->granules;
+  used += newest && tsl_cells_have_last(heap);
   uint32_t live = state_live_granules(number, used, bytes);
   CHECK(cell->heap == 0 || state_is_heap(cell->heap));
   if (cell->heap == 0) {
