@@ -16,10 +16,11 @@
 #include "tell/epochs.h"
 #include "tell/events.h"
 #include "tell/heaps.h"
+#include "tell/points.h"
 #include "tell/process.h"
 #include "tell/sample.h"
 
-enum { TOLD_GRANULES = TSL_CELL_MOST_RECUT };  // allocated or freed: then a part is told of
+enum { TOLD_GRANULES = 1 << 14 };  // 256 KiB, allocated or freed, after which a part is told of
 
 static void count_cell(struct tsl_heap *heap) {
   heap->cell_count++;
@@ -186,26 +187,25 @@ tsl_cell_number tsl_cells_of(const void *block) {
   return tsl_cell_of(block, tsl_class_around(block));
 }
 
+// A point to sample stands for what is allocated from one place of the cell to another: what is cut
+// again would not count.
 static bool may_cut_back(struct tsl_heap *heap, uintptr_t block) {
   uint32_t cut = (uint32_t)(heap->cell_next - heap->cell_start);
   if (cut > heap->cell_furthest) tsl_store_relaxed(&heap->cell_furthest, cut);
   if (block - heap->cell_start + TSL_CELL_BLOCK_LIMIT < heap->cell_furthest) return false;
-  return tsl_cell_shares_granules(heap->cell_recut) < TSL_CELL_MOST_RECUT;
+  return tsl_cell_shares_granules(heap->cell_recut) < TSL_CELL_MOST_RECUT && !tsl_points_are_on();
 }
 
-// The mark says what was freed, until another block is cut there. A point to sample stays as far
-// ahead as it was.
+// The mark says what was freed, until another block is cut there.
 void tsl_cells_free_last(struct tsl_heap *heap, void *block, unsigned byte) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!may_cut_back(heap, (uintptr_t)block)) return tsl_cells_mark_newest(heap, block, byte);
-  tsl_cells_forget_last(heap);
+  tsl_cells_clear_mark(heap);
   tsl_store_relaxed(tsl_granule_at((uintptr_t)block), (uint8_t)(byte | TSL_CELL_FREED));
   tsl_compiler_fence();  // pairs: heap-torn
   tsl_store_relaxed(&heap->cell_next, (uintptr_t)block);
   heap->cell_blocks--;
   heap->cell_recut += tsl_cell_shares[byte];
-  if (tsl_unlikely(heap->sampled_cell))
-    heap->cell_end -= tsl_cell_shares_bytes(tsl_cell_shares[byte]);
 }
 
 // As a cut does, it moves the end of the blocks first.
@@ -218,7 +218,7 @@ bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class)
   uintptr_t start = (uintptr_t)block, end = start + tsl_sizeclasses[tsl_granule_class(byte)].bytes;
   uintptr_t wanted = start + tsl_sizeclasses[class].bytes;
   if (end != heap->cell_next || wanted > heap->cell_end) return false;
-  tsl_cells_forget_last(heap);
+  tsl_cells_clear_mark(heap);
   tsl_store_relaxed(&heap->cell_next, wanted);
   tsl_store_relaxed(granule, tsl_granule_byte(class));
   return true;

@@ -34,7 +34,7 @@ TSL_HIDDEN void tsl_cells_free_older(struct tsl_heap *current, tsl_cell_number n
 // Frees a block in a sealed cell, other than that of a sample. It needs no frame. Any thread.
 TSL_HIDDEN void tsl_cells_free_sealed(tsl_cell_number number, void *block);
 
-// Frees a block that tsl_cells_mark has not marked: one that was kept. Reports a free of what is no
+// Frees a block that is not marked as any other: one that was kept. Reports a free of what is no
 // live block. Any thread.
 TSL_HIDDEN void tsl_cells_free_odd(void *block);
 
@@ -63,9 +63,9 @@ TSL_ALWAYS_INLINE bool tsl_cells_are_newest(const struct tsl_heap *owner, const 
   return (uintptr_t)block - owner->cell_start < owner->cell_end - owner->cell_start;
 }
 
-// Granules that blocks of one cell are cut again from at most, 256 KiB: so a thread that frees each
-// block at once comes to the cell's end, and to a slow path, all the same.
-enum { TSL_CELL_MOST_RECUT = 1 << 14 };
+// Granules of one cell that are cut again at most, 128 KiB: so a thread that frees each block at
+// once comes to the cell's end, and to a slow path, all the same.
+enum { TSL_CELL_MOST_RECUT = 1 << 13 };
 
 // Frees the block that was cut last: the next one is cut where it began, unless the helper may give
 // pages back there (thin.h), farther below the furthest cut than the largest block. Its owner.
@@ -73,11 +73,11 @@ TSL_HIDDEN void tsl_cells_free_last(struct tsl_heap *owner, void *block, unsigne
 
 // Whether the mark of a block that was cut back stands where the next one is cut, and takes it off
 // before that lies in another block, or in a gap. Owner only.
-TSL_ALWAYS_INLINE bool tsl_cells_have_last(const struct tsl_heap *owner) {
+TSL_ALWAYS_INLINE bool tsl_cells_have_mark(const struct tsl_heap *owner) {
   return owner->cell_next - owner->cell_start < owner->cell_furthest;
 }
-TSL_ALWAYS_INLINE void tsl_cells_forget_last(struct tsl_heap *owner) {
-  if (tsl_cells_have_last(owner)) tsl_store_relaxed(tsl_granule_at(owner->cell_next), 0);
+TSL_ALWAYS_INLINE void tsl_cells_clear_mark(struct tsl_heap *owner) {
+  if (tsl_cells_have_mark(owner)) tsl_store_relaxed(tsl_granule_at(owner->cell_next), 0);
 }
 
 TSL_ALWAYS_INLINE void tsl_cells_mark_newest(struct tsl_heap *owner, const void *block,

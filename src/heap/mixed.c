@@ -19,6 +19,13 @@ enum {
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
+// What a block was that was cut back is said after the end of its epoch alone (poison.h).
+static bool keeps_mark(struct tsl_heap *heap) {
+  if (tsl_epochs_wait && tsl_cells_have_mark(heap)) return true;
+  tsl_cells_clear_mark(heap);
+  return false;
+}
+
 void tsl_mixed_retire(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
   if (heap->cell_end == 0) return;
@@ -27,7 +34,7 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   cell->freed = tsl_cell_shares_objects(heap->cell_freed);
   cell->thinned = 0;
   uint32_t granules = (uint32_t)(heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2;
-  cell->granules = (uint16_t)(granules + tsl_cells_have_last(heap));
+  cell->granules = (uint16_t)(granules + keeps_mark(heap));
   uint32_t recut = tsl_cell_shares_objects(heap->cell_recut);
   uint32_t recut_granules = tsl_cell_shares_granules(heap->cell_recut);
   heap->cut_objects += cell->blocks + recut;
@@ -35,10 +42,12 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   heap->freed_objects += cell->freed + recut;
   heap->freed_granules += tsl_cell_shares_granules(heap->cell_freed) + recut_granules;
   heap->gone_granules += recut_granules;
+  heap->loose_granules += recut_granules;
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
   heap->cell_recut = 0;
   tsl_store_relaxed(&heap->cell_start, 0);
+  tsl_store_relaxed(&heap->cell_furthest, 0);
   tsl_store_relaxed(&heap->cell_next, 0);
   heap->cell_end = 0;
   heap->sampled_cell = false;
@@ -251,7 +260,7 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
 static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment) {
   uintptr_t block = tsl_round_up(heap->cell_next, alignment);
   if (block + tsl_sizeclasses[class].bytes > heap->cell_end) return NULL;
-  if (block != heap->cell_next) tsl_cells_forget_last(heap);
+  if (block != heap->cell_next) tsl_cells_clear_mark(heap);
   heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
   tsl_store_relaxed(&heap->cell_next, block);
   return cut(heap, tsl_class_offset(class));

@@ -45,7 +45,8 @@ struct tsl_cell {
   tsl_cell_number newer;  // [owner] neighbours on the heap's list
   tsl_cell_number older;  // [owner; once the cell is sealed, who ends its epoch] or its rank among
                           // what ends have spared (tsl_cell_spare)
-  uint16_t granules;      // [owner] handed out; 0 while the heap still allocates in it
+  uint16_t granules;      // [owner] up to which blocks lie, or a mark of one that was cut back
+                          // (cells.h); 0 while the heap still allocates in it
   uint16_t thinned;  // [helper, cleared by owner] how far it was when the helper looked (thin.h)
   uint32_t sample;   // [owner, then who frees the block] of its one block; 0: none
 };

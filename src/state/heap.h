@@ -219,7 +219,7 @@ struct tsl_heap {
   uintptr_t cell_end;       // [owner] 0 when no cell is in use
   uintptr_t cell_start;     // [owner, read by any] its first block; what follows is of this cell
   uint32_t cell_blocks;     // [owner] handed out
-  uint32_t cell_furthest;   // [owner, read by any] bytes that were cut before any were cut back
+  uint32_t cell_furthest;   // [owner, read by any] of its bytes that were cut, when last cut back
   uint64_t cell_freed;      // [owner] of the blocks, freed by the heap's thread (tsl_cell_shares)
   uint64_t cell_recut;      // [owner] others, freed so that they are cut again (likewise)
   struct tsl_home *home;    // [const] of the thread whose heap this is: itself, when it is one
