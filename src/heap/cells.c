@@ -187,8 +187,8 @@ tsl_cell_number tsl_cells_of(const void *block) {
   return tsl_cell_of(block, tsl_class_around(block));
 }
 
-// A point to sample stands for what is allocated from one place of the cell to another: what is cut
-// again would not count.
+// A point to sample lies at a place of the cell: what is allocated again before that place would
+// never reach it.
 static bool may_cut_back(struct tsl_heap *heap, uintptr_t block) {
   uint32_t cut = (uint32_t)(heap->cell_next - heap->cell_start);
   if (cut > heap->cell_furthest) tsl_store_relaxed(&heap->cell_furthest, cut);

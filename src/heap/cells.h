@@ -67,8 +67,10 @@ TSL_ALWAYS_INLINE bool tsl_cells_are_newest(const struct tsl_heap *owner, const 
 // once comes to the cell's end, and to a slow path, all the same.
 enum { TSL_CELL_MOST_RECUT = 1 << 13 };
 
-// Frees the block that was cut last: the next one is cut where it began, unless the helper may give
-// pages back there (thin.h), farther below the furthest cut than the largest block. Its owner.
+// Frees the block that was cut last. The next one is cut where it began, but not more than
+// TSL_CELL_BLOCK_LIMIT below the furthest cut, where the helper may give pages back (thin.h), nor
+// once TSL_CELL_MOST_RECUT is reached, nor while samples are taken: then it is freed as any other.
+// Its owner.
 TSL_HIDDEN void tsl_cells_free_last(struct tsl_heap *owner, void *block, unsigned byte);
 
 // Whether the mark of a block that was cut back stands where the next one is cut, and takes it off
