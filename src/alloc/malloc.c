@@ -99,7 +99,7 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t offset, struct tsl_free_block
 
 // The warm path of programs that allocate many blocks before they free any (the stock), and of
 // young epochs (the cell): it needs no frame.
-void *tsl_malloc_beyond_bin(size_t offset, struct tsl_heap *heap) {
+TSL_FAST void *tsl_malloc_beyond_bin(size_t offset, struct tsl_heap *heap) {
   if (tsl_likely(heap->mixed)) TSL_RETURN_CUT(heap, offset);
   if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, offset))))
     return malloc_after_damage(heap, offset);
@@ -391,7 +391,7 @@ TSL_ALWAYS_INLINE void free_in_cell(struct tsl_heap *heap, void *block, unsigned
 
 // The warm paths of frees in young epochs, and of what outlives its shared epoch: they need no
 // frame.
-void tsl_free_slow(void *block, uint32_t entry) {
+TSL_FAST void tsl_free_slow(void *block, uint32_t entry) {
   struct tsl_heap *heap = tsl_heap_current;
   unsigned code = tsl_entry_code(entry);
   if (tsl_likely(tsl_code_is_cell(code))) return free_in_cell(heap, block, code);

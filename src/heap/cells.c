@@ -9,6 +9,7 @@
 #include "heap/loose.h"
 #include "memory/kept.h"
 #include "state/change.h"
+#include "state/cut_back.h"
 #include "state/epoch.h"
 #include "state/history.h"
 #include "state/misuse.h"
@@ -190,25 +191,25 @@ tsl_cell_number tsl_cells_of(const void *block) {
 // A point to sample lies at a place of the cell: what is allocated again before that place would
 // never reach it.
 static bool may_cut_back(struct tsl_heap *heap, uintptr_t block) {
-  uint32_t cut = (uint32_t)(heap->cell_next - heap->cell_start);
-  if (cut > heap->cell_furthest) tsl_store_relaxed(&heap->cell_furthest, cut);
-  if (block - heap->cell_start + TSL_CELL_BLOCK_LIMIT < heap->cell_furthest) return false;
+  uint32_t cut = (uint32_t)(heap->cell_next - heap->cell_start), before = heap->cell_furthest;
+  uint32_t furthest = cut > before ? cut : before;
+  tsl_store_relaxed(&heap->cell_furthest, furthest);
+  if (block - heap->cell_start + TSL_CELL_MOST_BACK < furthest) return false;
   return tsl_cell_shares_granules(heap->cell_recut) < TSL_CELL_MOST_RECUT && !tsl_points_are_on();
 }
 
-// The mark says what was freed, until another block is cut there.
-void tsl_cells_free_last(struct tsl_heap *heap, void *block, unsigned byte) {
+TSL_FAST void tsl_cells_free_last(struct tsl_heap *heap, void *block, unsigned byte) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!may_cut_back(heap, (uintptr_t)block)) return tsl_cells_mark_newest(heap, block, byte);
-  tsl_cells_clear_mark(heap);
-  tsl_store_relaxed(tsl_granule_at((uintptr_t)block), (uint8_t)(byte | TSL_CELL_FREED));
+  tsl_store_relaxed(tsl_granule_at((uintptr_t)block), 0);
   tsl_compiler_fence();  // pairs: heap-torn
   tsl_store_relaxed(&heap->cell_next, (uintptr_t)block);
+  tsl_store_relaxed(&heap->cell_cut_back, tsl_cut_back(heap, (uintptr_t)block, byte));
   heap->cell_blocks--;
   heap->cell_recut += tsl_cell_shares[byte];
 }
 
-// As a cut does, it moves the end of the blocks first.
+// As a cut does, it moves the end of the blocks last.
 bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!tsl_cells_are_newest(heap, block)) return false;
@@ -218,9 +219,9 @@ bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class)
   uintptr_t start = (uintptr_t)block, end = start + tsl_sizeclasses[tsl_granule_class(byte)].bytes;
   uintptr_t wanted = start + tsl_sizeclasses[class].bytes;
   if (end != heap->cell_next || wanted > heap->cell_end) return false;
-  tsl_cells_clear_mark(heap);
-  tsl_store_relaxed(&heap->cell_next, wanted);
   tsl_store_relaxed(granule, tsl_granule_byte(class));
+  tsl_compiler_fence();  // pairs: tend
+  tsl_store_relaxed(&heap->cell_next, wanted);
   return true;
 }
 

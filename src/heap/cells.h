@@ -63,24 +63,17 @@ TSL_ALWAYS_INLINE bool tsl_cells_are_newest(const struct tsl_heap *owner, const 
   return (uintptr_t)block - owner->cell_start < owner->cell_end - owner->cell_start;
 }
 
-// Granules of one cell that are cut again at most, 128 KiB: so a thread that frees each block at
-// once comes to the cell's end, and to a slow path, all the same.
-enum { TSL_CELL_MOST_RECUT = 1 << 13 };
+enum {
+  TSL_CELL_MOST_BACK = 1 << 13,  // bytes behind the furthest cut that may be cut again at most: the
+                                 // helper may give what lies farther back (thin.h)
+  TSL_CELL_MOST_RECUT = 1 << 13  // granules of one cell that are cut again at most, 128 KiB: so a
+                                 // thread that frees each block at once comes to the cell's end,
+                                 // and to a slow path, all the same
+};
 
-// Frees the block that was cut last. The next one is cut where it began, but not more than
-// TSL_CELL_BLOCK_LIMIT below the furthest cut, where the helper may give pages back (thin.h), nor
-// once TSL_CELL_MOST_RECUT is reached, nor while samples are taken: then it is freed as any other.
-// Its owner.
+// Frees the block that was cut last. The next one is cut where it began, within these bounds, and
+// while no samples are taken: otherwise it is freed as any other. Its owner.
 TSL_HIDDEN void tsl_cells_free_last(struct tsl_heap *owner, void *block, unsigned byte);
-
-// Whether the mark of a block that was cut back stands where the next one is cut, and takes it off
-// before that lies in another block, or in a gap. Owner only.
-TSL_ALWAYS_INLINE bool tsl_cells_have_mark(const struct tsl_heap *owner) {
-  return owner->cell_next - owner->cell_start < owner->cell_furthest;
-}
-TSL_ALWAYS_INLINE void tsl_cells_clear_mark(struct tsl_heap *owner) {
-  if (tsl_cells_have_mark(owner)) tsl_store_relaxed(tsl_granule_at(owner->cell_next), 0);
-}
 
 TSL_ALWAYS_INLINE void tsl_cells_mark_newest(struct tsl_heap *owner, const void *block,
                                              unsigned byte) {
@@ -88,10 +81,12 @@ TSL_ALWAYS_INLINE void tsl_cells_mark_newest(struct tsl_heap *owner, const void 
   owner->cell_freed += tsl_cell_shares[byte];
 }
 
-// Frees a block of the newest cell. Its owner.
+// Frees a block of the newest cell, whose address is aligned, as every one is that the map knows
+// (tsl_fast_free). Its owner.
 TSL_ALWAYS_INLINE void tsl_cells_free_newest(struct tsl_heap *owner, void *block) {
   unsigned byte = tsl_load_relaxed(tsl_granule_at((uintptr_t)block));
-  if (tsl_unlikely(!tsl_cells_is_plain(byte, block))) return tsl_cells_free_odd(block);
+  tsl_assert(((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) == 0);
+  if (tsl_unlikely(byte - 1 >= TSL_CLASSES)) return tsl_cells_free_odd(block);
   uintptr_t end = (uintptr_t)block + tsl_cell_shares_bytes(tsl_cell_shares[byte]);
   if (end == owner->cell_next) return tsl_cells_free_last(owner, block, byte);
   tsl_cells_mark_newest(owner, block, byte);

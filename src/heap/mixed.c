@@ -6,6 +6,7 @@
 #include "heap/sampled.h"
 #include "heap/store.h"
 #include "state/change.h"
+#include "state/cut_back.h"
 #include "state/epoch.h"
 #include "state/owner.h"
 #include "tell/heaps.h"
@@ -19,11 +20,12 @@ enum {
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
-// What a block was that was cut back is said after the end of its epoch alone (poison.h).
-static bool keeps_mark(struct tsl_heap *heap) {
-  if (tsl_epochs_wait && tsl_cells_have_mark(heap)) return true;
-  tsl_cells_clear_mark(heap);
-  return false;
+// What the block was that was cut back last is said after the end of its epoch as well (poison.h).
+static bool mark_cut_back(const struct tsl_heap *heap) {
+  unsigned byte = tsl_cut_back_byte(heap, heap->cell_next);
+  if (!tsl_epochs_wait || byte == 0) return false;
+  tsl_store_relaxed(tsl_granule_at(heap->cell_next), (uint8_t)(byte | TSL_CELL_FREED));
+  return true;
 }
 
 void tsl_mixed_retire(struct tsl_heap *heap) {
@@ -34,7 +36,7 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   cell->freed = tsl_cell_shares_objects(heap->cell_freed);
   cell->thinned = 0;
   uint32_t granules = (uint32_t)(heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2;
-  cell->granules = (uint16_t)(granules + keeps_mark(heap));
+  cell->granules = (uint16_t)(granules + mark_cut_back(heap));
   uint32_t recut = tsl_cell_shares_objects(heap->cell_recut);
   uint32_t recut_granules = tsl_cell_shares_granules(heap->cell_recut);
   heap->cut_objects += cell->blocks + recut;
@@ -46,6 +48,7 @@ void tsl_mixed_retire(struct tsl_heap *heap) {
   heap->cell_blocks = 0;
   heap->cell_freed = 0;
   heap->cell_recut = 0;
+  tsl_store_relaxed(&heap->cell_cut_back, 0);
   tsl_store_relaxed(&heap->cell_start, 0);
   tsl_store_relaxed(&heap->cell_furthest, 0);
   tsl_store_relaxed(&heap->cell_next, 0);
@@ -260,7 +263,6 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
 static void *aligned_cut(struct tsl_heap *heap, unsigned class, size_t alignment) {
   uintptr_t block = tsl_round_up(heap->cell_next, alignment);
   if (block + tsl_sizeclasses[class].bytes > heap->cell_end) return NULL;
-  if (block != heap->cell_next) tsl_cells_clear_mark(heap);
   heap->freed_granules += (block - heap->cell_next) >> TSL_GRANULE_LOG2;  // the gap
   tsl_store_relaxed(&heap->cell_next, block);
   return cut(heap, tsl_class_offset(class));

@@ -7,6 +7,15 @@
 
 #include "state/heap.h"
 
+// Who sees the end of the blocks moved, the helper or the child of a fork, finds the block's mark.
+TSL_ALWAYS_INLINE void tsl_mixed_cut(struct tsl_heap *part, uintptr_t block, uintptr_t end,
+                                     unsigned class) {
+  tsl_store_relaxed(tsl_granule_at(block), tsl_granule_byte(class));
+  tsl_compiler_fence();  // pairs: tend; heap-torn
+  tsl_store_relaxed(&part->cell_next, end);
+  TSL_INCREMENT(part->cell_blocks);
+}
+
 // Cuts a block off the newest cell and returns it from the calling function, unless the cell has no
 // room. `offset` is that of the class's bin. Owner only.
 #define TSL_RETURN_CUT(heap, offset)                                                       \
@@ -15,10 +24,7 @@
     TSL_RETURNED(cut_);                                                                    \
     uintptr_t end_ = cut_ + *(const uint32_t *)((const char *)tsl_sizeclasses + (offset)); \
     if (tsl_likely(end_ <= (heap)->cell_end)) {                                            \
-      tsl_store_relaxed(&(heap)->cell_next, end_);                                         \
-      TSL_INCREMENT((heap)->cell_blocks);                                                  \
-      unsigned class_ = tsl_offset_class(offset);                                          \
-      tsl_store_relaxed(tsl_granule_at(cut_), tsl_granule_byte(class_));                   \
+      tsl_mixed_cut(heap, cut_, end_, tsl_offset_class(offset));                           \
       return (void *)cut_;                                                                 \
     }                                                                                      \
   } while (0)

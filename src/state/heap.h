@@ -243,6 +243,8 @@ struct tsl_heap {
   uint32_t told_granules;        // [owner] the lower halves of cut_granules and
   uint32_t told_freed_granules;  // [owner] freed_granules when its cells were
   uint32_t sample_version;       // [owner] of all that decides `sample_apart`, when that was set
+  uint32_t cell_cut_back;        // [owner, read by any] the block of the newest cell that was cut
+                                 // back last (cut_back.h); 0: none was
   uint64_t sample_apart;  // [owner] bytes from point to point, on average, of its points; 0: none
   uint32_t leaves;        // [owner] scopes until the one that is told (scope.c)
   uint8_t mixed;          // [owner] new blocks go to cells; never in homes

@@ -31,12 +31,18 @@ static void slab_mend(struct tsl_heap *heap, struct tsl_slab *slab) {
   heap->store->tallies[slab->class].out += slab->out;
 }
 
+// Its thread had marked a block, and not moved the end of the blocks yet.
+static void cell_mend(const struct tsl_heap *heap) {
+  if (heap->cell_next < heap->cell_end) tsl_store_relaxed(tsl_granule_at(heap->cell_next), 0);
+}
+
 // Between two stores of a fast path the lists of bins and slabs are whole, and their counts may be
 // wrong: they are counted anew. A stock may name a block that is in use: all its blocks are given
 // up. Laying a heap down also changes the stocks' lists of slabs: they are made anew from the list
 // of all slabs.
 void tsl_heap_mend(struct tsl_heap *heap) {
   tsl_store_relaxed(&heap->torn, TSL_HEAP_WHOLE);
+  cell_mend(heap);
   if (!tsl_heap_has_store(heap)) return;  // pairs: heap-store
   for (unsigned class = 0; class < TSL_BINS; class += 1) {
     until_mend(heap, class);

@@ -6,6 +6,7 @@
 #include "memory/large.h"
 #include "os/callers.h"
 #include "os/os.h"
+#include "state/cut_back.h"
 #include "state/epoch.h"
 #include "state/heap.h"
 #include "state/label.h"
@@ -40,9 +41,12 @@ static void text_add_epoch(struct text *text, uint32_t slot) {
            tsl_label_text(epoch->label));
 }
 
-static unsigned class_in_cell(const void *block) {
+static unsigned class_in_cell(tsl_cell_number number, const void *block) {
   uintptr_t granule = (uintptr_t)block & ~(uintptr_t)(TSL_BLOCK_ALIGNMENT - 1);
-  return tsl_granule_class(tsl_load_relaxed(tsl_granule_at(granule)) & (TSL_CELL_FREED - 1u));
+  unsigned byte = tsl_load_relaxed(tsl_granule_at(granule));
+  uint32_t owner = tsl_load_acquire(&tsl_cell_at(number)->heap);  // pairs: cell-sealed
+  if (byte == 0 && owner != 0) byte = tsl_cut_back_byte(tsl_heap_at(owner), granule);
+  return tsl_granule_class(byte & (TSL_CELL_FREED - 1u));
 }
 
 // The epoch that the map gives for an address that it knows.
@@ -59,7 +63,7 @@ static uint32_t slot_of(const void *block) {
 static void add_block(struct text *text, const void *block) {
   unsigned code = tsl_entry_code(tsl_map_lookup(block)), class = tsl_code_class(code);
   if (tsl_map_lookup(block) == 0) return;
-  if (tsl_code_is_cell(code)) class = class_in_cell(block);
+  if (tsl_code_is_cell(code)) class = class_in_cell(tsl_cell_of(block, class), block);
   if (code == TSL_CODE_LARGE) {
     text_add(text, "; %zu bytes", tsl_large_bytes(block));
   } else if (class < TSL_CLASSES) {

@@ -38,12 +38,12 @@ static void older_tend(tsl_cell_number number, struct tsl_cell *cell) {
   count_calls(1 + tsl_cell_purge(number, tsl_sizeclasses[tsl_cells_class(number)].bytes));
 }
 
-// What the owner has cut off its newest cell, but for what may be its last block: it moves
-// `cell_next` before it marks the block, and may be set aside in between.
-static uint32_t marked_granules(const struct tsl_heap *part) {
+// What the owner has cut off its newest cell, but for what it may cut again. It marks each block
+// before it moves `cell_next`.
+static uint32_t settled_granules(const struct tsl_heap *part) {
   uintptr_t bytes = tsl_load_relaxed(&part->cell_next) - part->cell_start;
-  uintptr_t last = TSL_CELL_BLOCK_LIMIT;
-  return bytes < last ? 0 : (uint32_t)((bytes - last) >> TSL_GRANULE_LOG2);
+  if (bytes < TSL_CELL_MOST_BACK) return 0;
+  return (uint32_t)((bytes - TSL_CELL_MOST_BACK) >> TSL_GRANULE_LOG2);
 }
 
 // The owner goes on to allocate behind what it had marked at the last round, and has passed the
@@ -56,7 +56,7 @@ static void newest_tend(const struct tsl_heap *part, tsl_cell_number number,
     bool is_dead = tsl_cell_start_is_dead(number, seen);
     return count_calls(is_dead ? 1 + tsl_cell_purge_start(number, seen) : 1);
   }
-  uint32_t granules = marked_granules(part);
+  uint32_t granules = settled_granules(part);
   if (granules < seen + LEAST_GRANULES) return;
   count_calls(1);
   if (tsl_cell_start_is_dead(number, granules)) thin_expect(cell, granules);

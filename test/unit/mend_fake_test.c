@@ -1,6 +1,7 @@
 #include "state/mend.h"
 
 #include "alloc/malloc.h"
+#include "heap/part.h"
 #include "heap/valid.h"
 #include "homes.h"
 #include "state/bin.h"
@@ -91,7 +92,24 @@ static void the_next_look_comes(void) {
   CHECK_EQ(allocations(64), before + 1);
 }
 
+// The fork came when a block was marked in its cell, and the end of the blocks did not move.
+static void a_mark_behind_the_blocks_is_taken_off(void) {
+  open_homes();
+  tslab_epoch id;
+  tslab_epoch_options options = {0};
+  CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
+  struct tsl_heap *part = &tsl_part_take(mine->home, tsl_epoch_slot(id))->heap;
+  tsl_heap_current = part;
+  const uint8_t *block = tsl_granule_at((uintptr_t)tsl_fast_malloc(64));
+  uint8_t *behind = tsl_granule_at(part->cell_next);
+  *behind = *block;
+  tsl_heap_mend(part);
+  CHECK_EQ(*behind, 0);
+  CHECK_EQ(*block, tsl_granule_byte(tsl_sizeclass_of(64)));
+}
+
 int main(void) {
+  RUN_UNLESS_SECURE(a_mark_behind_the_blocks_is_taken_off);
   RUN_UNLESS_SECURE(the_next_look_comes);
   RUN_UNLESS_SECURE(whole_bins_stay);
   RUN_UNLESS_SECURE(the_last_pop_did_not_happen);

@@ -6,6 +6,7 @@
 #include "heap/cells.h"
 #include "heap/store.h"
 #include "heap/total.h"
+#include "state/cut_back.h"
 #include "takes.h"
 #include "upkeep/collect.h"
 #include "upkeep/refill.h"
@@ -194,14 +195,13 @@ static void while_samples_are_taken_nothing_is_cut_again(void) {
   state_check();
 }
 
-// What lies behind is no block, and neither is a gap.
-static void a_mark_does_not_stay_behind_a_block(void) {
+// What lies behind the end of the blocks is none.
+static void a_block_that_was_cut_back_leaves_no_mark(void) {
   open_part();
   char *first = alloc(64), *second = alloc(64);
   tsl_fast_free(second);
-  CHECK(*tsl_granule_at((uintptr_t)second) >= TSL_CELL_FREED);
-  CHECK(tsl_mixed_aligned(heap, takes_class(64), 1024) == first + 1024);
   CHECK_EQ(*tsl_granule_at((uintptr_t)second), 0);
+  CHECK(tsl_mixed_aligned(heap, takes_class(64), 1024) == first + 1024);
   state_check();
   char *third = alloc(64), *fourth = alloc(64);
   tsl_fast_free(fourth);
@@ -210,9 +210,24 @@ static void a_mark_does_not_stay_behind_a_block(void) {
   state_check();
 }
 
+// For reports, as long as no other was cut back, and the cell is the newest one.
+static void the_last_block_that_was_cut_back_is_known(void) {
+  open_part();
+  uintptr_t first = (uintptr_t)alloc(64), second = (uintptr_t)alloc(96);
+  CHECK_EQ(tsl_cut_back_byte(heap, second), 0);
+  tsl_fast_free((void *)second);
+  CHECK_EQ(tsl_cut_back_byte(heap, second), tsl_granule_byte(takes_class(96)));
+  CHECK_EQ(tsl_cut_back_byte(heap, second + 16), 0);
+  tsl_fast_free((void *)first);
+  CHECK_EQ(tsl_cut_back_byte(heap, first), tsl_granule_byte(takes_class(64)));
+  CHECK_EQ(tsl_cut_back_byte(heap, second), 0);
+  tsl_mixed_retire(heap);
+  CHECK_EQ(tsl_cut_back_byte(heap, 0), 0);
+}
+
 // The helper may give back what lies so far behind.
 static void far_behind_nothing_is_cut_again(void) {
-  enum { KIBS = 12, FAR = TSL_CELL_BLOCK_LIMIT };
+  enum { KIBS = 12, FAR = TSL_CELL_MOST_BACK };
   open_with((tslab_epoch_options){.first_cell_bytes = LIMIT_64K});
   alloc_many(64, KIBS * KIB / 64);
   while (block_count != 0) tsl_fast_free(blocks[--block_count]);
@@ -588,7 +603,8 @@ int main(void) {
   RUN_UNLESS_SECURE(the_last_block_is_cut_again);
   RUN_UNLESS_SECURE(blocks_freed_last_first_leave_nothing);
   RUN_UNLESS_SECURE(while_samples_are_taken_nothing_is_cut_again);
-  RUN_UNLESS_SECURE(a_mark_does_not_stay_behind_a_block);
+  RUN_UNLESS_SECURE(a_block_that_was_cut_back_leaves_no_mark);
+  RUN_UNLESS_SECURE(the_last_block_that_was_cut_back_is_known);
   RUN_UNLESS_SECURE(far_behind_nothing_is_cut_again);
   RUN_UNLESS_SECURE(a_thread_that_frees_at_once_comes_to_the_end);
   RUN_UNLESS_SECURE(empty_newest_cell_starts_again);

@@ -76,7 +76,6 @@ static inline void state_check_cell(tsl_cell_number number, size_t bytes) {
   bool newest = cell->heap != 0 && heap->cell_end != 0 && heap->cells == number;
   uint32_t remote = *tsl_cell_remote(number);
   size_t used = newest ? (heap->cell_next - heap->cell_start) >> TSL_GRANULE_LOG2 : cell->granules;
-  used += newest && tsl_cells_have_mark(heap);
   uint32_t live = state_live_granules(number, used, bytes);
   CHECK(cell->heap == 0 || state_is_heap(cell->heap));
   if (cell->heap == 0) {
