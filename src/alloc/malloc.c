@@ -65,7 +65,7 @@ static void *malloc_first(unsigned class) {
 // In the child of a fork that came in the middle of a change, the heaps of lost threads still wait
 // to be adopted: slow paths do that. Where a limit refused, the caches do not help, and the system
 // is not to blame. A helper is born last, because to create a thread the C library allocates.
-TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned class) {
+TSL_NOINLINE static void *malloc_beyond_stock(unsigned class, struct tsl_heap *heap) {
   if (tsl_unlikely(heap == &tsl_home_empty.heap)) return malloc_first(class);
   if (tsl_unlikely(tsl_load_relaxed(&tsl_orphans_wait))) tsl_orphans_adopt_late();
   void *block = tsl_heap_refill(heap, class);
@@ -79,7 +79,7 @@ TSL_NOINLINE static void *malloc_beyond_stock(struct tsl_heap *heap, unsigned cl
   return heap->refused ? no_memory() : out_of_memory(heap->epoch);
 }
 
-TSL_NOINLINE static void *malloc_after_damage(struct tsl_heap *heap, size_t offset) {
+TSL_NOINLINE static void *malloc_after_damage(size_t offset, struct tsl_heap *heap) {
   unsigned class = tsl_offset_class(offset);
   tsl_bin_check(heap, class);
   return tsl_fast_malloc(tsl_sizeclasses[class].bytes);
@@ -92,7 +92,7 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t offset, struct tsl_free_block
   bool is_due = bin->until == UINT32_MAX;
   block->mark += (uintptr_t)heap + is_due;
   bin->until++;
-  if (block->mark != (uintptr_t)heap) return malloc_after_damage(heap, offset);
+  if (block->mark != (uintptr_t)heap) return malloc_after_damage(offset, heap);
   if (tsl_unlikely(tsl_load_relaxed(&tsl_orphans_wait))) tsl_orphans_adopt_late();
   return tsl_heap_pop_sampled(heap, tsl_offset_class(offset));
 }
@@ -102,11 +102,11 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t offset, struct tsl_free_block
 TSL_FAST void *tsl_malloc_beyond_bin(size_t offset, struct tsl_heap *heap) {
   if (tsl_likely(heap->mixed)) TSL_RETURN_CUT(heap, offset);
   if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, offset))))
-    return malloc_after_damage(heap, offset);
+    return malloc_after_damage(offset, heap);
   struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * offset);
   if (tsl_likely(stock->run != 0)) return tsl_stock_pop(stock);
   if (stock->rest != 0 && tsl_stock_run(stock)) return tsl_stock_pop(stock);
-  return malloc_beyond_stock(heap, tsl_offset_class(offset));
+  return malloc_beyond_stock(tsl_offset_class(offset), heap);
 }
 
 // The secure build's bins are empty.
@@ -391,8 +391,7 @@ TSL_ALWAYS_INLINE void free_in_cell(struct tsl_heap *heap, void *block, unsigned
 
 // The warm paths of frees in young epochs, and of what outlives its shared epoch: they need no
 // frame.
-TSL_FAST void tsl_free_slow(void *block, uint32_t entry) {
-  struct tsl_heap *heap = tsl_heap_current;
+TSL_FAST void tsl_free_slow(void *block, struct tsl_heap *heap, uint32_t entry) {
   unsigned code = tsl_entry_code(entry);
   if (tsl_likely(tsl_code_is_cell(code))) return free_in_cell(heap, block, code);
   struct tsl_home *home = heap->home;

@@ -23,7 +23,7 @@ TSL_HIDDEN void *tsl_malloc_class(unsigned class);
 // NULL, an address outside the region, or one that no block begins at.
 TSL_HIDDEN void tsl_free_outside(void *block);
 // `entry` is the map entry of the block's unit XOR the current heap's tag.
-TSL_HIDDEN void tsl_free_slow(void *block, uint32_t entry);
+TSL_HIDDEN void tsl_free_slow(void *block, struct tsl_heap *heap, uint32_t entry);
 // A block of whole units. `*clean` (`clean` may be NULL): the block reads as zero.
 TSL_HIDDEN void *tsl_malloc_large(size_t bytes, size_t alignment, bool *clean);
 TSL_HIDDEN void *tsl_calloc_large(size_t bytes);
@@ -106,7 +106,7 @@ TSL_ALWAYS_INLINE void tsl_fast_free(void *block) {
   uint32_t entry = tsl_load_relaxed((uint32_t *)base + unit);
   struct tsl_heap *heap = tsl_heap_current;
   entry ^= heap->tag;
-  if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, entry);
+  if (tsl_unlikely(entry >= TSL_CODES)) return tsl_free_slow(block, heap, entry);
   size_t code = entry;
   TSL_PUSH_UNLESS_FULL(heap, block, code, tsl_heap_put_full(heap, block, code));
 }
