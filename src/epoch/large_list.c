@@ -108,7 +108,7 @@ void tsl_large_list_add(uint32_t slot, void *block) {
 // there.
 static void block_free(void *block) {
   uint32_t sample = tsl_span_at(tsl_unit_of(block))->sample;
-  if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
+  if (tsl_unlikely(sample != 0)) tsl_sample_end(sample, block);
   tsl_large_free(block);
   tsl_report_all_large();
 }

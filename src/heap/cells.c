@@ -74,13 +74,29 @@ void tsl_cells_collect(tsl_cell_number number) {
   if (granules != 0) tsl_loose_collect_bytes((size_t)granules << TSL_GRANULE_LOG2);
 }
 
-// All that is needed later is read before the record is closed. The sample ends while the block is
+// A block's sample, unless it ended. Another thread may free the block meanwhile.
+static void sample_end(tsl_cell_number number, const void *block) {
+  uint32_t sample = tsl_exchange_relaxed(tsl_cell_sample_of(number, block), 0);
+  if (sample != 0) tsl_sample_end(sample, block);
+}
+
+// Those of all blocks whose bytes are `least` or more.
+static void samples_end(tsl_cell_number number, unsigned least) {
+  if (tsl_likely(tsl_cell_at(number)->sample == 0)) return;
+  uintptr_t at = tsl_cell_address(number);
+  for (uint32_t i = 0; i < tsl_cell_at(number)->granules; i++, at += 1u << TSL_GRANULE_LOG2)
+    if (tsl_load_relaxed(tsl_granule_at(at)) >= least) sample_end(number, (const void *)at);
+}
+
+void tsl_cells_end_samples(tsl_cell_number number) { samples_end(number, TSL_CELL_FREED); }
+
+// All that is needed later is read before the record is closed. Samples end while the blocks are
 // still there; the epoch is discharged when it has the memory no longer.
 void tsl_cells_give(tsl_cell_number number) {
   tsl_unit unit = number / TSL_UNIT_PAGES;
   uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
-  uint32_t epoch = tsl_cell_at(number)->epoch, sample = tsl_cell_at(number)->sample;
-  if (tsl_unlikely(sample != 0)) tsl_sample_end(sample);
+  uint32_t epoch = tsl_cell_at(number)->epoch;
+  samples_end(number, 1);
   size_t bytes = tsl_sizeclasses[tsl_entry_class(entry)].bytes;
   tsl_cells_collect(number);
   tsl_cell_close(number);
@@ -137,14 +153,18 @@ tsl_cell_number tsl_cells_take(struct tsl_heap *heap, unsigned class) {
   return number;
 }
 
-static void cell_fill(struct tsl_heap *heap, tsl_cell_number number, unsigned class) {
+void tsl_cells_hand_out(struct tsl_heap *heap, tsl_cell_number number, uintptr_t block,
+                        unsigned class) {
   struct tsl_cell *cell = tsl_cell_at(number);
-  list_add_behind(heap, number);
-  tsl_store_relaxed(&cell->blocks, 1);
-  cell->granules = (uint16_t)(tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2);
+  uintptr_t before = (block - tsl_cell_address(number)) >> TSL_GRANULE_LOG2;
+  size_t gap = before - cell->granules, own = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
+  tsl_assert(tsl_owner_is_me(heap) && before >= cell->granules);
+  tsl_store_relaxed(&cell->blocks, cell->blocks + 1);
+  cell->granules = (uint16_t)(before + own);
   heap->cut_objects++;
-  heap->cut_granules += cell->granules;
-  tsl_store_relaxed(tsl_granule_at(tsl_cell_address(number)), tsl_granule_byte(class));
+  heap->cut_granules += gap + own;
+  heap->freed_granules += gap;
+  tsl_store_relaxed(tsl_granule_at(block), tsl_granule_byte(class));
   tsl_cells_tell(heap);
 }
 
@@ -168,20 +188,12 @@ void tsl_cells_look(struct tsl_home *home, uint32_t most) {
   tsl_change_end(change);
 }
 
-// Others may have freed sampled blocks, of which a part in slabs hears by nothing else. Where a
-// limit refuses the cell, the block is not sampled: it may still fit elsewhere.
-void *tsl_cells_alone(struct tsl_heap *heap, unsigned class) {
-  unsigned cell_class = TSL_CELL_4K;
-  while (cell_class < TSL_BINS && tsl_sizeclasses[cell_class].bytes < tsl_sizeclasses[class].bytes)
-    cell_class += 1;
-  if (cell_class == TSL_BINS) return NULL;
-  struct tsl_change change = tsl_change_begin(heap->home);
+// Others may have freed sampled blocks, of which a part in slabs hears by nothing else.
+tsl_cell_number tsl_cells_take_apart(struct tsl_heap *heap, unsigned class) {
   cells_rotate(heap, TSL_CELLS_FEW);
-  tsl_cell_number number = tsl_cells_take(heap, cell_class);
-  if (number != 0) cell_fill(heap, number, class);
-  tsl_change_end(change);
-  heap->refused = false;
-  return number == 0 ? NULL : (void *)tsl_cell_address(number);
+  tsl_cell_number number = tsl_cells_take(heap, class);
+  if (number != 0) list_add_behind(heap, number);
+  return number;
 }
 
 tsl_cell_number tsl_cells_of(const void *block) {
@@ -277,7 +289,7 @@ TSL_ALWAYS_INLINE void survivor_freed(uint32_t epoch, unsigned class) {
 // one that was kept. Counts last: once the free is counted another thread may give the cell back.
 TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, void *block) {
   struct tsl_cell *cell = tsl_cell_at(number);
-  uint32_t epoch = cell->epoch, sample = cell->sample;
+  uint32_t epoch = cell->epoch;
   uint8_t *granule = tsl_granule_at((uintptr_t)block);
   if (tsl_unlikely(is_late(number, epoch, block))) return tsl_misuse_late_free(block);
   unsigned byte = mark_remote(granule, block);
@@ -288,10 +300,7 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   } else if (owner != 0) {
     tsl_report_away(owner, tsl_granule_class(byte));
   }
-  if (tsl_unlikely(sample != 0)) {
-    cell->sample = 0;
-    tsl_sample_end(sample);
-  }
+  if (tsl_unlikely(cell->sample != 0)) sample_end(number, block);
   if (tsl_unlikely(tsl_cell_put_remote(number))) return tsl_cells_drained(number);
   if (owner != 0) tsl_loose_send_in_cell(owner, tsl_granule_class(byte));
 }
@@ -342,13 +351,20 @@ void tsl_cells_drop_freed(struct tsl_heap *heap, tsl_cell_number number) {
   if (tsl_loose_has_piece(heap)) tsl_cells_tell_piece(heap);
 }
 
+// The number of a live block's sample; 0: it has none.
+static uint32_t sample_of(tsl_cell_number number, const void *block) {
+  bool lives = is_live_block(block, tsl_load_relaxed(tsl_granule_at((uintptr_t)block)));
+  return lives && tsl_cell_at(number)->sample != 0 ? *tsl_cell_sample_of(number, block) : 0;
+}
+
 // In a scope the thread also frees blocks of its home's cells: those that were sampled (P1).
 TSL_NOINLINE static void free_apart(struct tsl_heap *current, tsl_cell_number number,
                                     uint32_t owner, void *block) {
-  uint32_t sample = tsl_cell_at(number)->sample;
+  uint32_t sample = sample_of(number, block);
   if (sample != 0) tsl_event_freed(current->home, sample);
   if (owner == current->home->heap.number) current = &current->home->heap;
   if (owner != current->number) return free_remote(number, owner, block);
+  if (sample != 0) sample_end(number, block);
   tsl_cells_free_own(current, number, block);
 }
 

@@ -123,9 +123,17 @@ TSL_ALWAYS_INLINE unsigned tsl_cells_class(tsl_cell_number number) {
 // The class of a live block in a cell; TSL_BINS when no live block begins there.
 TSL_HIDDEN unsigned tsl_cells_block_class(const void *block);
 
-// Allocates a block in a cell of its own, so that its free can be noticed. NULL when the class is
-// too large, or memory is out. Owner only.
-TSL_HIDDEN void *tsl_cells_alone(struct tsl_heap *heap, unsigned class);
+// Takes a cell for blocks that are sampled, and lists it behind the newest one; a few that are
+// empty go back first. 0 as of tsl_cells_take. Owner only, in a change.
+TSL_HIDDEN tsl_cell_number tsl_cells_take_apart(struct tsl_heap *heap, unsigned class);
+
+// Hands out a block there, which lies behind all others of the cell. Owner only, in a change.
+TSL_HIDDEN void tsl_cells_hand_out(struct tsl_heap *heap, tsl_cell_number number, uintptr_t block,
+                                   unsigned class);
+
+// The samples of blocks in the cell that were freed, or that an end has not spared, end. Before
+// these count. Any thread.
+TSL_HIDDEN void tsl_cells_end_samples(tsl_cell_number number);
 
 // The cell that a block lies in.
 TSL_HIDDEN tsl_cell_number tsl_cells_of(const void *block);

@@ -242,7 +242,7 @@ static void *cut(struct tsl_heap *heap, size_t offset) {
 }
 
 // Allocates the sampled block when the next block holds the point at the cell's end. That block
-// lies in a cell of its own; this cell then goes on where it was. NULL when there is no
+// lies in another cell; this one then goes on where it was. NULL when there is no
 // such cell: the point is passed, and the caller cuts the block here. NULL also when no block holds
 // the point: it lay in the gap before the next block, or that block has no room here.
 static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment) {
@@ -254,7 +254,7 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
   if (!heap->sampled_cell || behind <= heap->cell_end) return NULL;
   uint64_t apart = heap->sample_apart;
   cell_set_end(heap, heap->cell_next, cell_bytes);
-  void *sampled = tsl_sampled_small(heap, class, apart);
+  void *sampled = tsl_sampled_aligned(heap, class, apart, alignment);
   if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
   return sampled;
 }

@@ -1,4 +1,6 @@
-// sampled: small blocks that hold a point. Each has a cell to itself (P1). Owner only.
+// sampled: small blocks that hold a point. They lie in cells of their own (P1): those of up to a
+// kilobyte several in a cell of 4 KiB, which goes back once all are freed, others one in each.
+// Owner only.
 #pragma once
 
 #include "state/heap.h"
@@ -11,3 +13,7 @@ TSL_HIDDEN void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint
 // and the caller allocates as usual, when there is no cell for it, or blocks of the class are not
 // sampled there.
 TSL_HIDDEN void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart);
+
+// The same at a multiple of `alignment`, a power of two; 64 KiB at most.
+TSL_HIDDEN void *tsl_sampled_aligned(struct tsl_heap *heap, unsigned class, uint64_t apart,
+                                     size_t alignment);

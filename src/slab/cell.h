@@ -48,8 +48,12 @@ struct tsl_cell {
   uint16_t granules;      // [owner] up to which blocks lie, or a mark of one that was cut back
                           // (cells.h); 0 while the heap still allocates in it
   uint16_t thinned;  // [helper, cleared by owner] how far it was when the helper looked (thin.h)
-  uint32_t sample;   // [owner, then who frees the block] of its one block; 0: none
+  uint32_t sample;   // [owner, then who frees the block] of its one block; 0: none;
+                     // TSL_CELL_SAMPLES: see tsl_cell_sample_of
 };
+
+// Several sampled blocks lie in the cell.
+#define TSL_CELL_SAMPLES UINT32_MAX
 
 // Numbers that no cell has: `older` of cells that an end has spared.
 #define TSL_CELL_SPARED UINT32_C(0xffffff00)
@@ -107,6 +111,14 @@ TSL_ALWAYS_INLINE tsl_cell_number tsl_cell_of(const void *address, unsigned clas
   uintptr_t offset = (uintptr_t)address - tsl_region.base;
   return (tsl_cell_number)((offset & ~(uintptr_t)(tsl_sizeclasses[class].bytes - 1)) >>
                            TSL_CELL_PAGE_LOG2);
+}
+
+// Where the number of a block's sample stands: with the cell where the block is the only one, else
+// in the granule before the block. 0: it was not sampled, or is freed.
+static inline uint32_t *tsl_cell_sample_of(tsl_cell_number number, const void *block) {
+  struct tsl_cell *cell = tsl_cell_at(number);
+  uintptr_t before = (uintptr_t)block - ((uintptr_t)1 << TSL_GRANULE_LOG2);
+  return cell->sample == TSL_CELL_SAMPLES ? (uint32_t *)before : &cell->sample;
 }
 
 TSL_ALWAYS_INLINE bool tsl_is_cell(unsigned class) { return class >= TSL_CLASSES; }

@@ -64,7 +64,7 @@ _Static_assert(sizeof(struct tsl_stock) == 2 * sizeof(struct tsl_bin),
 TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 
 enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8, TSL_HOME_WARM = 4 };
-enum { TSL_HOME_LABELS = 8, TSL_HOME_REGULARS = 4 };
+enum { TSL_HOME_LABELS = 8, TSL_HOME_REGULARS = 4, TSL_HOME_SAMPLES = 8 };
 
 // Freed blocks of one word of another heap's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
@@ -191,6 +191,8 @@ struct tsl_home_store {
   struct tsl_visits visits;
   struct tsl_loose loose;
   struct tsl_points points;
+  tsl_cell_number
+      samples[TSL_HOME_SAMPLES];  // [owner] cells for sampled blocks, by heap (sampled.c)
   struct tsl_regular regulars[TSL_HOME_REGULARS];  // the last one first
   const void *handed;                              // [owner] secure build: the block allocated last
 };

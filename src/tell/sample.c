@@ -114,9 +114,9 @@ static void count_end(struct tsl_sites_row *origin, const struct tsl_samples_row
 }
 
 // P2.
-void tsl_sample_end(uint32_t sample) {
+void tsl_sample_end(uint32_t sample, const void *block) {
   struct tsl_samples_row *row = row_of(sample);
-  if (row == NULL) return;
+  if (row == NULL || tsl_load_relaxed(&row->address) != (uintptr_t)block) return;
   struct tsl_sites_row *origin = TSL_ROW(sites, tsl_load_relaxed(&row->site));
   TSL_PROBE_ENDED(tsl_load_relaxed(&row->address));
   if (origin != NULL) count_end(origin, row);

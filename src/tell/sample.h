@@ -1,9 +1,9 @@
 // sample: the sampled blocks: which call stacks allocated them, and which of them still live.
 //
-//  P1  a sampled block has a cell to itself, or is a large block: its free comes by a slow path,
-//      and no fast path knows of samples
-//  P2  a live sample is one row of `samples`, and its number stands with its cell or span; who
-//      frees the block gives the row back
+//  P1  a sampled block lies in a cell for such blocks, or is a large block: its free comes by a
+//      slow path, and no fast path knows of samples
+//  P2  a live sample is one row of `samples`, and its number stands with its cell or span, or
+//      before the block; who frees the block gives the row back
 //  P3  other processes ask for samples by the table `control`; nothing else in the file decides
 //      what is sampled
 //  P4  the file tells since when all, what is watched, or nothing is sampled: samples that were
@@ -28,7 +28,7 @@ TSL_HIDDEN bool tsl_sample_waits(uint64_t mean);
 TSL_HIDDEN bool tsl_sample_watch_waits(void);
 
 // Writes the sample of a block, which stands for `times` samples of its class. Returns the sample's
-// number, which the caller stores with the block's cell or span; 0 when no row is free. Owner of
+// number, which the caller stores as P2 says; 0 when no row is free. Owner of
 // `heap`, and of the block.
 TSL_HIDDEN uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
                                      unsigned class, uint32_t times);
@@ -37,8 +37,9 @@ TSL_HIDDEN uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, s
 TSL_HIDDEN void tsl_sample_large(struct tsl_heap *heap, void *block);
 
 // A sampled block was freed; it was moved to `block`; it has `bytes` now. `sample`: its number, not
-// 0. Any thread.
-TSL_HIDDEN void tsl_sample_end(uint32_t sample);
+// 0. The first has no effect for the number of another block: the program may have written to where
+// it stood. Any thread.
+TSL_HIDDEN void tsl_sample_end(uint32_t sample, const void *block);
 TSL_HIDDEN void tsl_sample_move(uint32_t sample, const void *block);
 TSL_HIDDEN void tsl_sample_resize(uint32_t sample, size_t bytes);
 

@@ -97,7 +97,7 @@ void tsl_watch_look(struct tsl_part *part) {
     if ((part->living >> class % 64 & 1) != 0) tsl_watch_add(label, class);
 }
 
-// A page for each sample would bring the limits of an epoch and its ancestors near by chance (WA3).
+// Pages for samples would bring the limits of an epoch and its ancestors near by chance (WA3).
 static bool is_limited(uint32_t slot) {
   for (; slot != 0; slot = tsl_epoch_at(slot)->parent) {
     const struct tsl_epoch *epoch = tsl_epoch_at(slot);

@@ -1,6 +1,6 @@
 // watch: where samples are taken although nobody asked, so that a leak is named with its call stack
 // by default: in epochs of a label whose objects outlived them, of the classes of these objects
-// alone. The more samples of a label live, each of which takes a page, the fewer are taken of it:
+// alone. The more samples of a label live, each of which may take a page, the fewer are taken:
 // the distance between them doubles with every TSL_WATCH_MANY. A process that was asked to sample
 // watches nothing. Read docs/decisions/032-watched-labels.md first.
 //

@@ -49,25 +49,53 @@ static void dead_cells_are_given_back(void) {
   state_check();
 }
 
-// Blocks that have a cell each stand behind the cell that is being cut.
-static void a_block_alone_leaves_the_newest_cell(void) {
+static void *alloc_apart(tsl_cell_number *cell) {
+  struct tsl_change change = tsl_change_begin(heap->home);
+  *cell = tsl_cells_take_apart(heap, TSL_CELL_4K);
+  CHECK(*cell != 0);
+  void *block = (void *)tsl_cell_address(*cell);
+  tsl_cells_hand_out(heap, *cell, (uintptr_t)block, takes_class(64));
+  tsl_change_end(change);
+  return block;
+}
+
+// They stand behind the cell that is being cut.
+static void cells_apart_leave_the_newest_one(void) {
   open_part();
-  void *alone[3];
+  void *apart[3];
+  tsl_cell_number cells[3];
   alloc_many(64, 1);
   tsl_cell_number newest = heap->cells;
   for (unsigned i = 0; i < 3; i++) {
-    alone[i] = tsl_cells_alone(heap, takes_class(64));
-    CHECK(alone[i] != NULL);
-    CHECK(!tsl_change_is_on(heap->home));
+    apart[i] = alloc_apart(&cells[i]);
     CHECK_EQ(heap->cells, newest);
-    CHECK_EQ(tsl_cell_at(newest)->older, cell_of(alone[i]));
+    CHECK_EQ(tsl_cell_at(newest)->older, cells[i]);
     state_check();
   }
-  CHECK_EQ(heap->cells_oldest, cell_of(alone[0]));
-  tsl_fast_free(alone[1]);
+  CHECK_EQ(heap->cells_oldest, cells[0]);
+  tsl_fast_free(apart[1]);
   state_check();
   CHECK_EQ(heap->cell_count, 3);
-  CHECK_EQ(tsl_cell_at(cell_of(alone[2]))->older, cell_of(alone[0]));
+  CHECK_EQ(tsl_cell_at(cells[2])->older, cells[0]);
+}
+
+// With a gap before each, which counts as freed.
+static void a_cell_apart_takes_several_blocks(void) {
+  open_part();
+  tsl_cell_number cell;
+  char *first = alloc_apart(&cell), *second = first + 64 + 16;
+  struct tsl_total total = tsl_total_of_part(heap);
+  tsl_cells_hand_out(heap, cell, (uintptr_t)second, takes_class(64));
+  CHECK_EQ(tsl_cell_at(cell)->blocks, 2);
+  CHECK_EQ(tsl_total_of_part(heap).bytes, total.bytes + 64 + 16);
+  CHECK_EQ(tsl_total_of_part(heap).objects, total.objects + 1);
+  state_check();
+  tsl_fast_free(first);
+  CHECK_EQ(heap->cell_count, 1);
+  CHECK(in_cell(second));
+  tsl_fast_free(second);
+  CHECK_EQ(heap->cell_count, 0);
+  state_check();
 }
 
 static bool is_reported(struct tsl_heap *freer, void *block, const char *what) {
@@ -249,7 +277,8 @@ static void no_memory_for_a_cell(void) {
 int main(void) {
   RUN_UNLESS_SECURE(remote_free_in_the_newest_cell);
   RUN_UNLESS_SECURE(dead_cells_are_given_back);
-  RUN_UNLESS_SECURE(a_block_alone_leaves_the_newest_cell);
+  RUN_UNLESS_SECURE(cells_apart_leave_the_newest_one);
+  RUN_UNLESS_SECURE(a_cell_apart_takes_several_blocks);
   RUN_UNLESS_SECURE(misuse_is_reported_and_changes_nothing);
   RUN_UNLESS_SECURE(hot_cells_have_no_blocks);
   RUN_UNLESS_SECURE(the_last_block_grows_where_it_lies);

@@ -3,6 +3,7 @@
 #include "heap/rest.h"
 #include "homes.h"
 #include "state/bin.h"
+#include "state/change.h"
 #include "takes.h"
 #include "told.h"
 #include "upkeep/collect.h"
@@ -157,15 +158,24 @@ static void check_part_in_cells(size_t bytes) {
   epochs_close(epoch, 0);
 }
 
-// Sampled blocks have cells of their own, whatever their sizes.
+// As a sampled block that is the only one of its cell.
+static void *alloc_apart(size_t bytes) {
+  struct tsl_heap *heap = tsl_heap_current;
+  struct tsl_change change = tsl_change_begin(heap->home);
+  tsl_cell_number cell = tsl_cells_take_apart(heap, bytes <= 4096 ? TSL_CELL_4K : TSL_CELL_64K);
+  CHECK(cell != 0);
+  tsl_cells_hand_out(heap, cell, tsl_cell_address(cell), takes_class(bytes));
+  tsl_change_end(change);
+  return (void *)tsl_cell_address(cell);
+}
+
 static void check_part_of_sampled_blocks(size_t bytes) {
   uint32_t count = (uint32_t)(PART_BYTES / bytes), live_blocks = 0;
   tslab_epoch epoch = epochs_open();
   tslab_scope scope;
   epochs_enter(&scope, epoch);
   for (; live_blocks < count; live_blocks++) {
-    batch[live_blocks] = tsl_cells_alone(tsl_heap_current, takes_class(bytes));
-    CHECK(batch[live_blocks] != NULL);
+    batch[live_blocks] = alloc_apart(bytes);
     check_part_behind(epoch, (live_blocks + 1) * bytes);
   }
   for (; live_blocks > 0; live_blocks--) {

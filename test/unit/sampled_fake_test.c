@@ -18,6 +18,81 @@ static void aligned_blocks_of_epochs_stay_aligned(void) {
   CHECK_EQ(totals().live, 0);
 }
 
+static bool is_sampled(const void *block) {
+  tsl_cell_number cell = tsl_is_cell(tsl_class_around(block)) ? tsl_cells_of(block) : 0;
+  return cell != 0 && tsl_cell_at(cell)->sample != 0 && *tsl_cell_sample_of(cell, block) != 0;
+}
+
+// The sampled ones of the first `count` blocks go to the front. Returns how many.
+static unsigned find_sampled(unsigned count) {
+  unsigned found = 0;
+  for (unsigned i = 0; i < count; i++)
+    if (is_sampled(blocks[i])) blocks[found++] = blocks[i];
+  return found;
+}
+
+static void small_blocks_share_cells(void) {
+  enum { COUNT = 20000, BYTES = 64, A_CELL = 4096 / (BYTES + BYTES) };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  unsigned sampled = find_sampled(COUNT);
+  CHECK_GE(sampled, 5 * A_CELL);
+  CHECK_EQ(totals().live, sampled);
+  CHECK_LE(mine->cell_count, sampled / (A_CELL - 1) + 1);
+  state_check();
+  for (; sampled != 0; sampled--) {
+    CHECK_EQ((uintptr_t)blocks[sampled - 1] % BYTES, 0);
+    tsl_fast_free(blocks[sampled - 1]);
+    CHECK_EQ(totals().live, sampled - 1);
+  }
+  CHECK_EQ(mine->cell_count, 0);
+  state_check();
+}
+
+static void each_heap_has_cells_of_its_own(void) {
+  enum { COUNT = 4000, BYTES = 64 };
+  open_homes(MEAN);
+  tslab_epoch epochs[2] = {epochs_open(), epochs_open()};
+  for (unsigned i = 0; i < COUNT; i++) blocks[i] = tslab_epoch_malloc(epochs[i % 2], BYTES);
+  CHECK_EQ(tslab_epoch_release(epochs[0]), 0);
+  uint64_t live = totals().live;
+  CHECK_GE(live, 1);
+  for (unsigned i = 1; i < COUNT; i += 2) tsl_fast_free(blocks[i]);
+  CHECK_EQ(totals().live, 0);
+  CHECK_EQ(tslab_epoch_release(epochs[1]), 0);
+}
+
+// The program has written before its block, where the number of the sample stands.
+static void no_sample_of_another_block_ends(void) {
+  enum { COUNT = 4000, BYTES = 64 };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  unsigned sampled = find_sampled(COUNT);
+  CHECK_GE(sampled, 2);
+  const uint32_t *other_number = tsl_cell_sample_of(tsl_cells_of(blocks[1]), blocks[1]);
+  *tsl_cell_sample_of(tsl_cells_of(blocks[0]), blocks[0]) = *other_number;
+  tsl_fast_free(blocks[0]);
+  CHECK_EQ(totals().live, sampled);
+  CHECK(is_sampled(blocks[1]));
+  tsl_fast_free(blocks[1]);
+  CHECK_EQ(totals().live, sampled - 1);
+}
+
+static void a_second_free_ends_no_sample(void) {
+  enum { COUNT = 4000, BYTES = 64 };
+  open_homes(MEAN);
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
+  alloc(COUNT, BYTES);
+  unsigned sampled = find_sampled(COUNT);
+  for (unsigned i = 0; i < 2; i++) {
+    tsl_fast_free(blocks[0]);
+    tsl_fast_free(blocks[0]);
+    CHECK_EQ(totals().live, sampled - 1);
+    be(other);
+  }
+  state_check();
+}
+
 // Looks find them one after the other, however many live on before them.
 static void looks_give_cells_back(void) {
   enum { COUNT = 4000, BYTES = 4096 };
@@ -96,6 +171,10 @@ static void limits_hold(void) {
 
 int main(void) {
   RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
+  RUN_UNLESS_SECURE(small_blocks_share_cells);
+  RUN_UNLESS_SECURE(each_heap_has_cells_of_its_own);
+  RUN_UNLESS_SECURE(no_sample_of_another_block_ends);
+  RUN_UNLESS_SECURE(a_second_free_ends_no_sample);
   RUN_UNLESS_SECURE(looks_give_cells_back);
   RUN_UNLESS_SECURE(a_part_in_slabs_keeps_few);
   RUN_UNLESS_SECURE(a_scope_does_not_matter);

@@ -22,6 +22,7 @@ use crate::sampling::{Sampling, float, whole};
 use crate::say::say;
 use crate::text;
 
+mod apart;
 mod groups;
 mod idle;
 mod patch;

@@ -7,14 +7,13 @@
 
 use serde::Serialize;
 
+use super::apart::Cells;
 use super::groups::{Ends, Groups};
 use super::idle::{Givers, Idle, share_left};
 use super::rounds::Object;
 use crate::commands::record::Moment;
 use crate::events::Event;
 use crate::sampling::{float, whole};
-
-const PAGE_BYTES: u64 = 4096;
 
 // A smaller share of what is resident is no saving. Samples tell it from none only to a few
 // percent, and a helper that had time gives part of that back without any scope.
@@ -60,29 +59,40 @@ struct Change {
     at_ns: u64,
     bytes: f64,
     block_bytes: u64,
-    // Of pages that it has to itself because it was sampled.
-    alone_bytes: f64,
+    // Of cells besides the block, because it was sampled.
+    apart_bytes: f64,
     group: Option<usize>,
 }
 
 fn changes(events: &[Event], objects: &[Object], groups: &[Option<usize>]) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for (object, &group) in objects.iter().zip(groups) {
-        let begun = &events[object.begun];
-        let block_bytes = begun.bytes.unwrap_or_default();
-        let alone = block_bytes.next_multiple_of(PAGE_BYTES).saturating_sub(block_bytes);
-        let change = |at_ns, sign: f64| Change {
+    let mut steps = Vec::new();
+    for (nth, object) in objects.iter().enumerate() {
+        steps.push((events[object.begun].at_ns, nth, 1.0));
+        steps.extend(object.ended.map(|ended| (events[ended].at_ns, nth, -1.0)));
+    }
+    steps.sort_by_key(|&(at_ns, ..)| at_ns);
+    let mut cells = Cells::default();
+    let mut places = vec![None; objects.len()];
+    let mut change = |(at_ns, nth, sign): (u64, usize, f64)| {
+        let (object, place): (&Object, &mut Option<_>) = (&objects[nth], &mut places[nth]);
+        let block_bytes = events[object.begun].bytes.unwrap_or_default();
+        let cell_bytes = match place.take() {
+            Some(place) => cells.remove(place, block_bytes),
+            None => {
+                let (taken, more) = cells.add(block_bytes);
+                *place = Some(taken);
+                more
+            },
+        };
+        Change {
             at_ns,
             bytes: sign * object.bytes,
             block_bytes,
-            alone_bytes: sign * float(alone),
-            group,
-        };
-        changes.push(change(begun.at_ns, 1.0));
-        changes.extend(object.ended.map(|ended| change(events[ended].at_ns, -1.0)));
-    }
-    changes.sort_by_key(|change| change.at_ns);
-    changes
+            apart_bytes: sign * (float(cell_bytes) - float(block_bytes)),
+            group: groups[nth],
+        }
+    };
+    steps.into_iter().map(&mut change).collect()
 }
 
 // What lives, up to a moment.
@@ -92,9 +102,9 @@ struct Live {
     most_lasting: f64,
     groups: Groups,
     idle: Idle,
-    alone: f64,
+    apart: f64,
     // The same, with what samples that ended left behind.
-    kept_alone: f64,
+    kept_apart: f64,
 }
 
 impl Live {
@@ -105,21 +115,21 @@ impl Live {
             most_lasting: 0.0,
             groups: Groups::ending_at(end_share),
             idle: Idle::default(),
-            alone: 0.0,
-            kept_alone: 0.0,
+            apart: 0.0,
+            kept_apart: 0.0,
         }
     }
 
     fn wait(&mut self, passed_ns: u64, givers: Givers) {
         self.idle.wait(passed_ns, givers);
         let left = if givers.is_awake { share_left(passed_ns) } else { 1.0 };
-        self.kept_alone = self.alone.max(self.kept_alone * left);
+        self.kept_apart = self.apart.max(self.kept_apart * left);
     }
 
     fn add(&mut self, change: &Change) {
         self.all += change.bytes;
-        self.alone += change.alone_bytes;
-        self.kept_alone = self.kept_alone.max(self.alone);
+        self.apart += change.apart_bytes;
+        self.kept_apart = self.kept_apart.max(self.apart);
         if let Some(group) = change.group {
             let taken = self.groups.add(group, change.bytes, change.block_bytes);
             self.idle.add(-taken);
@@ -168,7 +178,7 @@ pub fn resident(
         while let Some(change) = changes.next_if(|change| change.at_ns <= moment.at_ns) {
             live.add(change);
         }
-        let now = (float(moment.anonymous_bytes) - live.kept_alone).max(0.0);
+        let now = (float(moment.anonymous_bytes) - live.kept_apart).max(0.0);
         before.push((now, 0.0));
         after.push((one(moment, &live, now), live.idle.bytes().min(now)));
     }
@@ -178,7 +188,7 @@ pub fn resident(
 // A scope adds nothing, and frees nothing but what lies idle between live blocks.
 fn one(moment: &Moment, live: &Live, now: f64) -> f64 {
     let blocks = float(moment.blocks_bytes);
-    let between = blocks - live.kept_alone - float(moment.idle_bytes) - live.all;
+    let between = blocks - live.kept_apart - float(moment.idle_bytes) - live.all;
     if between < LEAST_SHARE * now {
         return now;
     }
@@ -248,9 +258,9 @@ mod tests {
         assert_eq!(now.trough_bytes, then.trough_bytes);
     }
 
-    // A sampled block has pages of its own, which are no part of what is resident otherwise.
+    // They are no part of what is resident otherwise.
     #[test]
-    fn pages_of_samples_are_left_out() {
+    fn cells_of_samples_are_left_out() {
         let events = [event(0, 1, Some(96)), event(100, 1, None)];
         let objects = [Object { begun: 0, ended: Some(1), bytes: 16384.0 }];
         let peak = |moments: &[Moment]| {

@@ -15,13 +15,10 @@ mod side;
 mod stacks;
 
 use pairs::{grew, pairs};
-use side::{Side, Sum};
+use side::{PAGE_BYTES, Side, Sum};
 use stacks::Stacks;
 
 const SHOWN_CALLS: usize = 3;
-
-// A sampled block has a cell of a page to itself, where others share one.
-const SAMPLE_BYTES: u64 = 4096;
 
 /// What `diff` is asked.
 #[derive(Debug, Args)]
@@ -146,11 +143,12 @@ impl Report {
         add(Topic::Process, before.process, after.process, 0);
         for (label, old, new) in pairs(before.labels.as_ref(), after.labels.as_ref(), Sum::NOTHING)
         {
-            let samples = |side: &Side| {
-                side.samples.as_ref().and_then(|of| of.get(&label)).copied().unwrap_or_default()
+            let pages = |side: &Side| {
+                let of_label = side.sample_pages.as_ref().and_then(|of| of.get(&label));
+                of_label.copied().unwrap_or_default()
             };
-            let more = samples(after).saturating_sub(samples(before));
-            add(Topic::Label(label), old, new, more.saturating_mul(SAMPLE_BYTES));
+            let more = pages(after).saturating_sub(pages(before));
+            add(Topic::Label(label), old, new, more.saturating_mul(PAGE_BYTES));
         }
         for (class, before, after) in
             pairs(before.classes.as_ref(), after.classes.as_ref(), Sum::NOTHING)
@@ -314,20 +312,21 @@ mod tests {
         assert_eq!(format!("\n{}", report.text()), expected);
     }
 
-    // So many more samples of 128 B live in "GET /upload", which holds `held` bytes.
+    // So many more samples of 128 B live in "GET /upload", which holds `held` bytes, a page each.
     fn holds(held: u64, samples: usize) -> Image {
         let mut image = sample(42, 7);
         add_samples(&mut image);
         image.set("epochs", 7, "held_bytes", held);
         for row in 10..10 + samples {
             image.reach("samples", row);
-            image.set_all("samples", row, &[("site", 1), ("bytes", 128)]);
+            let address = ("address", (row as u64) << 20);
+            image.set_all("samples", row, &[("site", 1), ("bytes", 128), address]);
         }
         image
     }
 
     #[test]
-    fn the_page_that_each_sample_takes_is_no_growth_of_what_a_label_holds() {
+    fn the_pages_that_samples_take_are_no_growth_of_what_a_label_holds() {
         let before = holds(49_152, 0);
         let held = |after: &Image| {
             let mut report = report(&before, after, 0.0);
@@ -340,6 +339,9 @@ mod tests {
         assert_eq!(held(&holds(49_152 + 40_960, 10)), (90_112, false));
         assert_eq!(held(&holds(49_152 + 40_961, 10)), (90_113, true));
         assert_eq!(held(&holds(49_152 + 4096, 0)), (53_248, true));
+        let mut together = holds(49_152 + 4097, 2);
+        together.set("samples", 11, "address", (10 << 20) + 192);
+        assert_eq!(held(&together), (53_249, true), "two in a page");
         let mut large = holds(49_152 + 4096, 1);
         large.set("samples", 10, "site", 4);
         assert_eq!(held(&large), (53_248, true), "large blocks have no cells");

@@ -19,6 +19,9 @@ use crate::text;
 
 const MAGIC: &[u8] = b"tslabst";
 
+/// Of the cells that sampled blocks lie in.
+pub const PAGE_BYTES: u64 = 4096;
+
 // More than a process with all epochs that there is room for writes.
 const MOST_JSON_BYTES: u64 = 1 << 30;
 
@@ -60,8 +63,9 @@ pub struct Side {
     pub process: Sum,
     /// By label of epochs; None: not known.
     pub labels: Option<ByLabel<Sum>>,
-    /// Live samples of size classes, each in a cell of its own; None: not known.
-    pub samples: Option<ByLabel<u64>>,
+    /// Pages of cells that live samples of size classes lie in, apart from other blocks; None: not
+    /// known.
+    pub sample_pages: Option<ByLabel<u64>>,
     /// By bytes of size classes; None: not known.
     pub classes: Option<BTreeMap<u64, Sum>>,
     /// Who allocated what lives; None: nothing was sampled.
@@ -271,7 +275,7 @@ impl Side {
             may_be_sampled: true,
             process: Sum::default(),
             labels: None,
-            samples: None,
+            sample_pages: None,
             classes: None,
             sites: (sampling.weight_bytes > 0).then(|| Sites::of(sampling, samples)),
             key: None,
@@ -285,7 +289,7 @@ impl Side {
             may_be_sampled: false,
             process: Sum::default(),
             labels: Some(labels(epochs)),
-            samples: None,
+            sample_pages: None,
             classes: None,
             sites: None,
             key: None,
@@ -303,7 +307,7 @@ impl Side {
                 resident_bytes: rss,
             },
             labels: None,
-            samples: None,
+            sample_pages: None,
             classes: Some(by_class(classes)),
             sites: None,
             key: None,
@@ -340,7 +344,7 @@ impl Side {
             may_be_sampled: true,
             process: Sum { live_bytes, objects, resident_bytes: subject.rss_bytes },
             labels: Some(labels(&epochs)),
-            samples: samples(subject),
+            sample_pages: sample_pages(subject),
             classes: Some(by_class(&classes)),
             sites: sites(subject),
             // As JSON has it.
@@ -369,14 +373,18 @@ fn sites(subject: &Subject) -> Option<Sites> {
     Some(Sites::of(sampling, samples))
 }
 
-fn samples(subject: &Subject) -> Option<ByLabel<u64>> {
+// Several may lie in one page.
+fn sample_pages(subject: &Subject) -> Option<ByLabel<u64>> {
     let sampling = subject.snapshot.sampling.as_ref()?;
-    let sites = sampling.live.iter().map(|sample| &sampling.sites[sample.site]);
-    let mut samples = BTreeMap::new();
-    for site in sites.filter(|site| site.class_bytes.is_some()) {
-        *samples.entry(site.label.as_deref().map(Arc::from)).or_default() += 1;
+    let mut pages = BTreeMap::<Option<Arc<str>>, BTreeSet<u64>>::new();
+    for (site, sample) in sampling.live_sites().zip(&sampling.live) {
+        if site.class_bytes.is_none() {
+            continue;
+        }
+        let of_label = pages.entry(site.label.as_deref().map(Arc::from)).or_default();
+        of_label.insert(sample.address / PAGE_BYTES);
     }
-    Some(samples)
+    Some(pages.into_iter().map(|(label, pages)| (label, pages.len() as u64)).collect())
 }
 
 fn labels(epochs: &[WrittenEpoch]) -> ByLabel<Sum> {
