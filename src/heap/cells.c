@@ -354,7 +354,8 @@ void tsl_cells_drop_freed(struct tsl_heap *heap, tsl_cell_number number) {
 // The number of a live block's sample; 0: it has none.
 static uint32_t sample_of(tsl_cell_number number, const void *block) {
   bool lives = is_live_block(block, tsl_load_relaxed(tsl_granule_at((uintptr_t)block)));
-  return lives && tsl_cell_at(number)->sample != 0 ? *tsl_cell_sample_of(number, block) : 0;
+  bool is_sampled = lives && tsl_cell_at(number)->sample != 0;
+  return is_sampled ? tsl_load_relaxed(tsl_cell_sample_of(number, block)) : 0;
 }
 
 // In a scope the thread also frees blocks of its home's cells: those that were sampled (P1).

@@ -95,6 +95,7 @@ static void a_cell_apart_takes_several_blocks(void) {
   CHECK(in_cell(second));
   tsl_fast_free(second);
   CHECK_EQ(heap->cell_count, 0);
+  CHECK_EQ(heap->freed_granules, heap->cut_granules);
   state_check();
 }
 

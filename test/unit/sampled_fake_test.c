@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "epoch/inspect.h"
 #include "heap/cells.h"
 #include "samples.h"
 
@@ -49,17 +50,36 @@ static void small_blocks_share_cells(void) {
   state_check();
 }
 
+// Also where two share the place by which a thread finds its cell.
 static void each_heap_has_cells_of_its_own(void) {
-  enum { COUNT = 4000, BYTES = 64 };
+  enum { COUNT = 10000, BYTES = 64, EPOCHS = TSL_HOME_SAMPLES + 2 };
   open_homes(MEAN);
-  tslab_epoch epochs[2] = {epochs_open(), epochs_open()};
-  for (unsigned i = 0; i < COUNT; i++) blocks[i] = tslab_epoch_malloc(epochs[i % 2], BYTES);
-  CHECK_EQ(tslab_epoch_release(epochs[0]), 0);
-  uint64_t live = totals().live;
-  CHECK_GE(live, 1);
-  for (unsigned i = 1; i < COUNT; i += 2) tsl_fast_free(blocks[i]);
+  tslab_epoch epochs[EPOCHS];
+  for (unsigned i = 0; i < EPOCHS; i++) epochs[i] = epochs_open();
+  for (unsigned i = 0; i < COUNT; i++) blocks[i] = tslab_epoch_malloc(epochs[i % EPOCHS], BYTES);
+  for (unsigned i = 0; i < COUNT; i++)
+    CHECK_EQ(tsl_inspect_slot_of(blocks[i]), tsl_epoch_slot(epochs[i % EPOCHS]));
+  for (unsigned i = 0; i < EPOCHS; i++) {
+    CHECK_GE(totals().live, 1);
+    CHECK_EQ(tslab_epoch_release(epochs[i]), 0);
+  }
   CHECK_EQ(totals().live, 0);
-  CHECK_EQ(tslab_epoch_release(epochs[1]), 0);
+}
+
+// The cell may be that of a larger block by then.
+static void a_cell_that_went_back_takes_no_more(void) {
+  enum { ROUNDS = 4000, SMALL = 1024, LARGE = 2048 };
+  open_homes(MEAN);
+  for (unsigned i = 0; i < ROUNDS; i++) {
+    void *small = tsl_fast_malloc(SMALL);
+    if (is_sampled(small)) tsl_fast_free(small);
+    blocks[i] = tsl_fast_malloc(LARGE);
+  }
+  for (unsigned i = 0; i < ROUNDS; i++) {
+    if (is_sampled(blocks[i])) CHECK_EQ(tsl_cell_at(tsl_cells_of(blocks[i]))->blocks, 1);
+    tsl_fast_free(blocks[i]);
+  }
+  CHECK_EQ(totals().live, 0);
 }
 
 // The program has written before its block, where the number of the sample stands.
@@ -91,6 +111,26 @@ static void a_second_free_ends_no_sample(void) {
     be(other);
   }
   state_check();
+}
+
+// What stands before the address is the program's.
+static void a_free_of_an_interior_address_writes_nothing(void) {
+  enum { COUNT = 2000, BYTES = 512 };
+  open_homes(MEAN);
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
+  alloc(COUNT, BYTES);
+  unsigned sampled = 0;
+  for (unsigned i = 0; i < COUNT; i++) {
+    if (!is_sampled(blocks[i])) continue;
+    sampled++;
+    char *inside = (char *)blocks[i] + 64, before[16];
+    memset(blocks[i], 7, BYTES);
+    memset(before, 7, sizeof before);
+    tsl_fast_free(inside);
+    CHECK_EQ(memcmp(inside - sizeof before, before, sizeof before), 0);
+  }
+  CHECK_GE(sampled, 1);
+  CHECK_EQ(totals().live, sampled);
 }
 
 // Looks find them one after the other, however many live on before them.
@@ -140,19 +180,32 @@ static void a_scope_does_not_matter(void) {
   CHECK_EQ(totals().live, 0);
 }
 
-// A kept block stays sampled when its epoch ends, until it is freed; the samples of others end.
+// Keeps every nth of many blocks. Returns how many of these are sampled.
+static unsigned keep_each(tslab_epoch epoch, unsigned count, size_t bytes, unsigned nth) {
+  unsigned sampled = 0;
+  epochs_alloc_many(blocks, epoch, bytes, count);
+  for (unsigned i = 0; i < count; i += nth) {
+    CHECK_EQ(tslab_epoch_keep(blocks[i]), 0);
+    sampled += is_sampled(blocks[i]);
+  }
+  return sampled;
+}
+
+// A kept block stays sampled when its epoch ends, until it is freed; the samples of others end,
+// also in the same cell.
 static void what_is_spared_stays_sampled(void) {
-  enum { COUNT = 2000, BYTES = 1024 };
+  enum { COUNT = 4000, BYTES = 512, WAYS = 4 };
   open_homes(MEAN);
-  for (int nth = 1; nth <= 2; nth++) {
+  for (unsigned way = 0; way < WAYS; way++) {
+    unsigned nth = 1 + way % 2;
+    bool closes_first = way >= 2;
     tslab_epoch epoch = epochs_open();
-    epochs_alloc_many(blocks, epoch, BYTES, COUNT);
-    for (unsigned i = 0; i < COUNT; i += (unsigned)nth) CHECK_EQ(tslab_epoch_keep(blocks[i]), 0);
-    uint64_t before = totals().live;
+    unsigned kept = keep_each(epoch, COUNT, BYTES, nth);
+    CHECK(kept != 0 && (nth == 1) == (kept == totals().live));
+    if (closes_first) epochs_close(epoch, COUNT);
     CHECK_EQ(tslab_epoch_release(epoch), 0);
-    if (nth == 1) CHECK_EQ(totals().live, before);
-    if (nth == 2) CHECK(totals().live != 0 && totals().live < before);
-    for (unsigned i = 0; i < COUNT; i += (unsigned)nth) epochs_free(blocks[i], BYTES);
+    CHECK_EQ(totals().live, kept);
+    for (unsigned i = 0; i < COUNT; i += nth) epochs_free(blocks[i], BYTES);
     CHECK_EQ(totals().live, 0);
     CHECK(epochs_is_over(epoch));
   }
@@ -173,8 +226,10 @@ int main(void) {
   RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
   RUN_UNLESS_SECURE(small_blocks_share_cells);
   RUN_UNLESS_SECURE(each_heap_has_cells_of_its_own);
+  RUN_UNLESS_SECURE(a_cell_that_went_back_takes_no_more);
   RUN_UNLESS_SECURE(no_sample_of_another_block_ends);
   RUN_UNLESS_SECURE(a_second_free_ends_no_sample);
+  RUN_UNLESS_SECURE(a_free_of_an_interior_address_writes_nothing);
   RUN_UNLESS_SECURE(looks_give_cells_back);
   RUN_UNLESS_SECURE(a_part_in_slabs_keeps_few);
   RUN_UNLESS_SECURE(a_scope_does_not_matter);
