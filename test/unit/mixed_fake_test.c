@@ -184,6 +184,17 @@ static void blocks_freed_last_first_leave_nothing(void) {
   state_check();
 }
 
+// The end of its epoch has to find it.
+static void a_kept_block_is_not_cut_back(void) {
+  open_part();
+  alloc_many(64, 2);
+  CHECK_EQ(tslab_epoch_keep(blocks[1]), 0);
+  tsl_fast_free(blocks[1]);
+  CHECK_EQ(cut_bytes(), 128);
+  CHECK(alloc(64) != blocks[1]);
+  state_check();
+}
+
 // Else churn would take the points of what stays.
 static void while_samples_are_taken_nothing_is_cut_again(void) {
   open_part();
@@ -602,6 +613,7 @@ int main(void) {
   RUN_UNLESS_SECURE(larger_blocks_go_to_slabs);
   RUN_UNLESS_SECURE(the_last_block_is_cut_again);
   RUN_UNLESS_SECURE(blocks_freed_last_first_leave_nothing);
+  RUN_UNLESS_SECURE(a_kept_block_is_not_cut_back);
   RUN_UNLESS_SECURE(while_samples_are_taken_nothing_is_cut_again);
   RUN_UNLESS_SECURE(a_block_that_was_cut_back_leaves_no_mark);
   RUN_UNLESS_SECURE(the_last_block_that_was_cut_back_is_known);

@@ -1,6 +1,7 @@
 #include "upkeep/thin.h"
 
 #include "cut.h"
+#include "heap/cells.h"
 #include "takes.h"
 
 enum { BYTES = 64, CELL_BYTES = 64 << 10, CELL_BLOCKS = CELL_BYTES / BYTES, LEAST_PAGE = 4096 };
@@ -137,6 +138,19 @@ static void a_newest_cell_that_begins_anew_is_looked_at_anew(void) {
   check_round(TSL_ROUND_RESTS, 0);
 }
 
+// Between two looks the owner cuts blocks back, as far as it may, and cuts others there.
+static void what_is_cut_again_stays(void) {
+  enum { BACK = TSL_CELL_MOST_BACK / BYTES, OLD = CELL_BLOCKS / 2 - BACK };
+  open_full(0);
+  alloc_many(BYTES, CELL_BLOCKS / 2 - 1);
+  free_range(0, OLD, CELL_BLOCKS);
+  check_round(at_most_waits(), 0);
+  while (block_count > OLD) tsl_fast_free(blocks[--block_count]);
+  CHECK_EQ(heap->cell_next - heap->cell_start, OLD * BYTES);
+  alloc_many(BYTES, BACK);
+  check_round(TSL_ROUND_RESTS, OLD * BYTES / LEAST_PAGE - 1);
+}
+
 // Filled up between two looks, it is an older one now.
 static void a_newest_cell_that_is_left_is_looked_at_anew(void) {
   open_full(0);
@@ -180,6 +194,7 @@ int main(void) {
   RUN_UNLESS_SECURE(a_cell_in_which_nothing_lives_goes_back_once);
   RUN_UNLESS_SECURE(the_newest_cell_gives_what_lay_in_it_before);
   RUN_UNLESS_SECURE(a_newest_cell_that_begins_anew_is_looked_at_anew);
+  RUN_UNLESS_SECURE(what_is_cut_again_stays);
   RUN_UNLESS_SECURE(a_newest_cell_that_is_left_is_looked_at_anew);
   RUN_UNLESS_SECURE(many_cells_take_several_turns);
   RUN_UNLESS_SECURE(cells_of_4k_are_passed_over);
