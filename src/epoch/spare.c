@@ -18,7 +18,7 @@ static void cell_end_rest(tsl_cell_number number, uint32_t rank) {
   uint32_t ignored[TSL_CLASSES] = {0};
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t ended = tsl_cell_spare(number, cell->granules, rank, ignored);
-  tsl_cells_end_samples(number);
+  tsl_cells_end_samples(number, TSL_CELL_FREED);
   tsl_store_relaxed(&cell->freed, cell->freed + ended);
 }
 
@@ -77,7 +77,7 @@ bool tsl_spare_cell(tsl_cell_number number, uint32_t rank) {
   uint32_t counts[TSL_CLASSES] = {0};
   const struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t ended = tsl_cell_spare(number, cell->granules, rank, counts);
-  tsl_cells_end_samples(number);
+  tsl_cells_end_samples(number, TSL_CELL_FREED);
   tsl_report_survivors_ended(cell->epoch, counts);
   if (!tsl_cell_put_several(number, ended + 1)) return false;
   tsl_cells_give(number);

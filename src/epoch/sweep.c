@@ -197,6 +197,7 @@ static void protect(struct sweep *sweep, uintptr_t start, size_t bytes) {
 
 // What waits stays held, so that no free gives it back.
 static void cell_protect(struct sweep *sweep, tsl_cell_number number) {
+  if (sweep->is_protected) tsl_cells_end_samples(number, 1);
   protect(sweep, tsl_cell_address(number), tsl_sizeclasses[tsl_cells_class(number)].bytes);
   if (sweep->holds && !sweep->is_protected) sweep_leave_cell(number);
 }

@@ -60,12 +60,25 @@ static void cells_remove(struct tsl_heap *heap, tsl_cell_number number) {
   heap->cell_count--;
 }
 
-// Of what was handed out of a cell that is not sealed, about what others freed: their share of the
-// blocks.
+// What was handed out of a cell that is not sealed. Between sampled blocks lie gaps, which are not
+// counted.
+static uint32_t cut_granules(tsl_cell_number number) {
+  const struct tsl_cell *cell = tsl_cell_at(number);
+  if (tsl_likely(tsl_load_relaxed(&cell->sample) != TSL_CELL_SAMPLES)) return cell->granules;
+  const uint8_t *granule = tsl_granule_at(tsl_cell_address(number));
+  uint32_t granules = 0;
+  for (uint32_t i = 0; i < cell->granules; i++) {
+    unsigned byte = tsl_load_relaxed(&granule[i]) & (TSL_CELL_COUNTED - 1u);
+    granules += tsl_cell_shares_granules(tsl_cell_shares[byte]);
+  }
+  return granules;
+}
+
+// Of these, about what others freed: their share of the blocks.
 static uint32_t others_granules(tsl_cell_number number) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t others = tsl_load_relaxed(tsl_cell_remote(number)) - TSL_CELL_BIAS;
-  return others == 0 || cell->blocks == 0 ? 0 : cell->granules * others / cell->blocks;
+  return others == 0 || cell->blocks == 0 ? 0 : cut_granules(number) * others / cell->blocks;
 }
 
 void tsl_cells_collect(tsl_cell_number number) {
@@ -80,15 +93,12 @@ static void sample_end(tsl_cell_number number, const void *block) {
   if (sample != 0) tsl_sample_end(sample, block);
 }
 
-// Those of all blocks whose bytes are `least` or more.
-static void samples_end(tsl_cell_number number, unsigned least) {
-  if (tsl_likely(tsl_cell_at(number)->sample == 0)) return;
+void tsl_cells_end_samples(tsl_cell_number number, unsigned least) {
+  if (tsl_likely(tsl_load_relaxed(&tsl_cell_at(number)->sample) == 0)) return;
   uintptr_t at = tsl_cell_address(number);
   for (uint32_t i = 0; i < tsl_cell_at(number)->granules; i++, at += 1u << TSL_GRANULE_LOG2)
     if (tsl_load_relaxed(tsl_granule_at(at)) >= least) sample_end(number, (const void *)at);
 }
-
-void tsl_cells_end_samples(tsl_cell_number number) { samples_end(number, TSL_CELL_FREED); }
 
 // All that is needed later is read before the record is closed. Samples end while the blocks are
 // still there; the epoch is discharged when it has the memory no longer.
@@ -96,7 +106,7 @@ void tsl_cells_give(tsl_cell_number number) {
   tsl_unit unit = number / TSL_UNIT_PAGES;
   uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
   uint32_t epoch = tsl_cell_at(number)->epoch;
-  samples_end(number, 1);
+  tsl_cells_end_samples(number, 1);
   size_t bytes = tsl_sizeclasses[tsl_entry_class(entry)].bytes;
   tsl_cells_collect(number);
   tsl_cell_close(number);
@@ -114,7 +124,7 @@ void tsl_cells_drained(tsl_cell_number number) {
 
 void tsl_cells_unlist(struct tsl_heap *heap, tsl_cell_number number) {
   heap->cell_pages -= tsl_sizeclasses[tsl_cells_class(number)].bytes >> TSL_CELL_PAGE_LOG2;
-  heap->gone_granules += tsl_cell_at(number)->granules - others_granules(number);
+  heap->gone_granules += cut_granules(number) - others_granules(number);
   cells_remove(heap, number);
 }
 
@@ -157,13 +167,12 @@ void tsl_cells_hand_out(struct tsl_heap *heap, tsl_cell_number number, uintptr_t
                         unsigned class) {
   struct tsl_cell *cell = tsl_cell_at(number);
   uintptr_t before = (block - tsl_cell_address(number)) >> TSL_GRANULE_LOG2;
-  size_t gap = before - cell->granules, own = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
+  size_t own = tsl_sizeclasses[class].bytes >> TSL_GRANULE_LOG2;
   tsl_assert(tsl_owner_is_me(heap) && before >= cell->granules);
   tsl_store_relaxed(&cell->blocks, cell->blocks + 1);
   cell->granules = (uint16_t)(before + own);
   heap->cut_objects++;
-  heap->cut_granules += gap + own;
-  heap->freed_granules += gap;
+  heap->cut_granules += own;
   tsl_store_relaxed(tsl_granule_at(block), tsl_granule_byte(class));
   tsl_cells_tell(heap);
 }
@@ -221,7 +230,8 @@ TSL_FAST void tsl_cells_free_last(struct tsl_heap *heap, void *block, unsigned b
   heap->cell_recut += tsl_cell_shares[byte];
 }
 
-// As a cut does, it moves the end of the blocks last.
+// The end moves first: were the byte first, the child of a fork might cut blocks inside of this
+// one. The helper leaves alone what the block may take then (TSL_CELL_MOST_BACK).
 bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!tsl_cells_are_newest(heap, block)) return false;
@@ -231,9 +241,9 @@ bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class)
   uintptr_t start = (uintptr_t)block, end = start + tsl_sizeclasses[tsl_granule_class(byte)].bytes;
   uintptr_t wanted = start + tsl_sizeclasses[class].bytes;
   if (end != heap->cell_next || wanted > heap->cell_end) return false;
-  tsl_store_relaxed(granule, tsl_granule_byte(class));
-  tsl_compiler_fence();  // pairs: tend
   tsl_store_relaxed(&heap->cell_next, wanted);
+  tsl_compiler_fence();  // pairs: heap-torn
+  tsl_store_relaxed(granule, tsl_granule_byte(class));
   return true;
 }
 
@@ -286,7 +296,9 @@ TSL_ALWAYS_INLINE void survivor_freed(uint32_t epoch, unsigned class) {
 }
 
 // Frees a block in a cell of another thread's heap (`owner`), or in a sealed one (`owner` is 0), or
-// one that was kept. Counts last: once the free is counted another thread may give the cell back.
+// one that was kept. Its sample's number is read before a bit of kept blocks is taken off: after
+// that the cell may be made inaccessible (poison.h). Counts last: once the free is counted another
+// thread may give the cell back.
 TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, void *block) {
   struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t epoch = cell->epoch;
@@ -294,13 +306,13 @@ TSL_NOINLINE static void free_remote(tsl_cell_number number, uint32_t owner, voi
   if (tsl_unlikely(is_late(number, epoch, block))) return tsl_misuse_late_free(block);
   unsigned byte = mark_remote(granule, block);
   if (byte == 0) return free_nothing(block);
+  if (tsl_unlikely(tsl_load_relaxed(&cell->sample) != 0)) sample_end(number, block);
   if ((byte & TSL_CELL_COUNTED) != 0) {
     survivor_freed(epoch, tsl_granule_class(byte));
     if (tsl_unlikely(tsl_epoch_keeps(epoch))) tsl_kept_clear(block);  // KE1
   } else if (owner != 0) {
     tsl_report_away(owner, tsl_granule_class(byte));
   }
-  if (tsl_unlikely(cell->sample != 0)) sample_end(number, block);
   if (tsl_unlikely(tsl_cell_put_remote(number))) return tsl_cells_drained(number);
   if (owner != 0) tsl_loose_send_in_cell(owner, tsl_granule_class(byte));
 }
@@ -351,11 +363,15 @@ void tsl_cells_drop_freed(struct tsl_heap *heap, tsl_cell_number number) {
   if (tsl_loose_has_piece(heap)) tsl_cells_tell_piece(heap);
 }
 
-// The number of a live block's sample; 0: it has none.
+// The number of a live block's sample; 0: it has none, or the program has written to where that
+// stood.
 static uint32_t sample_of(tsl_cell_number number, const void *block) {
+  const struct tsl_cell *cell = tsl_cell_at(number);
   bool lives = is_live_block(block, tsl_load_relaxed(tsl_granule_at((uintptr_t)block)));
-  bool is_sampled = lives && tsl_cell_at(number)->sample != 0;
-  return is_sampled ? tsl_load_relaxed(tsl_cell_sample_of(number, block)) : 0;
+  if (!lives || tsl_load_relaxed(&cell->sample) == 0) return 0;
+  if (tsl_unlikely(is_late(number, tsl_load_relaxed(&cell->epoch), block))) return 0;
+  uint32_t sample = tsl_load_relaxed(tsl_cell_sample_of(number, block));
+  return tsl_sample_is_of(sample, block) ? sample : 0;
 }
 
 // In a scope the thread also frees blocks of its home's cells: those that were sampled (P1).

@@ -131,14 +131,15 @@ TSL_HIDDEN tsl_cell_number tsl_cells_take_apart(struct tsl_heap *heap, unsigned 
 TSL_HIDDEN void tsl_cells_hand_out(struct tsl_heap *heap, tsl_cell_number number, uintptr_t block,
                                    unsigned class);
 
-// The samples of blocks in the cell that were freed, or that an end has not spared, end. Before
-// these count. Any thread.
-TSL_HIDDEN void tsl_cells_end_samples(tsl_cell_number number);
+// The samples of blocks in the cell end whose granules' bytes are `least` or more: 1 for all,
+// TSL_CELL_FREED for those that were freed, or that an end has not spared. Before these count, and
+// before the cell is made inaccessible. Any thread.
+TSL_HIDDEN void tsl_cells_end_samples(tsl_cell_number number, unsigned least);
 
 // The cell that a block lies in.
 TSL_HIDDEN tsl_cell_number tsl_cells_of(const void *block);
 
-// Looks at up to `most` of a home's cells, and gives those back whose block another thread freed.
+// Looks at up to `most` of a home's cells, and gives those back whose blocks others freed.
 // Owner only.
 enum { TSL_CELLS_FEW = 4 };
 TSL_HIDDEN void tsl_cells_look(struct tsl_home *home, uint32_t most);

@@ -14,6 +14,6 @@ TSL_HIDDEN void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint
 // sampled there.
 TSL_HIDDEN void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart);
 
-// The same at a multiple of `alignment`, a power of two; 64 KiB at most.
+// The same at a multiple of `alignment`, a power of two; 4 KiB at most.
 TSL_HIDDEN void *tsl_sampled_aligned(struct tsl_heap *heap, unsigned class, uint64_t apart,
                                      size_t alignment);

@@ -35,7 +35,7 @@ enum {
 typedef uint32_t tsl_cell_number;
 
 struct tsl_cell {
-  // [owner] 0 while the heap cuts blocks off the cell; then those that it handed out. [lock:holds]
+  // [owner] Those that the heap handed out; 0 while it cuts blocks off the cell. [lock:holds]
   // Once the cell is sealed: those that were out when its dead pages went back last (remains.c).
   // The owner changes with the seal: clang's analysis cannot follow that.
   _Alignas(32) uint32_t blocks;
@@ -46,9 +46,9 @@ struct tsl_cell {
   tsl_cell_number older;  // [owner; once the cell is sealed, who ends its epoch] or its rank among
                           // what ends have spared (tsl_cell_spare)
   uint16_t granules;      // [owner] up to which blocks lie, or a mark of one that was cut back
-                          // (cells.h); 0 while the heap still allocates in it
+                          // (mixed.c); 0 while the heap cuts blocks off it
   uint16_t thinned;  // [helper, cleared by owner] how far it was when the helper looked (thin.h)
-  uint32_t sample;   // [owner, then who frees the block] of its one block; 0: none;
+  uint32_t sample;   // [owner, then who ends the sample] of its one block; 0: none;
                      // TSL_CELL_SAMPLES: see tsl_cell_sample_of
 };
 
@@ -118,7 +118,8 @@ TSL_ALWAYS_INLINE tsl_cell_number tsl_cell_of(const void *address, unsigned clas
 static inline uint32_t *tsl_cell_sample_of(tsl_cell_number number, const void *block) {
   struct tsl_cell *cell = tsl_cell_at(number);
   uintptr_t before = (uintptr_t)block - ((uintptr_t)1 << TSL_GRANULE_LOG2);
-  return cell->sample == TSL_CELL_SAMPLES ? (uint32_t *)before : &cell->sample;
+  bool is_before = tsl_load_relaxed(&cell->sample) == TSL_CELL_SAMPLES;
+  return is_before ? (uint32_t *)before : &cell->sample;
 }
 
 TSL_ALWAYS_INLINE bool tsl_is_cell(unsigned class) { return class >= TSL_CLASSES; }

@@ -92,7 +92,12 @@ void tsl_sample_large(struct tsl_heap *heap, void *block) {
 // NULL for a sample from before a fork, whose row was the parent's.
 static struct tsl_samples_row *row_of(uint32_t sample) {
   if (sample >> ROW_BITS != forks) return NULL;
-  return TSL_ROW(samples, sample & ((1u << ROW_BITS) - 1));
+  return TSL_ROW_MADE(samples, sample & ((1u << ROW_BITS) - 1));
+}
+
+bool tsl_sample_is_of(uint32_t sample, const void *block) {
+  const struct tsl_samples_row *row = sample == 0 ? NULL : row_of(sample);
+  return row != NULL && tsl_load_relaxed(&row->address) == (uintptr_t)block;
 }
 
 // Below short_ms there is one decade: the clock has a grain of several ms.
@@ -115,8 +120,8 @@ static void count_end(struct tsl_sites_row *origin, const struct tsl_samples_row
 
 // P2.
 void tsl_sample_end(uint32_t sample, const void *block) {
+  if (!tsl_sample_is_of(sample, block)) return;
   struct tsl_samples_row *row = row_of(sample);
-  if (row == NULL || tsl_load_relaxed(&row->address) != (uintptr_t)block) return;
   struct tsl_sites_row *origin = TSL_ROW(sites, tsl_load_relaxed(&row->site));
   TSL_PROBE_ENDED(tsl_load_relaxed(&row->address));
   if (origin != NULL) count_end(origin, row);

@@ -36,6 +36,9 @@ TSL_HIDDEN uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, s
 // Samples a new large block if it holds a point. Owner of `heap`, and of the block.
 TSL_HIDDEN void tsl_sample_large(struct tsl_heap *heap, void *block);
 
+// Whether `sample` is the number of this block's sample. Any thread.
+TSL_HIDDEN bool tsl_sample_is_of(uint32_t sample, const void *block);
+
 // A sampled block was freed; it was moved to `block`; it has `bytes` now. `sample`: its number, not
 // 0. The first has no effect for the number of another block: the program may have written to where
 // it stood. Any thread.

@@ -2,17 +2,20 @@
 
 #include <string.h>
 
+#include "capture.h"
 #include "epoch/inspect.h"
+#include "epoch/poison.h"
 #include "heap/cells.h"
 #include "samples.h"
 
 static void aligned_blocks_of_epochs_stay_aligned(void) {
-  enum { COUNT = 2000, ALIGNMENT = 1024 };
+  enum { COUNT = 2000, MOST_ALIGNMENT = 4096 };
   open_homes(MEAN);
   tslab_epoch epoch = epochs_open();
   for (unsigned i = 0; i < COUNT; i++) {
-    void *block = tslab_epoch_aligned_alloc(epoch, ALIGNMENT, 100);
-    CHECK_EQ((uintptr_t)block % ALIGNMENT, 0);
+    size_t alignment = MOST_ALIGNMENT >> i % 4;
+    void *block = tslab_epoch_aligned_alloc(epoch, alignment, 100);
+    CHECK_EQ((uintptr_t)block % alignment, 0);
   }
   CHECK_GE(totals().live, 1);
   CHECK_EQ(tslab_epoch_release(epoch), 0);
@@ -133,6 +136,56 @@ static void a_free_of_an_interior_address_writes_nothing(void) {
   CHECK_EQ(totals().live, sampled);
 }
 
+// One that the program has written to is told by no event either.
+static void events_are_of_the_block(void) {
+  enum { COUNT = 4000, BYTES = 64 };
+  tsl_options.sample_events = 1;
+  os_fake.now_ns = 1000;
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  unsigned sampled = find_sampled(COUNT);
+  uint32_t spoiled = 1 + *tsl_cell_sample_of(tsl_cells_of(blocks[0]), blocks[0]);
+  *tsl_cell_sample_of(tsl_cells_of(blocks[0]), blocks[0]) = spoiled;
+  tsl_fast_free(blocks[0]);
+  tsl_fast_free(blocks[1]);
+  const struct tsl_events_row *first = TSL_ROW(events, sampled + 1);
+  const struct tsl_events_row *second = TSL_ROW(events, sampled + 2);
+  CHECK(first != NULL && second != NULL && first->at_ns != 0 && second->at_ns == 0);
+}
+
+static void open_poisoned(void) {
+  os_fake.now_ms = 1000;
+  tsl_options.release = TSL_RELEASE_POISON;
+  tsl_poison_init();
+  open_homes(MEAN);
+}
+
+// Before nobody can read their numbers any more.
+static void samples_end_as_memory_is_poisoned(void) {
+  enum { COUNT = 4000, BYTES = 64 };
+  open_poisoned();
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc_many(blocks, epoch, BYTES, COUNT);
+  CHECK_GE(totals().live, 1);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(totals().live, 0);
+}
+
+static void a_late_free_is_told(void) {
+  enum { COUNT = 4000, BYTES = 64 };
+  open_poisoned();
+  tsl_options.on_error = TSL_ON_ERROR_REPORT;
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc_many(blocks, epoch, BYTES, COUNT);
+  CHECK_GE(find_sampled(COUNT), 1);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  capture_start();
+  tsl_fast_free(blocks[0]);
+  const char *said = capture_end();
+  CHECK(strstr(said, "the block ended with its epoch") != NULL);
+  CHECK_EQ(capture_lines(said), 1);
+}
+
 // Looks find them one after the other, however many live on before them.
 static void looks_give_cells_back(void) {
   enum { COUNT = 4000, BYTES = 4096 };
@@ -145,6 +198,25 @@ static void looks_give_cells_back(void) {
   for (unsigned i = 0; i < before; i++) tsl_cells_look(mine->home, TSL_CELLS_FEW);
   CHECK_EQ(mine->cell_count, totals().live);
   CHECK(mine->cell_count < before);
+  state_check();
+}
+
+// Whoever has freed the last block of several.
+static void looks_give_shared_cells_back(void) {
+  enum { COUNT = 20000, BYTES = 64 };
+  open_homes(MEAN);
+  alloc(COUNT, BYTES);
+  unsigned sampled = find_sampled(COUNT);
+  uint32_t before = mine->cell_count;
+  for (unsigned i = 0; i < sampled; i++) {
+    be(i % 3 == 0 ? mine : other);
+    tsl_fast_free(blocks[i]);
+  }
+  be(mine);
+  CHECK(before > 1 && mine->cell_count == before);
+  for (unsigned i = 0; i < before; i++) tsl_cells_look(mine->home, TSL_CELLS_FEW);
+  CHECK_EQ(mine->cell_count, 0);
+  CHECK_EQ(totals().live, 0);
   state_check();
 }
 
@@ -230,7 +302,11 @@ int main(void) {
   RUN_UNLESS_SECURE(no_sample_of_another_block_ends);
   RUN_UNLESS_SECURE(a_second_free_ends_no_sample);
   RUN_UNLESS_SECURE(a_free_of_an_interior_address_writes_nothing);
+  RUN_UNLESS_SECURE(events_are_of_the_block);
+  RUN_UNLESS_SECURE(samples_end_as_memory_is_poisoned);
+  RUN_UNLESS_SECURE(a_late_free_is_told);
   RUN_UNLESS_SECURE(looks_give_cells_back);
+  RUN_UNLESS_SECURE(looks_give_shared_cells_back);
   RUN_UNLESS_SECURE(a_part_in_slabs_keeps_few);
   RUN_UNLESS_SECURE(a_scope_does_not_matter);
   RUN_UNLESS_SECURE(what_is_spared_stays_sampled);
