@@ -191,8 +191,7 @@ struct tsl_home_store {
   struct tsl_visits visits;
   struct tsl_loose loose;
   struct tsl_points points;
-  tsl_cell_number
-      samples[TSL_HOME_SAMPLES];  // [owner] cells for sampled blocks, by heap (sampled.c)
+  tsl_cell_number samples[TSL_HOME_SAMPLES];  // [owner] for sampled blocks (sampled.c), by heap
   struct tsl_regular regulars[TSL_HOME_REGULARS];  // the last one first
   const void *handed;                              // [owner] secure build: the block allocated last
 };
