@@ -1,6 +1,7 @@
 #include "observe/postmortem.h"
 
 #include "base/atomic.h"
+#include "state/cut_back.h"
 #include "state/epoch.h"
 #include "state/label.h"
 
@@ -62,6 +63,11 @@ struct tsl_postmortem tsl_postmortem = {
             VALUE("span.bytes", TSL_RECORD_SLAB_BYTES + offsetof(struct tsl_span, bytes)),
             VALUE("span.epoch", TSL_RECORD_SLAB_BYTES + offsetof(struct tsl_span, epoch)),
             FIELD(cell, epoch),
+            // The block of a cell whose place is cut again next.
+            FIELD(heap, cell_start),
+            FIELD(heap, cell_cut_back),
+            VALUE("cut_back_shift", TSL_CUT_BACK_SHIFT),
+            VALUE("cut_back_byte", TSL_CUT_BACK_BYTE),
             FIELD(heap, number),
             FIELD(heap, store),
             FIELD(heap, home),

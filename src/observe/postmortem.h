@@ -14,7 +14,7 @@
 
 enum {
   TSL_POSTMORTEM_ABI = 1,  // changes when an older reader would misread
-  TSL_POSTMORTEM_NUMBERS = 63,
+  TSL_POSTMORTEM_NUMBERS = 67,
 };
 
 #define TSL_POSTMORTEM_MAGIC "tslab postmortem"  // 16 bytes, without a 0

@@ -2,7 +2,7 @@
 //! `src/observe/census.c`, but each block is asked for: a free one that a thread kept at hand is
 //! found on its list.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use anyhow::{Result, bail};
 
@@ -77,6 +77,9 @@ pub struct Heap<'a> {
     /// By address.
     pub pieces: Vec<Piece>,
     hot: HashSet<u64>,
+    // By address: blocks of cells that were freed, of which the granules say nothing, and what
+    // these said.
+    cut_back: BTreeMap<u64, u8>,
 }
 
 fn at(start: u64, index: u64, each: usize) -> u64 {
@@ -99,6 +102,7 @@ impl<'a> Heap<'a> {
             says,
             pieces: Vec::new(),
             hot: HashSet::new(),
+            cut_back: BTreeMap::new(),
         };
         heap.base = heap.region("base")?;
         if heap.base == 0 {
@@ -200,6 +204,7 @@ impl<'a> Heap<'a> {
             let heap = self.dump.bytes(address, each as u64, "a heap's record")?;
             if word(&heap, self.says.small("heap.number")?).unwrap_or_default() != 0 {
                 self.find_hot_of(address, &heap)?;
+                self.find_cut_back(&heap)?;
                 self.check_room(self.hot.len() * HOT_BYTES, "free blocks")?;
             }
         }
@@ -222,6 +227,19 @@ impl<'a> Heap<'a> {
             }
         }
         self.add_quarantine(store)
+    }
+
+    // The one that its thread freed last, where it had cut it last (`src/state/cut_back.h`).
+    fn find_cut_back(&mut self, heap: &[u8]) -> Result<()> {
+        let last = word(heap, self.says.small("heap.cell_cut_back")?).unwrap_or_default();
+        let start = long(heap, self.says.small("heap.cell_start")?).unwrap_or_default();
+        let mask = u32::try_from(self.says.small("cut_back_byte")?)?;
+        let shift = self.says.small("cut_back_shift")?.min(31);
+        if last != 0 {
+            let address = start.wrapping_add(u64::from((last & !mask) >> shift));
+            self.cut_back.insert(address, u8::try_from(last & mask)?);
+        }
+        Ok(())
     }
 
     fn is_inside(&self, address: u64) -> bool {
@@ -327,15 +345,20 @@ impl<'a> Heap<'a> {
         let granules = self.dump.bytes(place, piece.bytes >> log2, "the granules of a cell")?;
         let (freed, counted) = (self.says.small("cell_freed")?, self.says.small("cell_counted")?);
         let classes = self.says.small("block_classes")?;
-        let block = |(index, &byte): (usize, &u8)| {
-            let byte = usize::from(byte);
+        let block = |address: u64, byte: usize, is_live: bool| {
             let class =
                 (byte & !freed & !counted).checked_sub(1).filter(|class| *class < classes)?;
             let bytes = self.says.classes.get(class)?.bytes;
-            let address = piece.address.wrapping_add((index as u64) << log2);
-            Some(Block { address, bytes, class: Some(class), is_live: byte & freed == 0 })
+            Some(Block { address, bytes, class: Some(class), is_live })
         };
-        Ok(granules.iter().enumerate().filter_map(block).collect())
+        let at_granule = |(index, &byte): (usize, &u8)| {
+            let address = piece.address.wrapping_add((index as u64) << log2);
+            if byte == 0 {
+                return block(address, self.cut_back.get(&address).copied()?.into(), false);
+            }
+            block(address, byte.into(), usize::from(byte) & freed == 0)
+        };
+        Ok(granules.iter().enumerate().filter_map(at_granule).collect())
     }
 
     // ---- Epochs

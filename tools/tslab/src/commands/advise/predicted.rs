@@ -76,13 +76,12 @@ fn changes(events: &[Event], objects: &[Object], groups: &[Option<usize>]) -> Ve
     let mut change = |(at_ns, nth, sign): (u64, usize, f64)| {
         let (object, place): (&Object, &mut Option<_>) = (&objects[nth], &mut places[nth]);
         let block_bytes = events[object.begun].bytes.unwrap_or_default();
-        let cell_bytes = match place.take() {
-            Some(place) => cells.remove(place, block_bytes),
-            None => {
-                let (taken, more) = cells.add(block_bytes);
-                *place = Some(taken);
-                more
-            },
+        let cell_bytes = if let Some(place) = place.take() {
+            cells.remove(place, block_bytes)
+        } else {
+            let (taken, more) = cells.add(block_bytes);
+            *place = Some(taken);
+            more
         };
         Change {
             at_ns,
