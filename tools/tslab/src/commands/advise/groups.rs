@@ -26,16 +26,36 @@ pub struct Ends {
     pub share: f64,
 }
 
+/// Whose slab a block lies in: each thread has its own for each size class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slab {
+    /// Who allocates.
+    pub thread: u64,
+    /// Of each block.
+    pub block_bytes: u64,
+}
+
+/// Blocks that lie together, and keep what they took when they were most.
 #[derive(Debug, Default)]
-struct Group {
+pub struct Group {
     live: f64,
     most: f64,
-    sizes: BTreeSet<u64>,
+    slabs: BTreeSet<Slab>,
 }
 
 impl Group {
-    fn taken(&self) -> f64 {
-        let slack = HALF_SLAB_BYTES * float(self.sizes.len() as u64);
+    /// So many bytes came, or went if they are below 0.
+    pub fn add(&mut self, bytes: f64, slab: Slab) {
+        self.live += bytes;
+        self.most = self.most.max(self.live);
+        if slab.block_bytes <= MOST_SMALL_BYTES {
+            self.slabs.insert(slab);
+        }
+    }
+
+    /// What they take.
+    pub fn taken(&self) -> f64 {
+        let slack = HALF_SLAB_BYTES * float(self.slabs.len() as u64);
         self.most + slack.min(MOST_SLACK * self.most)
     }
 }
@@ -54,18 +74,14 @@ impl Groups {
         Self { all: BTreeMap::new(), taken: 0.0, end_share }
     }
 
-    /// So many bytes came, or went if they are below 0, in blocks of a size. Returns what all
-    /// groups take now beyond what they took before.
-    pub fn add(&mut self, number: usize, bytes: f64, block_bytes: u64) -> f64 {
+    /// So many bytes of a group came, or went if they are below 0. Returns what all groups take now
+    /// beyond what they took before.
+    pub fn add(&mut self, number: usize, bytes: f64, slab: Slab) -> f64 {
         let group = self.all.entry(number).or_default();
         let before = group.taken();
-        group.live += bytes;
-        group.most = group.most.max(group.live);
-        if block_bytes <= MOST_SMALL_BYTES {
-            group.sizes.insert(block_bytes);
-        }
+        group.add(bytes, slab);
         if bytes < 0.0 && group.live <= self.end_share * group.most {
-            *group = Group { live: group.live, most: group.live, sizes: BTreeSet::new() };
+            *group = Group { live: group.live, most: group.live, slabs: BTreeSet::new() };
         }
         let mut after = group.taken();
         if group.live < NOTHING_BYTES {
@@ -88,6 +104,10 @@ mod tests {
 
     const MIB: f64 = 1_048_576.0;
 
+    fn of(block_bytes: u64) -> Slab {
+        Slab { thread: 1, block_bytes }
+    }
+
     fn is(value: f64, wanted: f64) -> bool {
         (value - wanted).abs() < NOTHING_BYTES
     }
@@ -95,11 +115,11 @@ mod tests {
     #[test]
     fn a_group_keeps_what_it_took_until_nothing_of_it_lives() {
         let mut groups = Groups::ending_at(0.0);
-        assert!(is(groups.add(1, 4.0 * MIB, 1 << 20), 4.0 * MIB));
-        assert!(is(groups.add(2, MIB, 1 << 20), MIB));
-        assert!(is(groups.add(1, -3.0 * MIB, 1 << 20), 0.0));
+        assert!(is(groups.add(1, 4.0 * MIB, of(1 << 20)), 4.0 * MIB));
+        assert!(is(groups.add(2, MIB, of(1 << 20)), MIB));
+        assert!(is(groups.add(1, -3.0 * MIB, of(1 << 20)), 0.0));
         assert!(is(groups.taken(), 5.0 * MIB));
-        assert!(is(groups.add(1, -MIB, 1 << 20), -4.0 * MIB));
+        assert!(is(groups.add(1, -MIB, of(1 << 20)), -4.0 * MIB));
         assert!(is(groups.taken(), MIB));
     }
 
@@ -107,20 +127,22 @@ mod tests {
     #[test]
     fn a_group_ends_when_little_is_left() {
         let mut groups = Groups::ending_at(0.1);
-        groups.add(1, 4.0 * MIB, 1 << 20);
-        groups.add(1, -3.0 * MIB, 1 << 20);
+        groups.add(1, 4.0 * MIB, of(1 << 20));
+        groups.add(1, -3.0 * MIB, of(1 << 20));
         assert!(is(groups.taken(), 4.0 * MIB));
-        groups.add(1, -0.7 * MIB, 1 << 20);
+        groups.add(1, -0.7 * MIB, of(1 << 20));
         assert!(is(groups.taken(), 0.3 * MIB));
     }
 
     #[test]
-    fn each_size_class_has_a_slab_that_is_half_full() {
+    fn each_size_class_of_a_thread_has_a_slab_that_is_half_full() {
         let mut groups = Groups::ending_at(0.0);
-        groups.add(1, MIB, 64);
-        groups.add(1, MIB, 96);
+        groups.add(1, MIB, of(64));
+        groups.add(1, MIB, of(96));
         assert!(is(groups.taken(), 2.0 * MIB + 65536.0));
-        groups.add(2, 4096.0, 64);
-        assert!(is(groups.taken(), 2.0 * MIB + 65536.0 + 5120.0), "a small one lies in cells");
+        groups.add(1, MIB, Slab { thread: 2, ..of(64) });
+        assert!(is(groups.taken(), 3.0 * MIB + 98_304.0));
+        groups.add(2, 4096.0, of(64));
+        assert!(is(groups.taken(), 3.0 * MIB + 98_304.0 + 5120.0), "a small one lies in cells");
     }
 }

@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use super::apart::Cells;
-use super::groups::{Ends, Groups};
+use super::groups::{Ends, Group, Groups, Slab};
 use super::idle::{Givers, Idle, share_left};
 use super::rounds::Object;
 use crate::commands::record::Moment;
@@ -58,7 +58,7 @@ impl Resident {
 struct Change {
     at_ns: u64,
     bytes: f64,
-    block_bytes: u64,
+    slab: Slab,
     // Of cells besides the block, because it was sampled.
     apart_bytes: f64,
     group: Option<usize>,
@@ -75,7 +75,8 @@ fn changes(events: &[Event], objects: &[Object], groups: &[Option<usize>]) -> Ve
     let mut places = vec![None; objects.len()];
     let mut change = |(at_ns, nth, sign): (u64, usize, f64)| {
         let (object, place): (&Object, &mut Option<_>) = (&objects[nth], &mut places[nth]);
-        let block_bytes = events[object.begun].bytes.unwrap_or_default();
+        let begun = &events[object.begun];
+        let block_bytes = begun.bytes.unwrap_or_default();
         let cell_bytes = if let Some(place) = place.take() {
             cells.remove(place, block_bytes)
         } else {
@@ -86,7 +87,7 @@ fn changes(events: &[Event], objects: &[Object], groups: &[Option<usize>]) -> Ve
         Change {
             at_ns,
             bytes: sign * object.bytes,
-            block_bytes,
+            slab: Slab { thread: begun.thread, block_bytes },
             apart_bytes: sign * (float(cell_bytes) - float(block_bytes)),
             group: groups[nth],
         }
@@ -97,8 +98,7 @@ fn changes(events: &[Event], objects: &[Object], groups: &[Option<usize>]) -> Ve
 // What lives, up to a moment.
 struct Live {
     all: f64,
-    lasting: f64,
-    most_lasting: f64,
+    lasting: Group,
     groups: Groups,
     idle: Idle,
     apart: f64,
@@ -110,8 +110,7 @@ impl Live {
     fn none(end_share: f64) -> Self {
         Self {
             all: 0.0,
-            lasting: 0.0,
-            most_lasting: 0.0,
+            lasting: Group::default(),
             groups: Groups::ending_at(end_share),
             idle: Idle::default(),
             apart: 0.0,
@@ -130,16 +129,15 @@ impl Live {
         self.apart += change.apart_bytes;
         self.kept_apart = self.kept_apart.max(self.apart);
         if let Some(group) = change.group {
-            let taken = self.groups.add(group, change.bytes, change.block_bytes);
+            let taken = self.groups.add(group, change.bytes, change.slab);
             self.idle.add(-taken);
             return;
         }
-        self.lasting += change.bytes;
-        self.most_lasting = self.most_lasting.max(self.lasting);
+        self.lasting.add(change.bytes, change.slab);
     }
 
     fn taken(&self) -> f64 {
-        self.most_lasting + self.groups.taken() + self.idle.bytes()
+        self.lasting.taken() + self.groups.taken() + self.idle.bytes()
     }
 }
 
