@@ -376,7 +376,7 @@ TSL_NOINLINE static void free_in_older_cell(struct tsl_heap *heap, void *block, 
   tsl_cell_number number = tsl_cell_of(block, tsl_code_class(code));
   const struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
-  bool is_sampled = cell->sample != 0;
+  bool is_sampled = tsl_load_relaxed(&cell->sample) != 0;
   if (owner == 0 && !is_sampled) return tsl_cells_free_sealed(number, block);
   if (tsl_unlikely(owner != heap->number || is_sampled))
     return free_apart_in_cell(heap, number, owner, block);

@@ -388,7 +388,8 @@ TSL_NOINLINE static void free_apart(struct tsl_heap *current, tsl_cell_number nu
 void tsl_cells_free_older(struct tsl_heap *current, tsl_cell_number number, void *block) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   uint32_t owner = tsl_load_acquire(&cell->heap);  // pairs: cell-sealed
-  if (tsl_unlikely(owner != current->number || cell->sample != 0))
+  bool is_sampled = tsl_load_relaxed(&cell->sample) != 0;
+  if (tsl_unlikely(owner != current->number || is_sampled))
     return free_apart(current, number, owner, block);
   tsl_cells_free_own(current, number, block);
 }

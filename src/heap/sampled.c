@@ -23,7 +23,7 @@ static uintptr_t place_behind(tsl_cell_number number, size_t bytes, size_t align
 static bool takes_more(const struct tsl_heap *heap, tsl_cell_number number) {
   const struct tsl_cell *cell = tsl_cell_at(number);
   bool is_own = number != 0 && tsl_load_relaxed(&cell->heap) == heap->number;
-  return is_own && cell->sample == TSL_CELL_SAMPLES;
+  return is_own && tsl_load_relaxed(&cell->sample) == TSL_CELL_SAMPLES;
 }
 
 static void *alloc_together(struct tsl_heap *heap, unsigned class, size_t alignment) {
@@ -33,7 +33,7 @@ static void *alloc_together(struct tsl_heap *heap, unsigned class, size_t alignm
   if (block == 0) {
     *cell = tsl_cells_take_apart(heap, TSL_CELL_4K);
     if (*cell == 0) return NULL;
-    tsl_cell_at(*cell)->sample = TSL_CELL_SAMPLES;
+    tsl_store_relaxed(&tsl_cell_at(*cell)->sample, TSL_CELL_SAMPLES);
     block = place_behind(*cell, bytes, alignment);
   }
   tsl_cells_hand_out(heap, *cell, block, class);

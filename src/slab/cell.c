@@ -23,7 +23,7 @@ void tsl_cell_open(tsl_cell_number number, uint32_t heap, uint32_t epoch) {
   tsl_store_relaxed(&cell->blocks, 0);
   cell->granules = 0;
   cell->thinned = 0;
-  cell->sample = 0;
+  tsl_store_relaxed(&cell->sample, 0);
   cell->newer = 0;
   tsl_store_relaxed(&cell->older, 0);
   tsl_store_relaxed(&cell->freed, 0);
