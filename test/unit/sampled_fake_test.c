@@ -160,7 +160,7 @@ static void open_poisoned(void) {
   open_homes(MEAN);
 }
 
-// Before nobody can read their numbers any more.
+// While their numbers can still be read.
 static void samples_end_as_memory_is_poisoned(void) {
   enum { COUNT = 4000, BYTES = 64 };
   open_poisoned();
