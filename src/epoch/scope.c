@@ -83,6 +83,7 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
   tsl_assert(tsl_owner_is_me(heap));
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
+  uint64_t before = part->scopes;
   tsl_loose_leave(heap);
   if (tsl_report_is_on()) {
     if (least == 1 && is_part_young(part)) {
@@ -93,6 +94,7 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
     tsl_report_left(heap);
     if (least == 1) tsl_watch_look(part);
     if (tsl_watch_waits() && tsl_sample_watch_waits()) tsl_sample_follow();
+    tsl_points_count_scopes(heap->home, part->scopes - before);
     if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   }
   heap->leaves = part->leave_pace;

@@ -144,7 +144,8 @@ struct tsl_points {
   uint64_t seed;      // [owner] random state; 0: not yet
   double distance;    // [owner] from here to the next, in means
   uint64_t since_ms;  // [owner] they are counted since then
-  uint32_t count;     // [owner] points that were reached
+  uint32_t count;     // [owner] points that were reached,
+  uint32_t scopes;    // [owner] and scopes that were left, as far as they are told
   uint32_t passed;    // [owner] points in blocks of which no sample is taken
   uint32_t version;   // [owner] of `times`
   uint32_t times;     // [owner] from now on they are drawn so many times as far apart; 0: once

@@ -5,10 +5,18 @@
 #include "state/owner.h"
 
 enum {
+  PASSED = 64,  // points of other classes cost as much as one that is sampled
+
   WINDOW_MS = 50,  // the least time over which the rate of points is measured
-  WATCHED = 4,     // times as many are sampled where few classes are, and none else
-  PASSED = 64,     // points of other classes cost as much as one that is sampled
+
+  // Of what is watched. A sample takes microseconds, and so does the free of its block: both
+  // together lie in less than a hundredth of all scopes.
+  WATCHED_MS = 1000,  // as WINDOW_MS; the samples of so long a time may come at once;
+  SCOPES = 256,       // one scope in so many may hold one,
+  WATCHED_LEAST = 8,  // but so many a second are taken,
+  WATCHED_MOST = 4,   // and at most so many times as many as where somebody asked
 };
+
 uint64_t tsl_points_mean;
 
 static double distance_draw(uint64_t *seed) {
@@ -80,26 +88,44 @@ uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
   return 1;
 }
 
-// How many times as far apart points are to be drawn, by the rate of the last window.
-static uint32_t times_of(uint32_t points, uint64_t passed_ms) {
-  bool asked = tsl_load_relaxed(&tsl_points_mean) != 0;
-  uint64_t wanted = (uint64_t)tsl_option(sample_rate) * passed_ms * (asked ? 1 : WATCHED);
-  if (wanted == 0 || points == 0) return 1;
-  return (uint32_t)(((uint64_t)points * 1000 + wanted - 1) / wanted);
+static bool somebody_asked(void) { return tsl_load_relaxed(&tsl_points_mean) != 0; }
+
+// Samples, in thousandths, that are wanted in so long a time; 0: any number.
+static uint64_t wanted_in(const struct tsl_points *counted, uint64_t ms) {
+  uint64_t asked = (uint64_t)tsl_option(sample_rate) * ms, most = asked * WATCHED_MOST;
+  if (somebody_asked()) return asked;
+  uint64_t wanted = counted->scopes * UINT64_C(1000) / SCOPES, least = WATCHED_LEAST * ms;
+  if (wanted < least) wanted = least;
+  return wanted < most ? wanted : most;
+}
+
+// How many times as far apart points are to be drawn, were the counted ones those of so long a
+// time.
+static uint32_t times_for(const struct tsl_points *counted, uint64_t ms) {
+  uint64_t wanted = wanted_in(counted, ms);
+  if (wanted == 0 || counted->count == 0) return 1;
+  return (uint32_t)((counted->count * UINT64_C(1000) + wanted - 1) / wanted);
+}
+
+static void set_times(struct tsl_points *counted, uint32_t times) {
+  if (times != counted->times) counted->version++;
+  counted->times = times;
 }
 
 void tsl_points_count(struct tsl_home *home, uint32_t points) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   struct tsl_points *counted = &home->own->points;
+  bool asked = somebody_asked();
   uint64_t now_ms = tsl_os_now_ms(), passed_ms = now_ms - counted->since_ms;
-  if (passed_ms >= WINDOW_MS) {
-    uint32_t times = times_of(counted->count, passed_ms);
-    if (times != counted->times) counted->version++;
-    counted->times = times;
+  if (passed_ms >= (asked ? WINDOW_MS : WATCHED_MS)) {
+    set_times(counted, times_for(counted, passed_ms));
     counted->since_ms = now_ms;
     counted->count = 0;
+    counted->scopes = 0;
   }
   counted->count += points;
+  uint32_t at_once = asked ? 0 : times_for(counted, WATCHED_MS);
+  if (at_once > counted->times) set_times(counted, at_once);
 }
 
 // So many points of the mean lie where one is reached that was drawn `apart` bytes apart.
@@ -111,8 +137,7 @@ static uint32_t points_within(const struct tsl_heap *heap, uint64_t apart) {
 bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!tsl_points_are_on()) return false;
-  bool asked = tsl_load_relaxed(&tsl_points_mean) != 0;
-  if (asked || tsl_watch_has(heap, class)) return true;  // WA2
+  if (somebody_asked() || tsl_watch_has(heap, class)) return true;  // WA2
   bool counts = ++heap->home->own->points.passed % PASSED == 0;
   if (counts) tsl_points_count(heap->home, points_within(heap, apart));
   return false;

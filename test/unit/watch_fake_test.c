@@ -86,6 +86,8 @@ static void a_close_with_a_large_survivor_begins(void) {
   tslab_epoch next = open_own("leaks");
   alloc_in(next, FIRST, SOME);
   CHECK_EQ(process()->samples_taken, 0);
+  os_fake.now_ms += 10000;  // what was passed counts no more
+  tick();
   CHECK(tslab_epoch_malloc(next, 1 << 20) != NULL);
   CHECK_EQ(process()->samples_taken, 1);
 }
@@ -259,6 +261,44 @@ static void heaps_in_turn_are_not_biased(void) {
   CHECK_LE(met, 48);
 }
 
+enum { SECONDS = 10 };
+
+// `scopes` in each of which blocks hold ten points, every so many ms. Returns the samples.
+static uint64_t samples_of_scopes(unsigned scopes, unsigned every_ms) {
+  enum { EACH = 10 * MEAN / BYTES };
+  open_unasked();
+  outlive("leaks");
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  unsigned all = SECONDS * 1000 / every_ms * scopes;
+  for (unsigned i = 0; i < all; i++) {
+    if (i % scopes == 0) os_fake.now_ms += every_ms;
+    alloc_in(epoch, FIRST, EACH);
+    for (unsigned j = 0; j < EACH; j++) tsl_fast_free(blocks[j]);
+  }
+  double expected = (double)all * EACH * (1 - exp(-(double)BYTES / TSL_POINTS_FINEST));
+  double deviation = sqrt(expected * 10 * all / (double)process()->samples_taken);
+  CHECK(fabs((double)totals().allocations - expected) <= 5 * deviation);
+  return process()->samples_taken;
+}
+
+// Of 5,000 a second 20 hold a sample; a few more while the rate is not known.
+static void few_scopes_hold_a_sample(void) {
+  uint64_t taken = samples_of_scopes(5, 1);
+  CHECK(taken >= 140 && taken <= 260);
+}
+
+static void eight_samples_a_second_are_taken(void) {
+  uint64_t taken = samples_of_scopes(1, 10);
+  CHECK(taken >= 50 && taken <= 130);
+}
+
+static void the_rate_bounds_what_is_watched(void) {
+  tsl_options.sample_rate = 1;
+  uint64_t taken = samples_of_scopes(5, 1);
+  CHECK(taken >= 20 && taken <= 80);
+}
+
 static void the_option_turns_it_off(void) {
   open_watched(0);
   outlive("leaks");
@@ -306,6 +346,9 @@ int main(void) {
   RUN_UNLESS_SECURE(since_when_it_is_so_is_told);
   RUN_UNLESS_SECURE(below_a_limit_nothing_is_sampled);
   RUN_UNLESS_SECURE(heaps_in_turn_are_not_biased);
+  RUN_UNLESS_SECURE(few_scopes_hold_a_sample);
+  RUN_UNLESS_SECURE(eight_samples_a_second_are_taken);
+  RUN_UNLESS_SECURE(the_rate_bounds_what_is_watched);
   RUN_UNLESS_SECURE(the_option_turns_it_off);
   RUN_UNLESS_SECURE(a_child_counts_anew);
   if (TSL_SECURE) RUN(the_secure_build_watches_nothing);
