@@ -145,6 +145,7 @@ struct tsl_points {
   double distance;    // [owner] from here to the next, in means
   uint64_t since_ms;  // [owner] they are counted since then
   uint32_t count;     // [owner] points that were reached,
+  uint32_t passing;   // [owner] points that stand for those in other blocks, by what they cost,
   uint32_t scopes;    // [owner] and scopes that were left, as far as they are told
   uint32_t passed;    // [owner] points in blocks of which no sample is taken
   uint32_t version;   // [owner] of `times`

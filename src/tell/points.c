@@ -10,7 +10,7 @@ enum {
   WINDOW_MS = 50,  // the least time over which the rate of points is measured
 
   // Of what is watched. A sample takes microseconds, and so does the free of its block: both
-  // together lie in less than a hundredth of all scopes.
+  // together lie in less than a hundredth of all scopes. To pass a point takes none.
   WATCHED_MS = 1000,  // as WINDOW_MS; the samples of so long a time may come at once;
   SCOPES = 256,       // one scope in so many may hold one,
   WATCHED_LEAST = 8,  // but so many a second are taken,
@@ -90,21 +90,22 @@ uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
 
 static bool somebody_asked(void) { return tsl_load_relaxed(&tsl_points_mean) != 0; }
 
-// Samples, in thousandths, that are wanted in so long a time; 0: any number.
-static uint64_t wanted_in(const struct tsl_points *counted, uint64_t ms) {
-  uint64_t asked = (uint64_t)tsl_option(sample_rate) * ms, most = asked * WATCHED_MOST;
-  if (somebody_asked()) return asked;
-  uint64_t wanted = counted->scopes * UINT64_C(1000) / SCOPES, least = WATCHED_LEAST * ms;
-  if (wanted < least) wanted = least;
-  return wanted < most ? wanted : most;
+// How many times as far apart points are to be drawn where so many were reached, and so many
+// thousandths are wanted; 0: any number is.
+static uint32_t times_for(uint64_t points, uint64_t wanted) {
+  if (wanted == 0 || points == 0) return 1;
+  return (uint32_t)((points * 1000 + wanted - 1) / wanted);
 }
 
-// How many times as far apart points are to be drawn, were the counted ones those of so long a
-// time.
-static uint32_t times_for(const struct tsl_points *counted, uint64_t ms) {
-  uint64_t wanted = wanted_in(counted, ms);
-  if (wanted == 0 || counted->count == 0) return 1;
-  return (uint32_t)((counted->count * UINT64_C(1000) + wanted - 1) / wanted);
+// The same by what was counted in so long a time.
+static uint32_t times_by(const struct tsl_points *counted, uint64_t ms) {
+  uint64_t asked = (uint64_t)tsl_option(sample_rate) * ms, most = asked * WATCHED_MOST;
+  if (somebody_asked() || asked == 0) return times_for(counted->count, asked);
+  uint64_t few = counted->scopes * UINT64_C(1000) / SCOPES, least = WATCHED_LEAST * ms;
+  if (few < least) few = least;
+  uint32_t by_scopes = times_for(counted->count, few);
+  uint32_t by_time = times_for((uint64_t)counted->count + counted->passing, most);
+  return by_scopes > by_time ? by_scopes : by_time;
 }
 
 static void set_times(struct tsl_points *counted, uint32_t times) {
@@ -118,13 +119,14 @@ void tsl_points_count(struct tsl_home *home, uint32_t points) {
   bool asked = somebody_asked();
   uint64_t now_ms = tsl_os_now_ms(), passed_ms = now_ms - counted->since_ms;
   if (passed_ms >= (asked ? WINDOW_MS : WATCHED_MS)) {
-    set_times(counted, times_for(counted, passed_ms));
+    set_times(counted, times_by(counted, passed_ms));
     counted->since_ms = now_ms;
     counted->count = 0;
+    counted->passing = 0;
     counted->scopes = 0;
   }
   counted->count += points;
-  uint32_t at_once = asked ? 0 : times_for(counted, WATCHED_MS);
+  uint32_t at_once = asked ? 0 : times_by(counted, WATCHED_MS);
   if (at_once > counted->times) set_times(counted, at_once);
 }
 
@@ -138,8 +140,10 @@ bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   tsl_assert(tsl_owner_is_me(heap));
   if (!tsl_points_are_on()) return false;
   if (somebody_asked() || tsl_watch_has(heap, class)) return true;  // WA2
-  bool counts = ++heap->home->own->points.passed % PASSED == 0;
-  if (counts) tsl_points_count(heap->home, points_within(heap, apart));
+  struct tsl_points *counted = &heap->home->own->points;
+  if (++counted->passed % PASSED != 0) return false;
+  counted->passing += points_within(heap, apart);
+  tsl_points_count(heap->home, 0);
   return false;
 }
 

@@ -115,6 +115,28 @@ static void other_classes_are_not_sampled(void) {
   CHECK_GE(process()->samples_taken, 1);
 }
 
+// 64 of them cost what a sample costs, for as long as they come: of 10,000 points 156 count, and
+// four are wanted.
+static void what_is_passed_bounds_the_rate(void) {
+  open_unasked();
+  tsl_options.sample_rate = 1;
+  tsl_watch_add(number_of("leaks"), tsl_sizeclass_of(64));
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  for (unsigned i = 0; i < 10; i++) {
+    alloc_in(epoch, FIRST, SOME);
+    for (unsigned j = 0; j < SOME; j++) tsl_fast_free(blocks[j]);
+  }
+  const struct tsl_points *points = &tsl_heap_current->home->own->points;
+  CHECK_EQ(process()->samples_taken, 0);
+  CHECK(points->times >= 20 && points->times <= 60);
+  os_fake.now_ms += 1000;
+  tick();
+  os_fake.now_ms += 1000;
+  tick();
+  CHECK_EQ(points->times, 1);
+}
+
 static void look(struct tsl_heap *heap, unsigned times) {
   for (unsigned i = 0; i < times; i++) {
     os_fake.now_ms += 10;
@@ -339,6 +361,7 @@ int main(void) {
   RUN_UNLESS_SECURE(a_close_with_a_large_survivor_begins);
   RUN(a_label_whose_objects_end_is_not_watched);
   RUN_UNLESS_SECURE(other_classes_are_not_sampled);
+  RUN_UNLESS_SECURE(what_is_passed_bounds_the_rate);
   RUN_UNLESS_SECURE(in_a_shared_epoch_looks_tell);
   RUN_UNLESS_SECURE(guests_are_sampled_in_their_host);
   RUN_UNLESS_SECURE(the_more_samples_live_the_fewer_are_taken);
