@@ -11,7 +11,7 @@
 
 enum {
   MOST_DOUBLINGS = 20,
-  APART_MS = 10,                    // at least, from one look at a part to the next
+  APART_MS = 100,                   // at least, from one look at a part to the next
   MOST_BYTES = 2 << TSL_UNIT_LOG2,  // of cells that a look goes through: 1,024 words
 };
 

@@ -139,7 +139,7 @@ static void what_is_passed_bounds_the_rate(void) {
 
 static void look(struct tsl_heap *heap, unsigned times) {
   for (unsigned i = 0; i < times; i++) {
-    os_fake.now_ms += 10;
+    os_fake.now_ms += 100;
     tsl_watch_look(tsl_part_of(heap));
   }
 }
