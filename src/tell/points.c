@@ -97,7 +97,7 @@ static uint32_t times_for(uint64_t points, uint64_t wanted) {
   return (uint32_t)((points * 1000 + wanted - 1) / wanted);
 }
 
-// The same by what was counted in so long a time.
+// WA6: the same by what was counted in so long a time.
 static uint32_t times_by(const struct tsl_points *counted, uint64_t ms) {
   uint64_t asked = (uint64_t)tsl_option(sample_rate) * ms, most = asked * WATCHED_MOST;
   if (somebody_asked() || asked == 0) return times_for(counted->count, asked);

@@ -11,8 +11,8 @@
 //       halved again as they end
 //  WA5  whatever changes the distance changes the version, by which heaps know that they must draw
 //       their points anew
-//  WA6  one in 256 of a thread's scopes holds a sample, or eight a second where that is more; but no
-//       more than four times option `sample_rate` says (points.c)
+//  WA6  one in 256 of a thread's scopes holds a sample, or eight a second where that is more; but
+//       no more than four times what option `sample_rate` says (points.c)
 #pragma once
 
 #include <stdbool.h>
