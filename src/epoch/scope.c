@@ -79,11 +79,16 @@ static bool is_part_young(const struct tsl_part *part) {
   return part->leave_pace == 1 && part->scopes < UNTOLD_PART - 1;
 }
 
+// Of parts whose scopes are all told the next tick looks at the clock.
+static void follow_points(struct tsl_heap *heap, const struct tsl_part *part) {
+  if (!is_part_young(part)) tsl_points_count(heap->home, 0);
+  tsl_heap_follow_samples(heap);
+}
+
 static void scope_tell(struct tsl_heap *heap, uint32_t least) {
   tsl_assert(tsl_owner_is_me(heap));
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
-  uint64_t before = part->scopes;
   tsl_loose_leave(heap);
   if (tsl_report_is_on()) {
     if (least == 1 && is_part_young(part)) {
@@ -94,8 +99,7 @@ static void scope_tell(struct tsl_heap *heap, uint32_t least) {
     tsl_report_left(heap);
     if (least == 1) tsl_watch_look(part);
     if (tsl_watch_waits() && tsl_sample_watch_waits()) tsl_sample_follow();
-    tsl_points_count_scopes(heap->home, part->scopes - before);
-    if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
+    if (tsl_points_are_on()) follow_points(heap, part);
   }
   heap->leaves = part->leave_pace;
 }

@@ -247,10 +247,6 @@ bool tsl_cells_stretch(struct tsl_heap *heap, const void *block, unsigned class)
   return true;
 }
 
-static bool is_aligned(const void *block) {
-  return ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) == 0;
-}
-
 // Whether the address lies where a heap cuts next, and has cut before: what was a block there was
 // freed.
 static bool was_cut_back(const void *block) {
@@ -259,7 +255,8 @@ static bool was_cut_back(const void *block) {
   const struct tsl_heap *heap = tsl_heap_at(owner);
   uintptr_t start = tsl_cell_address(number);
   if (owner == 0 || tsl_load_relaxed(&heap->cell_start) != start) return false;
-  if ((uintptr_t)block < tsl_load_relaxed(&heap->cell_next) || !is_aligned(block)) return false;
+  if ((uintptr_t)block < tsl_load_relaxed(&heap->cell_next)) return false;
+  if (!tsl_granule_begins_at(block)) return false;
   return (uintptr_t)block - start < tsl_load_relaxed(&heap->cell_furthest);
 }
 
@@ -270,7 +267,7 @@ static void free_nothing(const void *block) {
 }
 
 static bool is_live_block(const void *block, unsigned byte) {
-  return is_aligned(block) && tsl_granule_live(byte) < TSL_CLASSES;
+  return tsl_granule_begins_at(block) && tsl_granule_live(byte) < TSL_CLASSES;
 }
 
 // Marks a block free that a sealing thread may be counting at the same time. Returns its granule's
@@ -416,7 +413,7 @@ bool tsl_cells_valid(const struct tsl_heap *heap) {
 }
 
 unsigned tsl_cells_block_class(const void *block) {
-  if (!is_aligned(block)) return TSL_BINS;
+  if (!tsl_granule_begins_at(block)) return TSL_BINS;
   unsigned class = tsl_granule_live(tsl_load_relaxed(tsl_granule_at((uintptr_t)block)));
   return class < TSL_CLASSES ? class : TSL_BINS;
 }

@@ -43,7 +43,7 @@ TSL_HIDDEN void tsl_cells_keep(const void *block);
 
 // Whether `byte`, of the block's granule, is of a live block that was not kept.
 TSL_ALWAYS_INLINE bool tsl_cells_is_plain(unsigned byte, const void *block) {
-  bool misaligned = ((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) != 0;
+  bool misaligned = !tsl_granule_begins_at(block);
   return byte - 1 < TSL_CLASSES && !misaligned;
 }
 
@@ -85,7 +85,7 @@ TSL_ALWAYS_INLINE void tsl_cells_mark_newest(struct tsl_heap *owner, const void 
 // (tsl_fast_free). Its owner.
 TSL_ALWAYS_INLINE void tsl_cells_free_newest(struct tsl_heap *owner, void *block) {
   unsigned byte = tsl_load_relaxed(tsl_granule_at((uintptr_t)block));
-  tsl_assert(((uintptr_t)block & ((1u << TSL_GRANULE_LOG2) - 1)) == 0);
+  tsl_assert(tsl_granule_begins_at(block));
   if (tsl_unlikely(byte - 1 >= TSL_CLASSES)) return tsl_cells_free_odd(block);
   uintptr_t end = (uintptr_t)block + tsl_cell_shares_bytes(tsl_cell_shares[byte]);
   if (end == owner->cell_next) return tsl_cells_free_last(owner, block, byte);

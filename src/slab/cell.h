@@ -73,6 +73,11 @@ TSL_ALWAYS_INLINE unsigned tsl_granule_live(unsigned byte) {
   return (byte & ~(unsigned)TSL_CELL_COUNTED) - 1u;
 }
 
+// Whether a block may begin there.
+TSL_ALWAYS_INLINE bool tsl_granule_begins_at(const void *place) {
+  return ((uintptr_t)place & ((1u << TSL_GRANULE_LOG2) - 1)) == 0;
+}
+
 // Two counts in one word: freed objects in the lower half, their granules in the upper. What a free
 // of a block adds, by its granule's byte.
 TSL_HIDDEN extern const uint64_t tsl_cell_shares[TSL_CLASSES + 1];

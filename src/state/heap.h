@@ -139,18 +139,21 @@ struct tsl_visits {
   uint32_t ticks;   // [owner] of the pause so far
 };
 
+// How many samples a second are wanted (points.c).
+enum tsl_points_pace { TSL_POINTS_NONE, TSL_POINTS_CALM, TSL_POINTS_HURRIED, TSL_POINTS_ASKED };
+
 // Where samples lie among what the thread allocates (points.h).
 struct tsl_points {
-  uint64_t seed;      // [owner] random state; 0: not yet
-  double distance;    // [owner] from here to the next, in means
-  uint64_t since_ms;  // [owner] they are counted since then
-  uint32_t count;     // [owner] points that were reached,
-  uint32_t passing;   // [owner] points that stand for those in other blocks, by what they cost,
-  uint32_t scopes;    // [owner] and scopes that were left, as far as they are told
-  uint32_t passed;    // [owner] points in blocks of which no sample is taken
-  uint32_t version;   // [owner] of `times`
-  uint32_t times;     // [owner] from now on they are drawn so many times as far apart; 0: once
-  uint64_t mean;      // [owner] tsl_points_mean when the thread followed it last
+  uint64_t seed;              // [owner] random state; 0: not yet
+  double distance;            // [owner] from here to the next, in means
+  uint64_t since_ms;          // [owner] they are counted since then
+  uint32_t count;             // [owner] points that were reached
+  uint32_t cost_of_passed;    // [owner] what passed points cost, in reached ones
+  uint32_t passed;            // [owner] points in blocks of which no sample is taken
+  uint32_t version;           // [owner] of `times`
+  uint32_t times;             // [owner] they are drawn so many times as far apart; 0: once
+  enum tsl_points_pace pace;  // [owner] of this count
+  uint64_t mean;              // [owner] tsl_points_mean when the thread followed it last
 };
 
 // A part that waits for the next epoch of its label (warm.h).

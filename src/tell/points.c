@@ -5,16 +5,17 @@
 #include "state/owner.h"
 
 enum {
-  PASSED = 64,  // points of other classes cost as much as one that is sampled
-
+  PASSED = 64,     // points of other classes cost as much as one that is sampled
   WINDOW_MS = 50,  // the least time over which the rate of points is measured
 
-  // Of what is watched. A sample takes microseconds, and so does the free of its block: both
-  // together lie in less than a hundredth of all scopes. To pass a point takes none.
-  WATCHED_MS = 1000,  // as WINDOW_MS; the samples of so long a time may come at once;
-  SCOPES = 256,       // one scope in so many may hold one,
-  WATCHED_LEAST = 8,  // but so many a second are taken,
-  WATCHED_MOST = 4,   // and at most so many times as many as where somebody asked
+  // Of what is watched a thread is to take few samples, so that these and the frees of their blocks
+  // lie in few requests: one where CALM_PART would be if somebody had asked. After a request to
+  // hurry it takes HURRIED_TIMES as many as if somebody had.
+  CALM_PART = 25,
+  HURRIED_TIMES = 4,
+  CALM_WINDOW_MS = 1000,
+  CALM_FIRST = 64,  // `times`, before any rate is known
+  CALM_FALL = 4,    // to such a part `times` falls at most from one window to the next
 };
 
 uint64_t tsl_points_mean;
@@ -90,8 +91,14 @@ uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
 
 static bool somebody_asked(void) { return tsl_load_relaxed(&tsl_points_mean) != 0; }
 
-// How many times as far apart points are to be drawn where so many were reached, and so many
-// thousandths are wanted; 0: any number is.
+static enum tsl_points_pace pace_at(uint64_t now_ms) {
+  if (somebody_asked()) return TSL_POINTS_ASKED;
+  bool hurries = now_ms < tsl_load_relaxed(&tsl_watch_hurries_until_ms);
+  return hurries ? TSL_POINTS_HURRIED : TSL_POINTS_CALM;
+}
+
+// How many times as far apart points are to be drawn where `points` are reached, and so many are
+// wanted, in thousandths; where 0 are, any number is.
 static uint32_t times_for(uint64_t points, uint64_t wanted) {
   if (wanted == 0 || points == 0) return 1;
   return (uint32_t)((points * 1000 + wanted - 1) / wanted);
@@ -99,13 +106,13 @@ static uint32_t times_for(uint64_t points, uint64_t wanted) {
 
 // WA6: the same by what was counted in so long a time.
 static uint32_t times_by(const struct tsl_points *counted, uint64_t ms) {
-  uint64_t asked = (uint64_t)tsl_option(sample_rate) * ms, most = asked * WATCHED_MOST;
-  if (somebody_asked() || asked == 0) return times_for(counted->count, asked);
-  uint64_t few = counted->scopes * UINT64_C(1000) / SCOPES, least = WATCHED_LEAST * ms;
-  if (few < least) few = least;
-  uint32_t by_scopes = times_for(counted->count, few);
-  uint32_t by_time = times_for((uint64_t)counted->count + counted->passing, most);
-  return by_scopes > by_time ? by_scopes : by_time;
+  uint64_t asked = (uint64_t)tsl_option(sample_rate) * ms;
+  if (counted->pace == TSL_POINTS_ASKED) return times_for(counted->count, asked);
+  uint64_t cost = (uint64_t)counted->count + counted->cost_of_passed;
+  uint32_t by_cost = times_for(cost, asked * HURRIED_TIMES);
+  if (counted->pace == TSL_POINTS_HURRIED) return by_cost;
+  uint32_t by_samples = times_for(counted->count, asked / CALM_PART);
+  return by_samples > by_cost ? by_samples : by_cost;
 }
 
 static void set_times(struct tsl_points *counted, uint32_t times) {
@@ -113,20 +120,40 @@ static void set_times(struct tsl_points *counted, uint32_t times) {
   counted->times = times;
 }
 
+static void window_begin(struct tsl_points *counted, uint64_t now_ms) {
+  counted->since_ms = now_ms;
+  counted->count = 0;
+  counted->cost_of_passed = 0;
+}
+
+// Of few samples a window may hold none by chance.
+static void window_end(struct tsl_points *counted, uint64_t ms) {
+  uint32_t times = times_by(counted, ms);
+  uint32_t least = counted->pace == TSL_POINTS_CALM ? counted->times / CALM_FALL : 0;
+  set_times(counted, times > least ? times : least);
+}
+
+static void pace_begin(struct tsl_points *counted, enum tsl_points_pace pace, uint64_t now_ms) {
+  counted->pace = pace;
+  bool is_bounded = pace == TSL_POINTS_CALM && tsl_option(sample_rate) != 0;
+  set_times(counted, is_bounded ? CALM_FIRST : 1);
+  window_begin(counted, now_ms);
+}
+
+// Where nobody asked, the distance grows before the window is over.
 void tsl_points_count(struct tsl_home *home, uint32_t points) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   struct tsl_points *counted = &home->own->points;
-  bool asked = somebody_asked();
   uint64_t now_ms = tsl_os_now_ms(), passed_ms = now_ms - counted->since_ms;
-  if (passed_ms >= (asked ? WINDOW_MS : WATCHED_MS)) {
-    set_times(counted, times_by(counted, passed_ms));
-    counted->since_ms = now_ms;
-    counted->count = 0;
-    counted->passing = 0;
-    counted->scopes = 0;
+  enum tsl_points_pace pace = pace_at(now_ms);
+  uint64_t window_ms = pace == TSL_POINTS_CALM ? CALM_WINDOW_MS : WINDOW_MS;
+  if (pace != counted->pace) return pace_begin(counted, pace, now_ms);
+  if (passed_ms >= window_ms) {
+    window_end(counted, passed_ms);
+    window_begin(counted, now_ms);
   }
   counted->count += points;
-  uint32_t at_once = asked ? 0 : times_by(counted, WATCHED_MS);
+  uint32_t at_once = pace == TSL_POINTS_ASKED ? 0 : times_by(counted, 2 * window_ms);
   if (at_once > counted->times) set_times(counted, at_once);
 }
 
@@ -142,7 +169,7 @@ bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart) {
   if (somebody_asked() || tsl_watch_has(heap, class)) return true;  // WA2
   struct tsl_points *counted = &heap->home->own->points;
   if (++counted->passed % PASSED != 0) return false;
-  counted->passing += points_within(heap, apart);
+  counted->cost_of_passed += points_within(heap, apart);
   tsl_points_count(heap->home, 0);
   return false;
 }

@@ -5,8 +5,8 @@
 // that each bin, each handful of a stock and each cell draws its own next point, and only on slow
 // paths; a block of n bytes is sampled with probability 1 - exp(-n / mean).
 //
-// Where points are reached faster than option `sample_rate` says, they are drawn farther apart; of
-// what is watched also where they lie in more than a small part of the thread's scopes.
+// Where points are reached faster than option `sample_rate` allows, and for what is watched WA6,
+// they are drawn farther apart.
 // However far apart they were drawn, a sample stands for as many as there would have been with the
 // finest mean, so that the mean may change at any time (tsl_points_reached). All functions: owner
 // only.
@@ -59,16 +59,11 @@ TSL_HIDDEN uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint3
 TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class);
 
 // Whether blocks of the class that hold a point are sampled; if not, the point is passed, which
-// counts as a small part of one that was reached.
+// costs a small part of what one does that is reached.
 TSL_HIDDEN bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart);
 
 // Counts points that were reached, and sets how far apart points are drawn from now on.
 TSL_HIDDEN void tsl_points_count(struct tsl_home *home, uint32_t points);
-
-// Counts scopes that the thread left.
-TSL_ALWAYS_INLINE void tsl_points_count_scopes(struct tsl_home *home, uint64_t scopes) {
-  home->own->points.scopes += (uint32_t)scopes;
-}
 
 // A block is allocated that holds a point. Counts the point. Returns for how many samples it
 // stands: a whole number by chance, whose mean is exact. `apart`: what the heap's `sample_apart`

@@ -57,11 +57,13 @@ enum {
   ONE(T, uint64_t, purge_request, NONE, ID, "of `control`: the last one that was followed")     \
   TEXT(T, TSL_NAME_BYTES, name, "of the process, as the file was made")
 
-#define TSL_CONTROL_FIELDS(T, ONE, EACH, LIST, TEXT)         \
-  ONE(T, uint32_t, sample_bytes, BYTES, GAUGE,               \
-      "wanted; 0: what the option says, `no_samples`: none") \
-  ONE(T, uint32_t, purge_request, NONE, ID,                  \
-      "number of the last request to give idle memory back; 0: none")
+#define TSL_CONTROL_FIELDS(T, ONE, EACH, LIST, TEXT)                  \
+  ONE(T, uint32_t, sample_bytes, BYTES, GAUGE,                        \
+      "wanted; 0: what the option says, `no_samples`: none")          \
+  ONE(T, uint32_t, purge_request, NONE, ID,                           \
+      "number of the last request to give idle memory back; 0: none") \
+  ONE(T, uint32_t, watch_request, NONE, ID,                           \
+      "number of the last request to sample what is watched faster for a minute; 0: none")
 
 #define TSL_SITES_FIELDS(T, ONE, EACH, LIST, TEXT)                                          \
   ONE(T, uint64_t, allocations, OBJECTS, COUNTER, "samples, each `times`")                  \

@@ -16,8 +16,9 @@ static uint32_t last_row;                 // [remote]
 static uint32_t forks;  // [const between forks] how many lie between us and the first
 
 enum reach { REACH_UNTOLD, REACH_NOTHING, REACH_WATCHED, REACH_ALL };
-static uint32_t told_reach;  // [remote] what is sampled, as the file tells
-static bool inherits;        // [const between forks] blocks of a parent
+static uint32_t followed_request;  // [remote] number of the last one to hurry
+static uint32_t told_reach;        // [remote] what is sampled, as the file tells
+static bool inherits;              // [const between forks] blocks of a parent
 
 static uint32_t *link_of(uint32_t row) { return &links[row]; }
 
@@ -166,10 +167,25 @@ static uint64_t wanted_watch(void) {
   return mean_within_bounds(tsl_option(watch_bytes));
 }
 
+static uint32_t watch_request(void) {
+  const struct tsl_control_row *control = TSL_ROW(control, 0);
+  return control == NULL ? 0 : tsl_load_relaxed(&control->watch_request);
+}
+
+// WA6.
+static void follow_watch_request(void) {
+  uint32_t request = watch_request();
+  if (request == tsl_load_relaxed(&followed_request)) return;
+  tsl_store_relaxed(&followed_request, request);
+  tsl_store_relaxed(&tsl_watch_hurries_until_ms, tsl_os_now_ms() + TSL_SAMPLE_HURRY_MS);
+}
+
 bool tsl_sample_waits(uint64_t mean) { return tsl_report_is_on() && wanted_mean() != mean; }
 
 bool tsl_sample_watch_waits(void) {
-  return tsl_report_is_on() && wanted_watch() != tsl_load_relaxed(&tsl_watch_bytes);
+  if (!tsl_report_is_on()) return false;
+  return wanted_watch() != tsl_load_relaxed(&tsl_watch_bytes) ||
+         watch_request() != tsl_load_relaxed(&followed_request);
 }
 
 // P4. Somebody may have asked before the first call, but not before the file was made. Of what a
@@ -190,6 +206,7 @@ void tsl_sample_follow(void) {
   TSL_PUT(row, sample_bytes, mean);
   TSL_PUT(row, watch_bytes, watch);
   if ((mean | watch) != 0) TSL_PUT(row, weight_bytes, TSL_POINTS_FINEST);
+  follow_watch_request();
   bool is_new = tsl_load_relaxed(&tsl_points_mean) != mean;
   if (!is_new && tsl_load_relaxed(&tsl_watch_bytes) == watch) return;
   tsl_store_relaxed(&tsl_points_mean, mean);
@@ -202,6 +219,8 @@ void tsl_sample_after_fork(void) {
   tsl_sites_after_fork();
   tsl_events_after_fork();
   told_reach = REACH_UNTOLD;
+  followed_request = 0;
+  tsl_watch_hurries_until_ms = 0;
   inherits = tsl_region.base != 0;
   tsl_points_mean = 0;  // until the child has a file
   tsl_watch_bytes = 0;

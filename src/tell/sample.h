@@ -16,6 +16,8 @@
 
 #include "tell/points.h"
 
+enum { TSL_SAMPLE_HURRY_MS = 60000 };  // after a request to sample what is watched faster
+
 // Starts or stops sampling as the option and the table `control` ask; called from time to time. Any
 // thread.
 TSL_HIDDEN void tsl_sample_follow(void);

@@ -23,6 +23,7 @@ struct watch {
 };
 
 uint64_t tsl_watch_bytes;
+uint64_t tsl_watch_hurries_until_ms;
 uint32_t tsl_watch_version = 1;
 static bool any_watched;  // [remote] a label has classes
 static struct watch watches[TSL_MOST_LABELS];

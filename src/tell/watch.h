@@ -11,8 +11,9 @@
 //       halved again as they end
 //  WA5  whatever changes the distance changes the version, by which heaps know that they must draw
 //       their points anew
-//  WA6  one in 256 of a thread's scopes holds a sample, or eight a second where that is more; but
-//       no more than four times what option `sample_rate` says (points.c)
+//  WA6  of what is watched a thread takes a 25th of the samples a second that option `sample_rate`
+//       allows, about, and four times as many as it allows for a minute after a request to hurry
+//       (points.c)
 #pragma once
 
 #include <stdbool.h>
@@ -29,6 +30,9 @@ enum {
 
 // Bytes from point to point (points.h) where no sample lives; 0: nothing is watched.
 TSL_HIDDEN extern uint64_t tsl_watch_bytes;  // [remote]
+
+// Until then somebody waits to hear who allocates what is watched (WA6).
+TSL_HIDDEN extern uint64_t tsl_watch_hurries_until_ms;  // [remote]
 
 // Changes with all that is told here.
 TSL_HIDDEN extern uint32_t tsl_watch_version;  // [remote]

@@ -122,6 +122,11 @@ static void heap_pace(struct tsl_home *home, bool too_early, bool too_late) {
   if (too_late && home->pace > TSL_LEAST_PACE) home->pace /= 2;
 }
 
+static bool samples_wait(const struct tsl_home *home) {
+  if (tsl_watch_waits() && tsl_sample_watch_waits()) return true;
+  return tsl_sample_waits(home->own->points.mean);
+}
+
 // A program in a steady state takes hot blocks only, and never refills. It still comes here: after
 // each `pace` allocations while there is memory to give back, otherwise after each
 // TSL_SELDOM_COUNT, to find what sleeping and ended threads left, and whether it is to sample.
@@ -129,8 +134,7 @@ void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   if (!home->awake) tsl_request_tick();
-  if (!home->awake && (process_waits() || tsl_sample_waits(home->own->points.mean)))
-    tsl_home_wake(home);
+  if (!home->awake && (process_waits() || samples_wait(home))) tsl_home_wake(home);
   uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->heap.store->sparse.due_ms;
   if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   if (tsl_points_are_on()) tsl_heap_follow_samples(heap);

@@ -43,6 +43,15 @@ static uint64_t live_samples(uint32_t label) {
   return live;
 }
 
+static void pass_ms(uint64_t ms) {
+  os_fake.now_ms += ms;
+  tick();
+}
+
+static void ask_to_hurry(uint32_t number) {
+  ((struct tsl_control_row *)TSL_ROW(control, 0))->watch_request = number;
+}
+
 static tslab_epoch open_own(const char *label) {
   tslab_epoch_options own = {.size = sizeof own, .place = TSLAB_PLACE_OWN};
   tslab_epoch epoch = tslab_epoch_open(label, &own);
@@ -86,8 +95,7 @@ static void a_close_with_a_large_survivor_begins(void) {
   tslab_epoch next = open_own("leaks");
   alloc_in(next, FIRST, SOME);
   CHECK_EQ(process()->samples_taken, 0);
-  os_fake.now_ms += 10000;  // what was passed counts no more
-  tick();
+  for (unsigned i = 0; i < 5; i++) pass_ms(1000);  // all points are wanted
   CHECK(tslab_epoch_malloc(next, 1 << 20) != NULL);
   CHECK_EQ(process()->samples_taken, 1);
 }
@@ -110,30 +118,27 @@ static void other_classes_are_not_sampled(void) {
   tslab_epoch epoch = open_own("leaks");
   alloc_in(epoch, FIRST, SOME);
   CHECK_EQ(process()->samples_taken, 0);
-  CHECK_GE(tsl_heap_current->home->own->points.passed, 100);
+  CHECK_GE(tsl_heap_current->home->own->points.passed, 8);
   for (unsigned i = 0; i < 20 * SOME; i++) tslab_free(tslab_epoch_malloc(epoch, 64));
   CHECK_GE(process()->samples_taken, 1);
 }
 
-// 64 of them cost what a sample costs, for as long as they come: of 10,000 points 156 count, and
-// four are wanted.
+// 64 of them cost what a sample costs, for as long as they come, and four samples a second are
+// wanted.
 static void what_is_passed_bounds_the_rate(void) {
   open_unasked();
   tsl_options.sample_rate = 1;
   tsl_watch_add(number_of("leaks"), tsl_sizeclass_of(64));
   tick();
   tslab_epoch epoch = open_own("leaks");
-  for (unsigned i = 0; i < 10; i++) {
+  for (unsigned i = 0; i < 100; i++) {
     alloc_in(epoch, FIRST, SOME);
     for (unsigned j = 0; j < SOME; j++) tsl_fast_free(blocks[j]);
   }
   const struct tsl_points *points = &tsl_heap_current->home->own->points;
   CHECK_EQ(process()->samples_taken, 0);
-  CHECK(points->times >= 20 && points->times <= 60);
-  os_fake.now_ms += 1000;
-  tick();
-  os_fake.now_ms += 1000;
-  tick();
+  CHECK_LE(100, points->times);
+  for (unsigned i = 0; i < 6; i++) pass_ms(1000);
   CHECK_EQ(points->times, 1);
 }
 
@@ -283,42 +288,86 @@ static void heaps_in_turn_are_not_biased(void) {
   CHECK_LE(met, 48);
 }
 
-enum { SECONDS = 10 };
-
-// `scopes` in each of which blocks hold ten points, every so many ms. Returns the samples.
-static uint64_t samples_of_scopes(unsigned scopes, unsigned every_ms) {
+// Blocks that hold ten points, each ms. Returns the samples a second.
+static double samples_of_ms(tslab_epoch epoch, unsigned ms) {
   enum { EACH = 10 * MEAN / BYTES };
+  uint64_t before = process()->samples_taken;
+  for (unsigned i = 0; i < ms; i++) {
+    os_fake.now_ms++;
+    alloc_in(epoch, FIRST, EACH);
+    for (unsigned j = 0; j < EACH; j++) tsl_fast_free(blocks[j]);
+  }
+  return (double)(process()->samples_taken - before) * 1000 / ms;
+}
+
+// A 25th of 200; a few more while the rate is not known. They stand for all.
+static void eight_samples_a_second_are_taken(void) {
+  enum { MS = 40000, BLOCKS = 10 * MEAN / BYTES * MS };
+  open_unasked();
+  outlive("leaks");
+  tick();
+  double taken = samples_of_ms(open_own("leaks"), MS);
+  CHECK(taken >= 6 && taken <= 12);
+  double expected = BLOCKS * (1 - exp(-(double)BYTES / TSL_POINTS_FINEST));
+  CHECK(fabs((double)totals().allocations - expected) <= expected * 4 / sqrt(taken * MS / 1000));
+}
+
+// For a minute; then as before. Each request has a number of its own.
+static void a_request_hurries(void) {
   open_unasked();
   outlive("leaks");
   tick();
   tslab_epoch epoch = open_own("leaks");
-  unsigned all = SECONDS * 1000 / every_ms * scopes;
-  for (unsigned i = 0; i < all; i++) {
-    if (i % scopes == 0) os_fake.now_ms += every_ms;
-    alloc_in(epoch, FIRST, EACH);
-    for (unsigned j = 0; j < EACH; j++) tsl_fast_free(blocks[j]);
+  samples_of_ms(epoch, 5000);
+  for (uint32_t number = 1; number <= 2; number++) {
+    ask_to_hurry(number);
+    tick();
+    double hurried = samples_of_ms(epoch, 10000);
+    CHECK(hurried >= 600 && hurried <= 1000);
+    pass_ms(TSL_SAMPLE_HURRY_MS);
+    samples_of_ms(epoch, 2000);
+    CHECK(samples_of_ms(epoch, 10000) <= 13);
   }
-  double expected = (double)all * EACH * (1 - exp(-(double)BYTES / TSL_POINTS_FINEST));
-  double deviation = sqrt(expected * 10 * all / (double)process()->samples_taken);
-  CHECK(fabs((double)totals().allocations - expected) <= 5 * deviation);
-  return process()->samples_taken;
 }
 
-// Of 5,000 a second 20 hold a sample; a few more while the rate is not known.
-static void few_scopes_hold_a_sample(void) {
-  uint64_t taken = samples_of_scopes(5, 1);
-  CHECK(taken >= 140 && taken <= 260);
+// A thread that leaves scopes, allocates little and passes no tick follows, too.
+static void a_thread_hurries_as_it_leaves(void) {
+  open_unasked();
+  outlive("leaks");
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  samples_of_ms(epoch, 5000);
+  struct tsl_home *home = tsl_heap_current->home;
+  uint64_t told_ms = home->told_ms;
+  CHECK_LE(500, home->own->points.times);
+  ask_to_hurry(1);
+  for (unsigned i = 0; i < 200; i++) {
+    os_fake.now_ms++;
+    alloc_in(epoch, FIRST, 1);
+    tsl_fast_free(blocks[0]);
+  }
+  CHECK_EQ(home->own->points.times, 1);
+  CHECK_EQ(home->told_ms, told_ms);
 }
 
-static void eight_samples_a_second_are_taken(void) {
-  uint64_t taken = samples_of_scopes(1, 10);
-  CHECK(taken >= 50 && taken <= 130);
-}
-
-static void the_rate_bounds_what_is_watched(void) {
-  tsl_options.sample_rate = 1;
-  uint64_t taken = samples_of_scopes(5, 1);
-  CHECK(taken >= 20 && taken <= 80);
+// What was counted for the one says nothing of the other.
+static void who_asks_and_who_watches_count_apart(void) {
+  open_unasked();
+  outlive("leaks");
+  tick();
+  tslab_epoch epoch = open_own("leaks");
+  const struct tsl_points *points = &tsl_heap_current->home->own->points;
+  samples_of_ms(epoch, 5000);
+  CHECK_LE(500, points->times);
+  ((struct tsl_control_row *)TSL_ROW(control, 0))->sample_bytes = 64 * MEAN;
+  tick();
+  CHECK_EQ(points->times, 1);
+  CHECK(samples_of_ms(epoch, 5000) >= 120);
+  ((struct tsl_control_row *)TSL_ROW(control, 0))->sample_bytes = 0;
+  tick();
+  CHECK_EQ(points->pace, TSL_POINTS_CALM);
+  samples_of_ms(epoch, 2000);
+  CHECK(samples_of_ms(epoch, 10000) <= 13);
 }
 
 static void the_option_turns_it_off(void) {
@@ -335,6 +384,8 @@ static void a_child_counts_anew(void) {
   outlive("leaks");
   tick();
   tslab_epoch epoch = open_own("leaks");
+  ask_to_hurry(1);
+  tick();
   alloc_in(epoch, FIRST, 2 * SOME);
   tsl_report_after_fork();
   tsl_sample_after_fork();
@@ -342,6 +393,7 @@ static void a_child_counts_anew(void) {
   tsl_report_start();
   tick();
   CHECK_EQ(tsl_watch_bytes, 4096);
+  CHECK_EQ(tsl_heap_current->home->own->points.pace, TSL_POINTS_CALM);
   CHECK_GE(process()->sampling_since_ms, 1);                         // none of what it inherited
   for (unsigned i = 0; i < 2 * SOME; i++) tsl_fast_free(blocks[i]);  // the parent's samples
   alloc_in(epoch, FIRST, SOME);
@@ -369,9 +421,10 @@ int main(void) {
   RUN_UNLESS_SECURE(since_when_it_is_so_is_told);
   RUN_UNLESS_SECURE(below_a_limit_nothing_is_sampled);
   RUN_UNLESS_SECURE(heaps_in_turn_are_not_biased);
-  RUN_UNLESS_SECURE(few_scopes_hold_a_sample);
   RUN_UNLESS_SECURE(eight_samples_a_second_are_taken);
-  RUN_UNLESS_SECURE(the_rate_bounds_what_is_watched);
+  RUN_UNLESS_SECURE(a_request_hurries);
+  RUN_UNLESS_SECURE(a_thread_hurries_as_it_leaves);
+  RUN_UNLESS_SECURE(who_asks_and_who_watches_count_apart);
   RUN_UNLESS_SECURE(the_option_turns_it_off);
   RUN_UNLESS_SECURE(a_child_counts_anew);
   if (TSL_SECURE) RUN(the_secure_build_watches_nothing);

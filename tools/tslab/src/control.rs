@@ -76,8 +76,7 @@ impl Request {
         let at = place(&file, control::PURGE_REQUEST, 4)?;
         let followed_at = place(&file, process::PURGE_REQUEST, 8)?;
         let before = read(&file, at).context("cannot read what the process is asked for")?;
-        // 0 is none.
-        let number = before.wrapping_add(1).max(1);
+        let number = next(before);
         write(&file, at, number)?;
         Ok(Self { file, followed_at, number })
     }
@@ -93,6 +92,19 @@ impl Request {
     pub fn file(&self) -> Result<File> {
         Ok(self.file.try_clone()?)
     }
+}
+
+/// Asks a process to sample what it watches faster for a minute (`tell/watch.h`).
+pub fn hurry(path: &Path) -> Result<()> {
+    let file = open(path)?;
+    let at = place(&file, control::WATCH_REQUEST, 4)?;
+    let before = read(&file, at).context("cannot read what the process is asked for")?;
+    write(&file, at, next(before))
+}
+
+// Of a request: 0 is none.
+fn next(before: u32) -> u32 {
+    before.wrapping_add(1).max(1)
 }
 
 // Four aligned bytes: the process reads the old value or the new one.
@@ -205,6 +217,24 @@ mod tests {
     }
 
     #[test]
+    fn each_request_to_hurry_has_the_next_number() {
+        let mut image = sample(42, 7);
+        image.set("control", 0, "watch_request", u32::MAX.into());
+        let path = file("hurry", &image);
+        let number = || {
+            let file = File::open(&path).unwrap();
+            read(&file, place(&file, control::WATCH_REQUEST, 4).unwrap()).unwrap()
+        };
+        for wanted in 1..=2 {
+            hurry(&path).unwrap();
+            assert_eq!(number(), wanted);
+        }
+        image.set("control", 0, "watch_request", 2);
+        assert_eq!(fs::read(&path).unwrap(), image.bytes());
+        fs::remove_file(path).unwrap();
+    }
+
+    #[test]
     fn nothing_is_written_where_there_is_no_such_field() {
         let mut older = sample(42, 7);
         older.tables.retain(|table| table.name != "control");
@@ -212,6 +242,7 @@ mod tests {
         let error = Wish::make(&path, 4096).unwrap_err();
         assert!(error.to_string().contains("too old"), "{error}");
         assert!(Request::make(&path).unwrap_err().to_string().contains("too old"));
+        assert!(hurry(&path).unwrap_err().to_string().contains("too old"));
         assert_eq!(fs::read(&path).unwrap(), older.bytes());
         fs::write(&path, "something else").unwrap();
         assert!(Wish::make(&path, 4096).is_err());

@@ -467,6 +467,8 @@ tables! {
         SAMPLE_BYTES "sample_bytes" One 4 Gauge Bytes;
         /// Number of the last request to give idle memory back; 0: none.
         PURGE_REQUEST "purge_request" One 4 Id None;
+        /// Number of the last request to sample what is watched faster for a minute; 0: none.
+        WATCH_REQUEST "watch_request" One 4 Id None;
     }
     sites {
         /// Samples, each `times`.

@@ -12,6 +12,9 @@ use crate::decades;
 use crate::rows::{classes, labels, process, samples, sites};
 use crate::segment::{Column, Error, Rows, Segment, Source};
 
+/// Of the cells that sampled blocks lie in; small blocks share one (`heap/sampled.c`).
+pub const CELL_BYTES: u64 = 4096;
+
 /// The tables of samples, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Sampling {

@@ -527,6 +527,34 @@ fn a_process_is_asked_for_idle_memory_once_a_command() {
     assert!(output.code == Some(2) && output.errors.contains("nobody is there"));
 }
 
+// Of a file that has a name nobody knows whose it is.
+#[test]
+fn leaks_of_no_known_call_stack_are_asked_for_once_a_command() {
+    let files = Directory::new();
+    let mut image = sample(std::process::id(), own_start());
+    image.set_all("process", 0, &[("watch_bytes", 4096), ("sampling_since_ms", 5)]);
+    let path = files.add(&image);
+    map(&path);
+    let whole = fs::read(&path).unwrap();
+    let pid = std::process::id().to_string();
+    let look = |target: &str| files.run(&["leaks", target, "--after", "0", "--over", "0"]);
+    let differ = || {
+        let written = fs::read(&path).unwrap();
+        written.iter().zip(&whole).filter(|(after, before)| after != before).count()
+    };
+    let by_name = look(&path.to_string_lossy());
+    assert!(by_name.code == Some(1) && !by_name.errors.contains("minute"), "{}", by_name.errors);
+    assert_eq!(differ(), 0);
+    let output = look(&pid);
+    assert_eq!(output.code, Some(1));
+    assert!(output.errors.contains("for a minute from now: look again"), "{}", output.errors);
+    assert_eq!(differ(), 1);
+    image.set_all("process", 0, &[("watch_bytes", 0), ("sampling_since_ms", 0)]);
+    fs::write(&path, image.bytes()).unwrap();
+    assert!(!look(&pid).errors.contains("minute"));
+    assert_eq!(fs::read(&path).unwrap(), image.bytes());
+}
+
 #[test]
 fn leaks_show_call_stacks_of_sampled_survivors() {
     let files = Directory::new();

@@ -15,6 +15,7 @@ use super::looks::{self, Looks};
 use super::outlived::Outlived;
 use super::survivors::{self, Stack, Stacks};
 use super::{Answer, Identity, Setting, Subject};
+use crate::control;
 use crate::host::Life;
 use crate::rows::EpochState;
 use crate::sampling::Sampling;
@@ -150,7 +151,21 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let Looks { before, now } = looks;
     let limits = limits(&now);
     let wish = Wish { limits, addresses: arguments.addresses, ignored: &ignored };
-    answer(setting, &now, &Report::between(before.as_ref(), &now, &wish)?)
+    let report = Report::between(before.as_ref(), &now, &wish)?;
+    let mut answer = answer(setting, &now, &report)?;
+    // A file that has a name may be a copy.
+    let is_process = arguments.target.bytes().all(|byte| byte.is_ascii_digit());
+    if is_process && report.lacks_stacks(&now) {
+        answer.notes.push(hurry(&now));
+    }
+    Ok(answer)
+}
+
+fn hurry(subject: &Subject) -> String {
+    match control::hurry(&subject.path) {
+        Ok(()) => "more samples of it are taken for a minute from now: look again then".to_owned(),
+        Err(refused) => format!("no more samples of it are taken: {refused:#}"),
+    }
 }
 
 /// The same of a look, and of an earlier one if there was any.
@@ -229,6 +244,13 @@ impl Report {
     fn is_found(&self) -> bool {
         let is_found = |leak: &Leak| leak.is_known() && !leak.turns_over();
         self.leaks.iter().any(is_found) || !self.default_epoch.stacks.is_empty()
+    }
+
+    // Whether some of them may be named once the process samples more of what outlives its epoch.
+    fn lacks_stacks(&self, subject: &Subject) -> bool {
+        let is_unnamed = |leak: &Leak| !leak.turns_over() && leak.stacks.is_empty();
+        let runs = subject.life == Life::Alive;
+        runs && subject.samples_watched() && self.leaks.iter().any(is_unnamed)
     }
 
     // How to learn who allocated them.

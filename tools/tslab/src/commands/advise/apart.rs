@@ -1,7 +1,7 @@
 //! The cells that sampled blocks lie in, apart from all others (`src/heap/sampled.c`): as if one
 //! heap had them all.
 
-const CELL_BYTES: u64 = 4096;
+use crate::sampling::CELL_BYTES;
 
 // Larger blocks have a cell each.
 const MOST_TOGETHER: u64 = 1024;

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::{Answer, Setting};
+use crate::sampling::CELL_BYTES;
 use crate::text::{self, Align, Grid};
 
 mod pairs;
@@ -15,7 +16,7 @@ mod side;
 mod stacks;
 
 use pairs::{grew, pairs};
-use side::{PAGE_BYTES, Side, Sum};
+use side::{Side, Sum};
 use stacks::Stacks;
 
 const SHOWN_CALLS: usize = 3;
@@ -148,7 +149,7 @@ impl Report {
                 of_label.copied().unwrap_or_default()
             };
             let more = pages(after).saturating_sub(pages(before));
-            add(Topic::Label(label), old, new, more.saturating_mul(PAGE_BYTES));
+            add(Topic::Label(label), old, new, more.saturating_mul(CELL_BYTES));
         }
         for (class, before, after) in
             pairs(before.classes.as_ref(), after.classes.as_ref(), Sum::NOTHING)

@@ -12,15 +12,12 @@ use crate::commands::{Setting, Subject, profile};
 use crate::held::{self, Holder};
 use crate::host;
 use crate::recorded::Recorded;
-use crate::sampling::{Reach, Sampling, float, whole};
+use crate::sampling::{CELL_BYTES, Reach, Sampling, float, whole};
 use crate::segment::Source;
 use crate::snapshot::Class;
 use crate::text;
 
 const MAGIC: &[u8] = b"tslabst";
-
-/// Of the cells that sampled blocks lie in.
-pub const PAGE_BYTES: u64 = 4096;
 
 // More than a process with all epochs that there is room for writes.
 const MOST_JSON_BYTES: u64 = 1 << 30;
@@ -382,7 +379,7 @@ fn sample_pages(subject: &Subject) -> Option<ByLabel<u64>> {
             continue;
         }
         let of_label = pages.entry(site.label.as_deref().map(Arc::from)).or_default();
-        of_label.insert(sample.address / PAGE_BYTES);
+        of_label.insert(sample.address / CELL_BYTES);
     }
     Some(pages.into_iter().map(|(label, pages)| (label, pages.len() as u64)).collect())
 }
