@@ -350,6 +350,37 @@ static void a_thread_hurries_as_it_leaves(void) {
   CHECK_EQ(home->told_ms, told_ms);
 }
 
+// No rate is known yet; later a second without a sample may be chance.
+static void few_points_are_drawn_at_first(void) {
+  open_unasked();
+  outlive("leaks");
+  tick();
+  tick();
+  const struct tsl_points *points = &tsl_heap_current->home->own->points;
+  CHECK_EQ(points->times, 64);
+  for (uint32_t left = 16; left >= 1; left /= 4) {
+    pass_ms(1000);
+    CHECK_EQ(points->times, left);
+  }
+}
+
+// It leaves no scope, and takes hot blocks alone.
+static void a_thread_that_never_refills_hurries(void) {
+  enum { MANY = 1 << 21, IN_A_MS = 1000 };
+  open_unasked();
+  outlive("leaks");
+  tick();
+  tslab_scope scope;
+  tslab_scope_enter(&scope, open_own("leaks"));
+  ask_to_hurry(1);
+  for (unsigned i = 0; i < MANY; i++) {
+    if (i % IN_A_MS == 0) os_fake.now_ms++;
+    tsl_fast_free(tsl_fast_malloc(64));
+  }
+  CHECK_EQ(tsl_heap_current->home->own->points.pace, TSL_POINTS_HURRIED);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+}
+
 // What was counted for the one says nothing of the other.
 static void who_asks_and_who_watches_count_apart(void) {
   open_unasked();
@@ -424,6 +455,8 @@ int main(void) {
   RUN_UNLESS_SECURE(eight_samples_a_second_are_taken);
   RUN_UNLESS_SECURE(a_request_hurries);
   RUN_UNLESS_SECURE(a_thread_hurries_as_it_leaves);
+  RUN_UNLESS_SECURE(few_points_are_drawn_at_first);
+  RUN_UNLESS_SECURE(a_thread_that_never_refills_hurries);
   RUN_UNLESS_SECURE(who_asks_and_who_watches_count_apart);
   RUN_UNLESS_SECURE(the_option_turns_it_off);
   RUN_UNLESS_SECURE(a_child_counts_anew);
