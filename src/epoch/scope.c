@@ -79,7 +79,7 @@ static bool is_part_young(const struct tsl_part *part) {
   return part->leave_pace == 1 && part->scopes < UNTOLD_PART - 1;
 }
 
-// Of parts whose scopes are all told the next tick looks at the clock.
+// A part of which each scope is told looks at no clock here; its thread counts at ticks.
 static void follow_points(struct tsl_heap *heap, const struct tsl_part *part) {
   if (!is_part_young(part)) tsl_points_count(heap->home, 0);
   tsl_heap_follow_samples(heap);

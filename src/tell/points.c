@@ -9,8 +9,8 @@ enum {
   WINDOW_MS = 50,  // the least time over which the rate of points is measured
 
   // Of what is watched a thread is to take few samples, so that these and the frees of their blocks
-  // lie in few requests: one where CALM_PART would be if somebody had asked. After a request to
-  // hurry it takes HURRIED_TIMES as many as if somebody had.
+  // lie in few requests: one sample where there would be CALM_PART if somebody had asked, and
+  // HURRIED_TIMES as many as then after a request to hurry.
   CALM_PART = 25,
   HURRIED_TIMES = 4,
   CALM_WINDOW_MS = 1000,

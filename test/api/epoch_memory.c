@@ -1,7 +1,10 @@
 // What epochs cost: many one after another, many at once, and large blocks in them.
 #include "epochs.h"
 
-enum { OPEN = TSL_SECURE ? 10000 : 100000, OBJECTS = 10, EPOCHS = 1000000, FIRST = EPOCHS / 10 };
+enum { OPEN = TSL_SECURE ? 10000 : 100000, OBJECTS = 10, EPOCHS = 1000000 };
+
+// Samples come seldom, and the first ones bring the unwinder's tables in.
+enum { FIRST = EPOCHS / 10 };
 
 // The hardened build has no cells: each size has a slab of its own, and a page in it.
 #define EPOCH_BYTES ((TSL_SECURE ? 80 : 6) * KIB)

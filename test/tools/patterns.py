@@ -78,6 +78,7 @@ def check_caught_early(tslab: Command, child: subprocess.Popen[str]) -> None:
         found = set().union(*map(sites, leaks(tslab, child, status=None)))
         time.sleep(0.2)
     assert found == {"request_make"}, found
+    leaks(tslab, child, status=1)
 
 
 def check_leak(tslab: Command, child: subprocess.Popen[str], result: str) -> None:

@@ -547,7 +547,7 @@ fn leaks_of_no_known_call_stack_are_asked_for_once_a_command() {
     assert_eq!(differ(), 0);
     let output = look(&pid);
     assert_eq!(output.code, Some(1));
-    assert!(output.errors.contains("for a minute from now: look again"), "{}", output.errors);
+    assert!(output.errors.contains("for a minute from now, so look again"), "{}", output.errors);
     assert_eq!(differ(), 1);
     image.set_all("process", 0, &[("watch_bytes", 0), ("sampling_since_ms", 0)]);
     fs::write(&path, image.bytes()).unwrap();

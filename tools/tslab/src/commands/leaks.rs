@@ -14,7 +14,7 @@ use super::ignored::{self, Ignored};
 use super::looks::{self, Looks};
 use super::outlived::Outlived;
 use super::survivors::{self, Stack, Stacks};
-use super::{Answer, Identity, Setting, Subject};
+use super::{Answer, Identity, Setting, Subject, is_pid};
 use crate::control;
 use crate::host::Life;
 use crate::rows::EpochState;
@@ -154,8 +154,7 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
     let report = Report::between(before.as_ref(), &now, &wish)?;
     let mut answer = answer(setting, &now, &report)?;
     // A file that has a name may be a copy.
-    let is_process = arguments.target.bytes().all(|byte| byte.is_ascii_digit());
-    if is_process && report.lacks_stacks(&now) {
+    if is_pid(&arguments.target) && report.lacks_stacks(&now) {
         answer.notes.push(hurry(&now));
     }
     Ok(answer)
@@ -163,8 +162,12 @@ pub fn run(setting: &Setting, arguments: &Arguments) -> Result<Answer> {
 
 fn hurry(subject: &Subject) -> String {
     match control::hurry(&subject.path) {
-        Ok(()) => "more samples of it are taken for a minute from now: look again then".to_owned(),
-        Err(refused) => format!("no more samples of it are taken: {refused:#}"),
+        Ok(()) => {
+            "not all call stacks are known: more of what outlives its epoch is sampled for a \
+                   minute from now, so look again then"
+                .to_owned()
+        }
+        Err(refused) => format!("not all call stacks are known: {refused:#}"),
     }
 }
 

@@ -89,6 +89,11 @@ impl Setting {
     }
 }
 
+/// Whether a process is named by its number, and not by a file.
+fn is_pid(target: &str) -> bool {
+    !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A process that does not exist, or has no statistics file.
 #[derive(Debug)]
 pub struct NotFound(String);
@@ -204,8 +209,7 @@ impl Subject {
         if let Some(entry) = host::entry_named(&setting.directory, target) {
             return Self::of_named(&entry, target);
         }
-        let is_number = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number {
+        if !is_pid(target) {
             return Self::read(Path::new(target), true, None).with_context(|| cannot_read(target));
         }
         let pid = target.parse().map_err(|_| NotFound(format!("there is no process {target}")))?;
