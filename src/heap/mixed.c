@@ -16,7 +16,9 @@ enum {
   MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
   OLDEST_LOOKED_AT = 4,  // cells, as another one is taken,
   MOST_LOOKED_AT = 64,   // and at a tick
-  MANY_FREED = 512,      // blocks, after which a part that frees most of its own wants slabs
+  MANY_FREED = 2048,     // blocks, after which a part that frees most of its own wants slabs,
+  FEW_FREED = 64,        // and one to which its thread has come back
+  MANY_SCOPES = 8,       // so often
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
@@ -179,14 +181,21 @@ void tsl_mixed_restart(struct tsl_heap *heap) {
   cell_begin(heap, heap->cells, newest_bytes(heap));
 }
 
+// A request or a frame is one scope, or a few.
+static bool outlives_work(struct tsl_heap *heap) {
+  const struct tsl_part *part = tsl_part_of(heap);
+  return part->scopes - part->renewed >= MANY_SCOPES;
+}
+
 // Slabs serve objects that end one by one in half the instructions, but each class needs its own.
-static bool frees_most(const struct tsl_heap *heap) {
+static bool frees_most(struct tsl_heap *heap) {
   uint64_t recut = tsl_cell_shares_objects(heap->cell_recut);
   uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed) + recut;
   uint64_t cut = heap->cut_objects + heap->cell_blocks + recut;
   bool has_place =
       !tsl_store_counts(heap) || tsl_load_relaxed(&heap->home->stores) < TSL_MOST_STORES;
-  return has_place && freed >= MANY_FREED && 4 * freed >= 3 * cut;
+  uint64_t many = outlives_work(heap) ? FEW_FREED : MANY_FREED;
+  return has_place && freed >= many && 4 * freed >= 3 * cut;
 }
 
 // Whether the heap goes on in slabs.

@@ -323,6 +323,7 @@ struct tsl_part {
   uint32_t leave_pace;   // [owner] scopes from one that is told to the next (scope.c)
   uint64_t scopes;       // [owner] left since it began, up to the last that was told,
   uint64_t left_ms;      // [owner] and when that was left
+  uint64_t renewed;      // [owner] `scopes` when the part was reset last
   uint32_t rest_in;      // [owner] closes in a shared epoch until the next looks what
   uint32_t rest_pace;    // [owner] can go back, and so many lie in between (close.c)
   uint32_t rest_leaves;  // [owner] `leaves` at the last of these closes
