@@ -5,6 +5,7 @@
 #include "heap/charge.h"
 #include "heap/sampled.h"
 #include "heap/store.h"
+#include "os/os.h"
 #include "state/change.h"
 #include "state/cut_back.h"
 #include "state/epoch.h"
@@ -16,9 +17,10 @@ enum {
   MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
   OLDEST_LOOKED_AT = 4,  // cells, as another one is taken,
   MOST_LOOKED_AT = 64,   // and at a tick
-  MANY_FREED = 2048,     // blocks, after which a part that frees most of its own wants slabs,
-  FEW_FREED = 64,        // and one to which its thread has come back
-  MANY_SCOPES = 8,       // so often
+  MANY_FREED = 2048,     // blocks, after which a part that frees most of its own wants slabs
+  FEW_FREED = 64,       // in place of these once its thread has left so many scopes: the epoch is
+  MANY_SCOPES = 8,       // no single piece of work
+  BUSY_MS = 16,          // a part is busy that frees MANY_FREED blocks in so long at most
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
@@ -91,10 +93,15 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
   return 2 * out < blocks;
 }
 
-// The first cell is small, since most epochs are.
+// The first cell is small, since most epochs are. A program may have many labels: in a shared epoch
+// cells grow only while what lies in them lives until they are full.
 static unsigned next_class(const struct tsl_heap *heap) {
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
-  return heap->cells == 0 ? epoch->first_cell : epoch->largest_cell;
+  if (heap->cells == 0) return epoch->first_cell;
+  if (!tsl_epoch_is_shared(epoch)) return epoch->largest_cell;
+  const struct tsl_cell *newest = tsl_cell_at(heap->cells);
+  bool grows = 2 * newest->freed < newest->blocks;
+  return (unsigned)tsl_at_most(tsl_cells_class(heap->cells) + grows, epoch->largest_cell);
 }
 
 // Where a hard limit is near, a smaller cell will do.
@@ -181,21 +188,32 @@ void tsl_mixed_restart(struct tsl_heap *heap) {
   cell_begin(heap, heap->cells, newest_bytes(heap));
 }
 
-// A request or a frame is one scope, or a few.
-static bool outlives_work(struct tsl_heap *heap) {
-  const struct tsl_part *part = tsl_part_of(heap);
-  return part->scopes - part->renewed >= MANY_SCOPES;
+// Counts the blocks that a part frees, MANY_FREED at a time, and whether that took long.
+static bool is_busy(struct tsl_part *part, uint32_t freed) {
+  if (freed - part->busy_freed < MANY_FREED) return false;
+  uint32_t now_ms = (uint32_t)tsl_os_now_ms(), took_ms = now_ms - part->busy_ms;
+  part->busy_freed = freed;
+  part->busy_ms = now_ms;
+  return took_ms <= BUSY_MS;
 }
 
-// Slabs serve objects that end one by one in half the instructions, but each class needs its own.
+// Each class of each part needs a slab of its own: of a thread's parts only so many have them
+// because slabs are faster. Others in shared epochs have them where many objects gain by it.
+static bool has_place(struct tsl_heap *heap, uint64_t freed) {
+  const struct tsl_home *home = heap->home;
+  if (!tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)))
+    return tsl_load_relaxed(&home->stores) < TSL_MOST_STORES;
+  return home->own->shared_in_slabs < TSL_MOST_STORES ||
+         is_busy(tsl_part_of(heap), (uint32_t)freed);
+}
+
+// Slabs serve objects that end one by one in half the instructions.
 static bool frees_most(struct tsl_heap *heap) {
   uint64_t recut = tsl_cell_shares_objects(heap->cell_recut);
   uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed) + recut;
   uint64_t cut = heap->cut_objects + heap->cell_blocks + recut;
-  bool has_place =
-      !tsl_store_counts(heap) || tsl_load_relaxed(&heap->home->stores) < TSL_MOST_STORES;
-  uint64_t many = outlives_work(heap) ? FEW_FREED : MANY_FREED;
-  return has_place && freed >= many && 4 * freed >= 3 * cut;
+  if (freed < FEW_FREED || 4 * freed < 3 * cut || !has_place(heap, freed)) return false;
+  return freed >= MANY_FREED || tsl_part_of(heap)->returns >= MANY_SCOPES;
 }
 
 // Whether the heap goes on in slabs.
@@ -229,6 +247,7 @@ static bool cell_renew(struct tsl_heap *heap, size_t bytes) {
   tsl_mixed_retire(heap);
   if (wants_slabs || outgrown(heap)) {
     heap->mixed = false;
+    heap->home->own->shared_in_slabs += tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
     return false;
   }
   unsigned class = next_class(heap);

@@ -182,6 +182,7 @@ struct tsl_home_store {
   struct tsl_end_tally ends;
   uint32_t shared;                      // [owner] its parts of shared epochs (part.h),
   uint32_t shared_turn;                 // [owner] and the one looked at last; 0: none
+  uint32_t shared_in_slabs;             // [owner] how many of them left their cells (mixed.c)
   uint32_t grown;                       // [owner, read by helper] its parts that ever had two cells
                                         // or a store
   uint32_t passing;                     // [owner] the last heap that did not stay (owner.h) as the
@@ -318,12 +319,12 @@ struct tsl_part {
   uint32_t family_next;             // [owner] next part of its home
   uint32_t shared_next;             // [owner] next part of its home that is of a shared epoch
   uint32_t grown_next;              // [owner until pushed, then const] next part of its home that
-  uint32_t is_grown;     // [owner] ever had two cells or a store; whether it is on the list
+  uint16_t is_grown;     // [owner] ever had two cells or a store; whether it is on the list
+  uint16_t returns;      // [owner] scopes left and told since it began, or was reset; no visits
   uint32_t shut;         // [who acts for the owner, read by helper] C5 (change.h)
   uint32_t leave_pace;   // [owner] scopes from one that is told to the next (scope.c)
   uint64_t scopes;       // [owner] left since it began, up to the last that was told,
   uint64_t left_ms;      // [owner] and when that was left
-  uint64_t renewed;      // [owner] `scopes` when the part was reset last
   uint32_t rest_in;      // [owner] closes in a shared epoch until the next looks what
   uint32_t rest_pace;    // [owner] can go back, and so many lie in between (close.c)
   uint32_t rest_leaves;  // [owner] `leaves` at the last of these closes
@@ -336,6 +337,8 @@ struct tsl_part {
   uint32_t free_pace;    // [owner] such frees from one that is told to the next,
   uint32_t untold;       // [owner] and until that one
   uint64_t freed_ms;     // [owner] when one was told last
+  uint32_t busy_ms;      // [owner] when a count of the blocks that it frees began (mixed.c),
+  uint32_t busy_freed;   // [owner] and how many these were: the lower halves
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

@@ -367,15 +367,48 @@ static void cells_that_others_emptied_go_back_at_the_end(void) {
   CHECK_GE(os_fake.purged_bytes, (size_t)MANY * BYTES / 4);
 }
 
-// However many labels share, each goes on in slabs, and so does a long epoch.
+static tslab_epoch open_shared(unsigned number) {
+  char label[8];
+  snprintf(label, sizeof label, "l%u", number);
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
+  return tslab_epoch_open(label, &options);
+}
+
+// However many busy labels share, each goes on in slabs, and so does a long epoch.
 static void shared_ones_take_no_place_of_others(void) {
-  for (unsigned i = 0; i < 2 * TSL_MOST_STORES; i++) {
-    char label[8];
-    snprintf(label, sizeof label, "l%u", i);
-    tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_SHARED};
-    CHECK(has_slabs(tslab_epoch_open(label, &options)));
-  }
+  for (unsigned i = 0; i < 2 * TSL_MOST_STORES; i++) CHECK(has_slabs(open_shared(i)));
   CHECK(has_slabs(epochs_open()));
+}
+
+// So many objects of which 16 live at a time, a thousand of them in so long. Whether the next ones
+// lie in cells.
+static bool serve_slowly(tslab_epoch epoch, unsigned objects, uint64_t ms) {
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  for (unsigned i = 0; i < objects; i++) {
+    if (i >= 16) tslab_free(blocks[i % 16]);
+    blocks[i % 16] = tslab_malloc(BYTES);
+    if (i % 1000 == 999) os_fake.now_ms += ms;
+  }
+  for (unsigned i = 0; i < 16; i++) tslab_free(blocks[i]);
+  bool is_mixed = tsl_heap_current->mixed;
+  epochs_leave(&scope);
+  return is_mixed;
+}
+
+// Each has slabs of its own: of labels that are not busy only the first ones of a thread do.
+static void a_ninth_label_stays_in_cells_until_it_is_busy(void) {
+  for (unsigned i = 0; i < TSL_MOST_STORES; i++) {
+    tslab_epoch own = epochs_open();
+    CHECK(has_slabs(own));
+    epochs_close(own, 0);
+  }
+  for (unsigned i = 0; i < TSL_MOST_STORES; i++) CHECK(!serve_slowly(open_shared(i), 10000, 100));
+  tslab_epoch ninth = open_shared(TSL_MOST_STORES);
+  CHECK(serve_slowly(ninth, 10000, 9));
+  os_fake.now_ms += 1000;
+  CHECK(serve_slowly(ninth, 2000, 5));
+  CHECK(!serve_slowly(ninth, 10000, 5));
 }
 
 static uint32_t pushed_ready(const struct tsl_heap *part) { return (uint32_t)part->ready; }
@@ -640,6 +673,7 @@ int main(void) {
   RUN(a_release_after_the_close_ends_no_block);
   RUN(dead_cells_go_back);
   RUN(shared_ones_take_no_place_of_others);
+  RUN_UNLESS_SECURE(a_ninth_label_stays_in_cells_until_it_is_busy);
   RUN_UNLESS_SECURE(what_is_freed_from_outside_is_at_hand);
   RUN_UNLESS_SECURE(what_is_freed_from_outside_of_two_labels_is_apart);
   RUN_UNLESS_SECURE(what_others_freed_is_not);

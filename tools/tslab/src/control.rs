@@ -16,38 +16,60 @@ use crate::segment::Segment;
 const TRIES: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// A wish, until it is taken back.
+// A field of the table `control`, and what it held.
 #[derive(Debug)]
-pub struct Wish {
+struct Asked {
     file: File,
     at: u64,
     before: u32,
+}
+
+impl Asked {
+    fn open(path: &Path, field: Field) -> Result<Self> {
+        let file = open(path)?;
+        let at = place(&file, field, 4)?;
+        let before = read(&file, at).context("cannot read what the process is asked for")?;
+        Ok(Self { file, at, before })
+    }
+
+    // Four aligned bytes: the process reads the old value or the new one.
+    fn write(&self, value: u32) -> Result<()> {
+        let written = self.file.write_all_at(&value.to_ne_bytes(), self.at);
+        written.context("cannot write to the process's statistics file")
+    }
+
+    // The next number of a request; 0 is none. Of requests that two make at the same time, one is
+    // made.
+    fn count(&self) -> Result<u32> {
+        let number = self.before.wrapping_add(1).max(1);
+        self.write(number)?;
+        Ok(number)
+    }
+}
+
+/// A wish, until it is taken back.
+#[derive(Debug)]
+pub struct Wish {
+    asked: Asked,
     is_kept: bool,
 }
 
 impl Wish {
     /// Asks a process for samples, one in `bytes` on average.
     pub fn make(path: &Path, bytes: u32) -> Result<Self> {
-        let file = open(path)?;
-        let at = place(&file, control::SAMPLE_BYTES, 4)?;
-        let before = read(&file, at).context("cannot read what the process is asked for")?;
-        let wish = Self { file, at, before, is_kept: false };
-        wish.write(bytes)?;
-        Ok(wish)
+        let asked = Asked::open(path, control::SAMPLE_BYTES)?;
+        asked.write(bytes)?;
+        Ok(Self { asked, is_kept: false })
     }
 
     /// The statistics file, also when it has no name any more.
     pub fn file(&self) -> Result<File> {
-        Ok(self.file.try_clone()?)
+        Ok(self.asked.file.try_clone()?)
     }
 
     /// The wish stays.
     pub fn keep(mut self) {
         self.is_kept = true;
-    }
-
-    fn write(&self, bytes: u32) -> Result<()> {
-        write(&self.file, self.at, bytes)
     }
 }
 
@@ -55,7 +77,7 @@ impl Drop for Wish {
     /// What was asked for before is asked for again. The process may have ended.
     fn drop(&mut self) {
         if !self.is_kept {
-            let _ = self.write(self.before);
+            let _ = self.asked.write(self.asked.before);
         }
     }
 }
@@ -63,54 +85,37 @@ impl Drop for Wish {
 /// A request to give idle memory back, which the process follows once.
 #[derive(Debug)]
 pub struct Request {
-    file: File,
+    asked: Asked,
     // Where the process says which one it followed last.
     followed_at: u64,
     number: u32,
 }
 
 impl Request {
-    /// Asks a process. Of requests that two make at the same time, one is made.
+    /// Asks a process.
     pub fn make(path: &Path) -> Result<Self> {
-        let file = open(path)?;
-        let at = place(&file, control::PURGE_REQUEST, 4)?;
-        let followed_at = place(&file, process::PURGE_REQUEST, 8)?;
-        let before = read(&file, at).context("cannot read what the process is asked for")?;
-        let number = next(before);
-        write(&file, at, number)?;
-        Ok(Self { file, followed_at, number })
+        let asked = Asked::open(path, control::PURGE_REQUEST)?;
+        let followed_at = place(&asked.file, process::PURGE_REQUEST, 8)?;
+        let number = asked.count()?;
+        Ok(Self { asked, followed_at, number })
     }
 
     /// Whether the process has given memory back.
     pub fn is_followed(&self) -> Result<bool> {
         let mut bytes = [0; 8];
-        self.file.read_exact_at(&mut bytes, self.followed_at)?;
+        self.asked.file.read_exact_at(&mut bytes, self.followed_at)?;
         Ok(u64::from_ne_bytes(bytes) == u64::from(self.number))
     }
 
     /// The statistics file, also when it has no name any more.
     pub fn file(&self) -> Result<File> {
-        Ok(self.file.try_clone()?)
+        Ok(self.asked.file.try_clone()?)
     }
 }
 
 /// Asks a process to sample what it watches faster for a minute (`tell/watch.h`).
 pub fn hurry(path: &Path) -> Result<()> {
-    let file = open(path)?;
-    let at = place(&file, control::WATCH_REQUEST, 4)?;
-    let before = read(&file, at).context("cannot read what the process is asked for")?;
-    write(&file, at, next(before))
-}
-
-// Of a request: 0 is none.
-fn next(before: u32) -> u32 {
-    before.wrapping_add(1).max(1)
-}
-
-// Four aligned bytes: the process reads the old value or the new one.
-fn write(file: &File, at: u64, value: u32) -> Result<()> {
-    let written = file.write_all_at(&value.to_ne_bytes(), at);
-    written.context("cannot write to the process's statistics file")
+    Asked::open(path, control::WATCH_REQUEST)?.count().map(drop)
 }
 
 // Only this command opens a statistics file to write, and only here. Whether it is one is checked
@@ -207,7 +212,7 @@ mod tests {
             request
         };
         let request = asked(1);
-        request.file.write_all_at(&1u64.to_ne_bytes(), request.followed_at).unwrap();
+        request.asked.file.write_all_at(&1u64.to_ne_bytes(), request.followed_at).unwrap();
         assert!(request.is_followed().unwrap());
         asked(2);
         let written = fs::read(&path).unwrap();
