@@ -17,9 +17,9 @@ enum {
   MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
   OLDEST_LOOKED_AT = 4,  // cells, as another one is taken,
   MOST_LOOKED_AT = 64,   // and at a tick
-  MANY_FREED = 2048,     // blocks, after which a part that frees most of its own wants slabs
-  FEW_FREED = 64,       // in place of these once its thread has left so many scopes: the epoch is
-  MANY_SCOPES = 8,       // no single piece of work
+  MANY_FREED = 2048,     // blocks, after which a part that frees most of its own wants slabs;
+  FEW_FREED = 64,        // these already where its epoch is no single piece of work:
+  MANY_SCOPES = 8,       // its thread has left so many scopes of it
   BUSY_MS = 16,          // a part is busy that frees MANY_FREED blocks in so long at most
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
