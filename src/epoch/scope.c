@@ -85,15 +85,10 @@ static void follow_points(struct tsl_heap *heap, const struct tsl_part *part) {
   tsl_heap_follow_samples(heap);
 }
 
-static void count_return(struct tsl_part *part) {
-  if (part->returns < UINT16_MAX) part->returns++;
-}
-
 static void scope_tell(struct tsl_heap *heap, uint32_t least) {
   tsl_assert(tsl_owner_is_me(heap));
   if (tsl_heap_is_home(heap)) return;
   struct tsl_part *part = tsl_part_of(heap);
-  if (least == 1) count_return(part);
   tsl_loose_leave(heap);
   if (tsl_report_is_on()) {
     if (least == 1 && is_part_young(part)) {

@@ -17,10 +17,10 @@ enum {
   MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
   OLDEST_LOOKED_AT = 4,  // cells, as another one is taken,
   MOST_LOOKED_AT = 64,   // and at a tick
-  MANY_FREED = 2048,     // blocks, after which a part that frees most of its own wants slabs;
-  FEW_FREED = 64,        // these already where its epoch is no single piece of work:
-  MANY_SCOPES = 8,       // its thread has left so many scopes of it
-  BUSY_MS = 16,          // a part is busy that frees MANY_FREED blocks in so long at most
+  MANY_FREED = 512,      // blocks, after which a part that frees most of its own wants slabs
+  FEW_FREED = 64,        // the same in a shared epoch, which never ends
+  BUSY_FREED = 2048,     // a part is busy that frees so many blocks
+  BUSY_MS = 16,          // in so long at most
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
@@ -94,13 +94,12 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
 }
 
 // The first cell is small, since most epochs are. A program may have many labels: in a shared epoch
-// cells grow only while what lies in them lives until they are full.
+// cells grow only while more than half of what lies in them lives as they are full.
 static unsigned next_class(const struct tsl_heap *heap) {
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
   if (heap->cells == 0) return epoch->first_cell;
   if (!tsl_epoch_is_shared(epoch)) return epoch->largest_cell;
-  const struct tsl_cell *newest = tsl_cell_at(heap->cells);
-  bool grows = 2 * newest->freed < newest->blocks;
+  bool grows = 2 * tsl_cell_out(heap->cells) > tsl_cell_at(heap->cells)->blocks;
   return (unsigned)tsl_at_most(tsl_cells_class(heap->cells) + grows, epoch->largest_cell);
 }
 
@@ -188,17 +187,18 @@ void tsl_mixed_restart(struct tsl_heap *heap) {
   cell_begin(heap, heap->cells, newest_bytes(heap));
 }
 
-// Counts the blocks that a part frees, MANY_FREED at a time, and whether that took long.
+// Whether the part took BUSY_MS at most for the last BUSY_FREED blocks that it freed. Looks at the
+// clock once for each so many.
 static bool is_busy(struct tsl_part *part, uint32_t freed) {
-  if (freed - part->busy_freed < MANY_FREED) return false;
+  if (freed - part->busy_freed < BUSY_FREED) return false;
   uint32_t now_ms = (uint32_t)tsl_os_now_ms(), took_ms = now_ms - part->busy_ms;
   part->busy_freed = freed;
   part->busy_ms = now_ms;
   return took_ms <= BUSY_MS;
 }
 
-// Each class of each part needs a slab of its own: of a thread's parts only so many have them
-// because slabs are faster. Others in shared epochs have them where many objects gain by it.
+// Each class of each part needs a slab of its own. So of a thread's parts only TSL_MOST_STORES have
+// slabs because these are faster, and as many in shared epochs; more there while they are busy.
 static bool has_place(struct tsl_heap *heap, uint64_t freed) {
   const struct tsl_home *home = heap->home;
   if (!tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)))
@@ -212,8 +212,8 @@ static bool frees_most(struct tsl_heap *heap) {
   uint64_t recut = tsl_cell_shares_objects(heap->cell_recut);
   uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed) + recut;
   uint64_t cut = heap->cut_objects + heap->cell_blocks + recut;
-  if (freed < FEW_FREED || 4 * freed < 3 * cut || !has_place(heap, freed)) return false;
-  return freed >= MANY_FREED || tsl_part_of(heap)->returns >= MANY_SCOPES;
+  uint64_t many = tsl_epoch_is_shared(tsl_epoch_at(heap->epoch)) ? FEW_FREED : MANY_FREED;
+  return freed >= many && 4 * freed >= 3 * cut && has_place(heap, freed);
 }
 
 // Whether the heap goes on in slabs.

@@ -55,9 +55,6 @@ void tsl_part_begin(struct tsl_part *part, uint32_t epoch) {
   heap_begin(&part->heap, epoch);
   part->leave_pace = 1;
   part->scopes = 0;
-  part->returns = 0;
-  part->busy_ms = 0;
-  part->busy_freed = 0;
   part->looks = 0;
   part->rest_in = 1;
   part->rest_leaves = 0;
@@ -71,7 +68,6 @@ void tsl_part_begin(struct tsl_part *part, uint32_t epoch) {
 void tsl_part_renew(struct tsl_part *part) {
   tsl_assert(tsl_owner_is_me(&part->heap));
   counts_begin(&part->heap);
-  part->returns = 0;
   tsl_report_part(part);
   tsl_report_scopes(part);
 }

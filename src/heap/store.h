@@ -4,8 +4,7 @@
 #include "state/heap.h"
 
 enum {
-  TSL_MOST_STORES = 8,        // of a thread's parts that have slabs only because these are faster,
-                              // and so many in shared epochs
+  TSL_MOST_STORES = 8,        // of a thread's parts that have slabs only because these are faster
   TSL_TICK_REFILLS = 16,      // refills between two looks at what is not needed
   TSL_SELDOM_COUNT = 1 << 14  // hot allocations of a class between two looks by a heap at rest
 };

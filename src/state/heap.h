@@ -319,8 +319,7 @@ struct tsl_part {
   uint32_t family_next;             // [owner] next part of its home
   uint32_t shared_next;             // [owner] next part of its home that is of a shared epoch
   uint32_t grown_next;              // [owner until pushed, then const] next part of its home that
-  uint16_t is_grown;     // [owner] ever had two cells or a store; whether it is on the list
-  uint16_t returns;      // [owner] scopes left and told since it began, or was reset; no visits
+  uint32_t is_grown;     // [owner] ever had two cells or a store; whether it is on the list
   uint32_t shut;         // [who acts for the owner, read by helper] C5 (change.h)
   uint32_t leave_pace;   // [owner] scopes from one that is told to the next (scope.c)
   uint64_t scopes;       // [owner] left since it began, up to the last that was told,
@@ -337,8 +336,8 @@ struct tsl_part {
   uint32_t free_pace;    // [owner] such frees from one that is told to the next,
   uint32_t untold;       // [owner] and until that one
   uint64_t freed_ms;     // [owner] when one was told last
-  uint32_t busy_ms;      // [owner] when a count of the blocks that it frees began (mixed.c),
-  uint32_t busy_freed;   // [owner] and how many these were: the lower halves
+  uint32_t busy_ms;      // [owner] when it had freed `busy_freed` blocks (mixed.c): in a shared
+  uint32_t busy_freed;   // [owner] epoch. The lower halves of both
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

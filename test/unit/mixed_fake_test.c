@@ -403,32 +403,10 @@ static void a_limit_leaves_cells_that_hold_the_block(void) {
 
 static void who_frees_most_goes_on_in_slabs(void) {
   open_part();
-  live_by_batches(127, 0);
+  live_by_batches(31, 0);
   CHECK(heap->mixed);
   live_by_batches(LIMIT_64K / 1024 + 6, 0);
   CHECK(!heap->mixed && !in_cell(alloc(64)));
-  state_check();
-}
-
-// So many scopes were left, 64 blocks were freed, and the first cell is cut to its end.
-static void come_back(uint16_t scopes) {
-  open_part();
-  tsl_part_of(heap)->returns = scopes;
-  live_by_batches(4, 0);
-  fill_newest();
-  CHECK_LE(block_count, 4);
-}
-
-static void who_comes_back_and_frees_most_does_so_sooner(void) {
-  come_back(8);
-  CHECK(!in_cell(alloc(64)));
-  CHECK(!heap->mixed);
-  state_check();
-}
-
-static void seven_scopes_are_no_coming_back(void) {
-  come_back(7);
-  CHECK(in_cell(alloc(64)));
   state_check();
 }
 
@@ -651,8 +629,6 @@ int main(void) {
   RUN_UNLESS_SECURE(a_limit_makes_cells_smaller);
   RUN_UNLESS_SECURE(a_limit_leaves_cells_that_hold_the_block);
   RUN_UNLESS_SECURE(who_frees_most_goes_on_in_slabs);
-  RUN_UNLESS_SECURE(who_comes_back_and_frees_most_does_so_sooner);
-  RUN_UNLESS_SECURE(seven_scopes_are_no_coming_back);
   RUN_UNLESS_SECURE(who_keeps_a_third_stays_in_cells);
   RUN_UNLESS_SECURE(a_ninth_part_of_a_thread_stays_in_cells);
   RUN_UNLESS_SECURE(large_epochs_go_on_in_slabs);

@@ -36,7 +36,41 @@ static void cells_of_a_shared_epoch_stay_small(void) {
   state_check();
 }
 
+// Frees the blocks of the first cell but so many, and fills it again.
+static void free_all_but(unsigned count) {
+  open_shared();
+  fill_newest();
+  CHECK_EQ(block_count, 64);
+  for (unsigned i = count; i < 64; i++) tsl_fast_free(blocks[i]);
+  fill_newest();
+}
+
+static void a_shared_epoch_goes_on_in_slabs_soon(void) {
+  free_all_but(0);
+  CHECK(!in_cell(alloc(64)));
+  CHECK(!heap->mixed);
+  state_check();
+}
+
+static void sixty_three_are_too_few(void) {
+  free_all_but(1);
+  CHECK(in_cell(alloc(64)));
+  state_check();
+}
+
+static void what_others_free_is_dead(void) {
+  open_shared();
+  fill_newest();
+  for (unsigned i = 0; i < 32; i++) free_as(other, blocks[i]);
+  alloc(64);
+  CHECK_EQ(newest_bytes(), 4096);
+  state_check();
+}
+
 int main(void) {
+  RUN_UNLESS_SECURE(a_shared_epoch_goes_on_in_slabs_soon);
+  RUN_UNLESS_SECURE(sixty_three_are_too_few);
+  RUN_UNLESS_SECURE(what_others_free_is_dead);
   RUN_UNLESS_SECURE(cells_of_a_shared_epoch_grow_with_what_lives);
   RUN_UNLESS_SECURE(cells_of_a_shared_epoch_stay_small);
   return test_status();

@@ -112,38 +112,6 @@ static void what_a_frame_did_not_need_goes_back(void) {
   close_empty(epoch);
 }
 
-// A scope with more objects than the smallest cell has room for, each of which lives for a while.
-// Returns whether the next ones lie in cells.
-static bool free_soon(tslab_epoch epoch) {
-  tslab_scope scope;
-  epochs_enter(&scope, epoch);
-  for (unsigned i = 0; i < 200; i++) {
-    if (i >= SOME) tslab_free(blocks[i - SOME]);
-    blocks[i] = tslab_malloc(BYTES);
-  }
-  for (unsigned i = 200 - SOME; i < 200; i++) tslab_free(blocks[i]);
-  bool is_mixed = tsl_heap_current->mixed;
-  epochs_leave(&scope);
-  return is_mixed;
-}
-
-// However many frames came before, none is many scopes; nor are visits.
-static void a_frame_stays_in_cells(void) {
-  tslab_epoch epoch = EPOCHS_OPEN(.place = TSLAB_PLACE_OWN);
-  for (int frame = 0; frame < 512; frame++) {
-    for (int scope = 0; scope < 4; scope++) CHECK(free_soon(epoch));
-    reset(epoch);
-  }
-  for (int visit = 0; visit < 20; visit++) epochs_free(epochs_alloc(epoch, BYTES), BYTES);
-  for (int scope = 0; scope < 4; scope++) CHECK(free_soon(epoch));
-  for (int scope = 0; scope < 8; scope++) free_soon(epoch);
-  CHECK(!free_soon(epoch));
-  epochs_close(epoch, 0);
-  tslab_epoch next = EPOCHS_OPEN(.place = TSLAB_PLACE_OWN);
-  for (int scope = 0; scope < 4; scope++) CHECK(free_soon(next));
-  epochs_close(next, 0);
-}
-
 // What one frame held in blocks of one size the next may hold in those of another.
 static void a_limit_leaves_nothing(void) {
   static const size_t sizes[] = {64, 1000, 20000, 200000};
@@ -442,7 +410,6 @@ int main(void) {
   RUN(objects_live_after_a_reset);
   RUN(memory_stays_warm);
   RUN(what_a_frame_did_not_need_goes_back);
-  RUN_UNLESS_SECURE(a_frame_stays_in_cells);
   RUN(a_limit_leaves_nothing);
   RUN(the_thread_may_be_inside);
   RUN(nothing_changes_while_others_are_inside);
