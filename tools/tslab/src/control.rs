@@ -16,20 +16,22 @@ use crate::segment::Segment;
 const TRIES: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-// A field of the table `control`, and what it held.
+// A field of the table `control`.
 #[derive(Debug)]
 struct Asked {
     file: File,
     at: u64,
-    before: u32,
 }
 
 impl Asked {
     fn open(path: &Path, field: Field) -> Result<Self> {
         let file = open(path)?;
         let at = place(&file, field, 4)?;
-        let before = read(&file, at).context("cannot read what the process is asked for")?;
-        Ok(Self { file, at, before })
+        Ok(Self { file, at })
+    }
+
+    fn read(&self) -> Result<u32> {
+        read(&self.file, self.at).context("cannot read what the process is asked for")
     }
 
     // Four aligned bytes: the process reads the old value or the new one.
@@ -38,10 +40,10 @@ impl Asked {
         written.context("cannot write to the process's statistics file")
     }
 
-    // The next number of a request; 0 is none. Of requests that two make at the same time, one is
-    // made.
-    fn count(&self) -> Result<u32> {
-        let number = self.before.wrapping_add(1).max(1);
+    // Makes the next request, and returns its number; 0 is none. Of requests that two make at the
+    // same time, one is made.
+    fn ask_next(&self) -> Result<u32> {
+        let number = self.read()?.wrapping_add(1).max(1);
         self.write(number)?;
         Ok(number)
     }
@@ -51,6 +53,7 @@ impl Asked {
 #[derive(Debug)]
 pub struct Wish {
     asked: Asked,
+    before: u32,
     is_kept: bool,
 }
 
@@ -58,8 +61,9 @@ impl Wish {
     /// Asks a process for samples, one in `bytes` on average.
     pub fn make(path: &Path, bytes: u32) -> Result<Self> {
         let asked = Asked::open(path, control::SAMPLE_BYTES)?;
+        let before = asked.read()?;
         asked.write(bytes)?;
-        Ok(Self { asked, is_kept: false })
+        Ok(Self { asked, before, is_kept: false })
     }
 
     /// The statistics file, also when it has no name any more.
@@ -77,7 +81,7 @@ impl Drop for Wish {
     /// What was asked for before is asked for again. The process may have ended.
     fn drop(&mut self) {
         if !self.is_kept {
-            let _ = self.asked.write(self.asked.before);
+            let _ = self.asked.write(self.before);
         }
     }
 }
@@ -96,7 +100,7 @@ impl Request {
     pub fn make(path: &Path) -> Result<Self> {
         let asked = Asked::open(path, control::PURGE_REQUEST)?;
         let followed_at = place(&asked.file, process::PURGE_REQUEST, 8)?;
-        let number = asked.count()?;
+        let number = asked.ask_next()?;
         Ok(Self { asked, followed_at, number })
     }
 
@@ -115,7 +119,7 @@ impl Request {
 
 /// Asks a process to sample what it watches faster for a minute (`tell/watch.h`).
 pub fn hurry(path: &Path) -> Result<()> {
-    Asked::open(path, control::WATCH_REQUEST)?.count().map(drop)
+    Asked::open(path, control::WATCH_REQUEST)?.ask_next().map(drop)
 }
 
 // Only this command opens a statistics file to write, and only here. Whether it is one is checked
