@@ -186,13 +186,19 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def all_stacks(reader: Reader) -> str:
+    """The whole profile, for a message."""
+    asked = [reader.tslab, "profile", str(reader.pid), "--seconds", "0", "--format", "folded"]
+    return subprocess.check_output([*asked, "-o", "-"], text=True)
+
+
 def check_growth(reader: Reader, asker: Asker, asked: dict[str, Question]) -> None:
     """Before and after the cache grew."""
     growth, peak = asked["Who grew?"], asked["What was the peak made of?"]
     deploy = asked["Did the last deploy change it?"]
     pool = reader.asks(asked["Which thread pool holds memory?"])
     held = int(pool.splitlines()[0].rsplit(" ", 1)[1]) / MIB
-    assert is_about(held, POOL_MIB, CHANCE), pool
+    assert is_about(held, POOL_MIB, CHANCE), pool + all_stacks(reader)
     reader.types(f"tslab stats {PID} --json >old.json")
     reader.types(growth.commands[0])
     recording = subprocess.Popen(
