@@ -336,8 +336,8 @@ struct tsl_part {
   uint32_t free_pace;    // [owner] such frees from one that is told to the next,
   uint32_t untold;       // [owner] and until that one
   uint64_t freed_ms;     // [owner] when one was told last
-  uint32_t busy_ms;      // [owner] when it had freed `busy_freed` blocks (mixed.c): in a shared
-  uint32_t busy_freed;   // [owner] epoch. The lower halves of both
+  uint32_t busy_ms;      // [owner] in a shared epoch: the time when it had freed
+  uint32_t busy_freed;   // [owner] so many blocks (mixed.c); lower halves
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part
