@@ -63,9 +63,14 @@ static void start_and_tell(void) {
     tsl_report_heap(&tsl_heap_current->home->heap);
 }
 
-// Who asks for events asks for those of the first blocks, too.
+// Who asks for samples or events asks for those of the first blocks, too. While the file is made
+// other threads go on without samples, so the process should have none yet.
+static bool wants_the_first(void) {
+  return tsl_option(sample_bytes) != 0 || tsl_option(sample_events) != 0;
+}
+
 void tsl_report_at_refill(void) {
-  if (!tsl_report_is_on() && (tsl_option(sample_events) != 0 || is_much())) start_and_tell();
+  if (!tsl_report_is_on() && (wants_the_first() || is_much())) start_and_tell();
 }
 
 void tsl_report_at_large(void) {

@@ -11,7 +11,7 @@ TSL_HIDDEN void tsl_report_start(void);
 TSL_HIDDEN void tsl_report_tick(struct tsl_home *home);
 
 // Makes the file once the process has opened much memory since it began, in case that it falls
-// silent before its next tick; with option sample_events at once. Owner only.
+// silent before its next tick; with options sample_bytes and sample_events at once. Owner only.
 TSL_HIDDEN void tsl_report_at_refill(void);
 
 // The same when a large block was allocated or resized, which refills nothing; also once the

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "epochs.h"
 #include "takes.h"
+#include "tell/points.h"
 #include "tellers.h"
 #include "told.h"
 
@@ -95,6 +96,15 @@ static void a_child_of_fork_opens_much_itself(void) {
   CHECK(tsl_report_is_on());
 }
 
+// A later thread that made it would leave what others allocate meanwhile without samples.
+static void who_asks_for_samples_has_them_from_the_first_block_on(void) {
+  tsl_options.sample_bytes = 64 << 10;
+  open_homes();
+  alloc(100);
+  CHECK(tsl_report_is_on());
+  CHECK_EQ(tsl_points_mean, TSL_SECURE ? 0 : 64 << 10);
+}
+
 static void an_option_keeps_it_away(void) {
   open_homes();
   tsl_options.stats = 0;
@@ -177,6 +187,7 @@ int main(void) {
   RUN(a_large_block_that_grows_makes_it);
   RUN(many_blocks_make_it_at_once);
   RUN(a_child_of_fork_opens_much_itself);
+  RUN(who_asks_for_samples_has_them_from_the_first_block_on);
   RUN(an_option_keeps_it_away);
   RUN(a_refusal_is_final_and_harmless);
   RUN(rows_that_come_late_are_taken);
