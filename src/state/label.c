@@ -8,18 +8,23 @@
 #include "base/tools.h"
 #include "state/heap.h"
 
-enum { LABEL_PLACES = 2 * TSL_MOST_LABELS, LABEL_WORDS = TSL_LABEL_WORDS };
+enum { LABEL_PLACES_LOG2 = 13, LABEL_PLACES = 1 << LABEL_PLACES_LOG2 };
+enum { LABEL_WORDS = TSL_LABEL_WORDS };
+
+_Static_assert(LABEL_PLACES >= 2 * TSL_MOST_LABELS, "half of the places stay empty");
 
 struct tsl_label tsl_labels[TSL_MOST_LABELS];
 static uint32_t label_places[LABEL_PLACES];  // [lock:labels, read by any] numbers by hash; 0: empty
 struct tsl_lock tsl_labels_lock = {.rank = TSL_RANK_LABELS};
 static uint32_t label_count TSL_GUARDED_BY(tsl_labels_lock) = TSL_LABEL_FIRST;  // [lock:labels]
 
+// Texts that end in numbers may differ in the last bytes of a word alone, on which the upper bits of
+// the hash depend. By Fibonacci hashing (os/frames.c).
 static uint32_t label_hash(const struct tsl_label *label) {
   uint64_t hash = TSL_HASH_EMPTY;
   for (unsigned w = 0; w < LABEL_WORDS && label->words[w] != 0; w++)
     hash = tsl_hash_add(hash, label->words[w]);
-  return (uint32_t)(hash ^ hash >> 32);
+  return (uint32_t)(hash * UINT64_C(0x9E3779B97F4A7C15) >> (64 - LABEL_PLACES_LOG2));
 }
 
 static bool labels_equal(const struct tsl_label *a, const struct tsl_label *b) {
