@@ -162,20 +162,13 @@ static void end_left_part(struct tsl_part *part) {
 
 void tsl_scope_leave_ended(struct tsl_heap *heap) { end_left_part(tsl_part_of(heap)); }
 
-// Parts of all threads that ever shared it are on the epoch's list; of its own a thread has few.
-static uint32_t find_shared(uint32_t slot, const struct tsl_home *home) {
-  uint32_t number = home->own->shared;
-  while (number != 0 && tsl_heap_at(number)->epoch != slot)
-    number = tsl_part_at(number)->shared_next;
-  return number;
-}
-
 // The thread's heap in an epoch, 0 when it has none yet, TSL_EPOCH_ENDED when it can get none.
 static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
   uint32_t number = *tsl_scope_last_part(home, slot);
   if (tsl_scope_is_part_of(number, slot)) return number;
+  // Parts of all threads that ever shared it are on the epoch's list.
   if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
-    return *tsl_scope_last_part(home, slot) = find_shared(slot, home);
+    return *tsl_scope_last_part(home, slot) = tsl_part_find_shared(home, slot);
   number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
     number = tsl_load_relaxed(&tsl_part_at(number)->epoch_next);

@@ -142,11 +142,24 @@ void tsl_part_end_tallies(const struct tsl_part *ended) {
   if (tsl_heap_has_store(part)) end_classes(to, part);
 }
 
+static uint32_t *shared_at(struct tsl_home *home, uint32_t slot) {
+  return &home->own->shared_by_slot[slot % TSL_HOME_SHARED];
+}
+
 void tsl_part_share(struct tsl_part *part) {
   tsl_assert(tsl_owner_is_me(&part->heap));
   struct tsl_home *home = part->heap.home;
   part->shared_next = home->own->shared;
   home->own->shared = part->heap.number;
+  uint32_t *first = shared_at(home, part->heap.epoch);
+  part->slot_next = *first;
+  *first = part->heap.number;
+}
+
+uint32_t tsl_part_find_shared(struct tsl_home *home, uint32_t slot) {
+  uint32_t number = *shared_at(home, slot);
+  while (number != 0 && tsl_heap_at(number)->epoch != slot) number = tsl_part_at(number)->slot_next;
+  return number;
 }
 
 void tsl_part_visit_inside(struct tsl_heap *heap, void (*visit)(struct tsl_heap *)) {

@@ -1,6 +1,7 @@
 #include "heap/part.h"
 
 #include "blocks.h"
+#include "epoch/open.h"
 #include "state.h"
 #include "takes.h"
 #include "upkeep/collect.h"
@@ -40,6 +41,24 @@ static void parts_use_cells_when_their_epoch_does(void) {
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
   CHECK(tsl_part_take(heap->home, tsl_epoch_slot(id)) == tsl_part_of(part));
   CHECK(part->mixed);
+}
+
+// More of them than the home has places to begin at, and one that another thread shares.
+static void shared_parts_are_found_by_slot(void) {
+  enum { PARTS = 3 * TSL_HOME_SHARED };
+  struct tsl_heap *parts[PARTS];
+  open_heaps();
+  for (uint32_t i = 0; i < PARTS; i++) {
+    tslab_epoch id;
+    CHECK_EQ(tsl_epoch_open_shared(0, &id), 0);
+    parts[i] = &tsl_part_take(heap->home, tsl_epoch_slot(id))->heap;
+    CHECK_EQ(tsl_part_find_shared(heap->home, parts[i]->epoch), 0);
+    tsl_part_share(tsl_part_of(parts[i]));
+  }
+  for (uint32_t i = 0; i < PARTS; i++) {
+    CHECK_EQ(tsl_part_find_shared(heap->home, parts[i]->epoch), parts[i]->number);
+    CHECK_EQ(tsl_part_find_shared(other->home, parts[i]->epoch), 0);
+  }
 }
 
 // Its home's own, the last one first; and no other home's.
@@ -170,6 +189,7 @@ static void a_home_that_is_not_one_is_found(void) {
 int main(void) {
   RUN(new_parts_are_empty);
   RUN_UNLESS_SECURE(parts_use_cells_when_their_epoch_does);
+  RUN(shared_parts_are_found_by_slot);
   RUN(given_parts_are_taken_again);
   RUN(returned_parts_are_taken_again);
   RUN(no_part_without_memory);
