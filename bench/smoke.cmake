@@ -79,6 +79,7 @@ tslab_bench_smoke(epoch_survivors epoch_survivors
   "survivors=2000 live_bytes=${positive}.*survivor_bytes=${positive}" 2000)
 tslab_bench_smoke(epoch_survivors_most epoch_survivors
   "survivors=[1-9][0-9]?[0-9]?[0-9]?[0-9]?[0-9]? live" --most 20 1000000)
+tslab_bench_smoke(epoch_labels epoch_labels "mode=plain request_us=${positive}" 20 30)
 tslab_bench_smoke(lifetime_plain lifetime_mix "burst_1=${positive}" 1 20 50)
 
 # Programs that use epochs find them in the library that is preloaded.
@@ -143,6 +144,8 @@ if(TARGET tslab_preload)
     "mode=wrapped .*resident_over_live=${positive}" --wrapped 1000)
   tslab_bench_smoke_epochs(epoch_survivors_wrapped epoch_survivors
     "mode=wrapped survivors=2000 .*survivor_bytes=${positive}" --wrapped 2000)
+  tslab_bench_smoke_epochs(epoch_labels_wrapped epoch_labels
+    "mode=wrapped request_us=${positive} resident_mb=${positive}" --wrapped --keeps 20 30)
   tslab_bench_smoke_epochs(epoch_churn epoch_churn "late_bytes=${positive}" 110 2000)
   tslab_bench_smoke_epochs(epoch_close_drained epoch_close_drained "close_ns=${positive}" 20000)
 endif()

@@ -411,6 +411,29 @@ TENANTS = tuple(
     )
 )
 
+# Requests of many labels, each of which has few objects: freed within, or one of them kept for 20
+# requests more.
+LABELS = tuple(
+    work
+    for name, flags, sizes in (
+        ("labels", (), (("50", "1000"), ("50", "100"))),
+        ("labels_kept", ("--keeps",), (("50", "1000"), ("50", "100"))),
+        ("labels_thousand", (), (("1000", "300"), ("1000", "30"))),
+    )
+    for work in beside_plain(
+        name,
+        "epoch_labels",
+        ((*flags, *sizes[0]), (*flags, *sizes[1])),
+        (shown("request_us", "us"), shown("resident_mb", "MiB")),
+        {
+            ("--wrapped",): (
+                times_plain("request_us", "us", 1.1),
+                times_plain("resident_mb", "MiB", 1.1),
+            )
+        },
+    )
+)
+
 # The suite's patterns of servers, at their own pace beside the same without epochs, and as fast as
 # they go beside peers.
 PATTERNS = ("burst", "steady", "leak", "hotspot", "kernel")
@@ -557,6 +580,7 @@ EPOCHS = (
     *LAST_ONES,
     *OUTLIVED,
     *TENANTS,
+    *LABELS,
     *PACED_OR_SATURATED,
     *WATCHED,
 )

@@ -1,5 +1,6 @@
 #include "cut.h"
 #include "heap/mixed.h"
+#include "heap/store.h"
 
 static void open_shared(void) {
   tslab_epoch id;
@@ -67,7 +68,38 @@ static void what_others_free_is_dead(void) {
   state_check();
 }
 
+enum { A_THIRD = 22 };
+
+// Each cell keeps so many of its 64 blocks, and the part is never busy. Returns how many cells it
+// has as it leaves them.
+static uint32_t cells_until_slabs(unsigned kept) {
+  while (heap->mixed) {
+    block_count = 0;
+    fill_newest();
+    for (unsigned i = kept; i < block_count; i++) tsl_fast_free(blocks[i]);
+    os_fake.now_ms += 1000;
+    alloc(64);
+  }
+  return heap->cell_count;
+}
+
+static void without_a_place_cells_may_take_what_slabs_would(void) {
+  open_shared();
+  home->home->own->shared_in_slabs = TSL_MOST_STORES;
+  CHECK_EQ(cells_until_slabs(A_THIRD), 48);
+  state_check();
+}
+
+static void with_a_place_they_may_not(void) {
+  open_shared();
+  home->home->own->shared_in_slabs = TSL_MOST_STORES - 1;
+  CHECK_EQ(cells_until_slabs(A_THIRD), 4);
+  state_check();
+}
+
 int main(void) {
+  RUN_UNLESS_SECURE(without_a_place_cells_may_take_what_slabs_would);
+  RUN_UNLESS_SECURE(with_a_place_they_may_not);
   RUN_UNLESS_SECURE(a_shared_epoch_goes_on_in_slabs_soon);
   RUN_UNLESS_SECURE(sixty_three_are_too_few);
   RUN_UNLESS_SECURE(what_others_free_is_dead);
