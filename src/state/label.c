@@ -18,8 +18,8 @@ static uint32_t label_places[LABEL_PLACES];  // [lock:labels, read by any] numbe
 struct tsl_lock tsl_labels_lock = {.rank = TSL_RANK_LABELS};
 static uint32_t label_count TSL_GUARDED_BY(tsl_labels_lock) = TSL_LABEL_FIRST;  // [lock:labels]
 
-// Texts that end in numbers may differ in the last bytes of a word alone, on which the upper bits of
-// the hash depend. By Fibonacci hashing (os/frames.c).
+// Texts that end in numbers may differ in the last bytes of a word alone, on which only the upper
+// bits of the hash depend: by Fibonacci hashing (os/frames.c).
 static uint32_t label_hash(const struct tsl_label *label) {
   uint64_t hash = TSL_HASH_EMPTY;
   for (unsigned w = 0; w < LABEL_WORDS && label->words[w] != 0; w++)
