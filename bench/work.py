@@ -411,8 +411,8 @@ TENANTS = tuple(
     )
 )
 
-# Requests of many labels, each of which has few objects: freed within, or one of them kept for 20
-# requests more.
+# Small requests of many labels, whose objects are freed within their epoch, or of which one is kept
+# for 20 requests more.
 LABELS = tuple(
     work
     for name, flags, sizes in (

@@ -3,9 +3,9 @@
  *
  * A process that runs on tslab has a file /dev/shm/tslab.PID.START, where START is field 22 of
  * /proc/PID/stat. It appears with the first epoch, with 2.5 MiB of memory, or with what the
- * process allocates once it has lived for option `stats_delay_ms`. The process deletes it when it
- * ends; a killed one leaves it behind. Readers map it read-only and take no lock; the process does
- * not notice them.
+ * process allocates once it has lived for option `stats_delay_ms`; with option `sample_bytes` or
+ * `sample_events` at once. The process deletes it when it ends; a killed one leaves it behind.
+ * Readers map it read-only and take no lock; the process does not notice them.
  *
  * The file describes itself: a header, then tables of rows, each row a set of fields whose names,
  * units and places are in the file. A reader finds a field by the names of its table and itself,

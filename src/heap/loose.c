@@ -32,7 +32,7 @@ static size_t heap_free_bytes(const struct tsl_heap *heap) {
   return bytes;
 }
 
-// Over the home and its parts of shared epochs, of which there are few.
+// Over the home and its parts of shared epochs.
 static size_t home_sum(const struct tsl_home *home, size_t (*bytes_of)(const struct tsl_heap *)) {
   size_t bytes = bytes_of(&home->heap);
   uint32_t number = home->own->shared;

@@ -15,7 +15,7 @@
 
 enum {
   MOST_PAGES = 256,      // 1 MiB: an epoch's share of one thread that is larger lives in slabs
-  SLABS_PAGES = 48,      // slabs of all classes of a small epoch touch about as many
+  SLABS_PAGES = 48,      // so many the slabs of a small epoch touch (decision 036)
   OLDEST_LOOKED_AT = 4,  // cells, as another one is taken,
   MOST_LOOKED_AT = 64,   // and at a tick
   MANY_FREED = 512,      // blocks, after which a part that frees most of its own wants slabs
@@ -199,7 +199,7 @@ static bool is_busy(struct tsl_part *part, uint32_t freed) {
 }
 
 // Each class of each part needs a slab of its own. So of a thread's parts only TSL_MOST_STORES have
-// slabs because these are faster, and as many in shared epochs; more there while they are busy.
+// slabs because these are faster, and as many in shared epochs.
 static bool has_place(const struct tsl_heap *heap) {
   const struct tsl_home *home = heap->home;
   bool is_shared = tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
@@ -207,7 +207,8 @@ static bool has_place(const struct tsl_heap *heap) {
   return in_slabs < TSL_MOST_STORES;
 }
 
-// Slabs serve objects that end one by one in half the instructions.
+// Slabs serve objects that end one by one in half the instructions. Parts of shared epochs have them
+// without a place, too, while they are busy.
 static bool frees_most(struct tsl_heap *heap) {
   uint64_t recut = tsl_cell_shares_objects(heap->cell_recut);
   uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed) + recut;
@@ -218,12 +219,13 @@ static bool frees_most(struct tsl_heap *heap) {
   return has_place(heap) || (is_shared && is_busy(tsl_part_of(heap), (uint32_t)freed));
 }
 
-// Whether the heap goes on in slabs. Where it has no place for them, its cells may take as much as
-// slabs would.
+// Whether the heap goes on in slabs. In a shared epoch without a place for them, its cells may take
+// as much as slabs would.
 static bool outgrown(struct tsl_heap *heap) {
   if (heap->cell_pages >= MOST_PAGES) return true;
   if (heap->cell_count < OLDEST_LOOKED_AT || !oldest_are_dead(heap)) return false;
-  return has_place(heap) || heap->cell_pages >= SLABS_PAGES;
+  bool is_shared = tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
+  return !is_shared || has_place(heap) || heap->cell_pages >= SLABS_PAGES;
 }
 
 static bool newest_is_empty(const struct tsl_heap *heap) {

@@ -1,5 +1,6 @@
 // mixed: allocation in the cells of a heap whose epoch is young. Blocks of all sizes are cut off
-// the newest cell. A heap that grows large, or whose objects die one by one, goes on in slabs.
+// the newest cell. A heap that grows large, or whose objects die one by one, goes on in slabs
+// (docs/decisions/036-slabs-for-busy-labels.md).
 #pragma once
 
 #include <stdbool.h>

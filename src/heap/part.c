@@ -14,13 +14,20 @@ bool tsl_part_is_empty(const struct tsl_part *part) {
   return !has_cells && heap->cell_count == 0 && !has_slabs && !tsl_heap_has_store(heap);
 }
 
+static bool shared_are_found(const struct tsl_home *home) {
+  uint32_t number = home->own->shared;
+  for (; number != 0; number = tsl_part_at(number)->shared_next)
+    if (tsl_part_find_shared(home, tsl_part_at(number)->heap.epoch) != number) return false;
+  return true;
+}
+
 bool tsl_home_valid(const struct tsl_home *home) {
   const struct tsl_heap *heap = &home->heap;
   if (!tsl_heap_is_home(heap) || heap->epoch != 0 || heap->life != 0) return false;
   if (heap->store != &home->own->store) return false;
   for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next)
     if (tsl_part_at(number)->heap.home != home) return false;
-  return true;
+  return shared_are_found(home);
 }
 
 static struct tsl_part *part_add(struct tsl_home *home) {
@@ -142,8 +149,8 @@ void tsl_part_end_tallies(const struct tsl_part *ended) {
   if (tsl_heap_has_store(part)) end_classes(to, part);
 }
 
-static uint32_t *shared_at(struct tsl_home *home, uint32_t slot) {
-  return &home->own->shared_by_slot[slot % TSL_HOME_SHARED];
+static uint32_t *shared_at(const struct tsl_home *home, uint32_t slot) {
+  return &home->own->shared_by_slot[slot % TSL_HOME_SHARED_PLACES];
 }
 
 void tsl_part_share(struct tsl_part *part) {
@@ -156,7 +163,7 @@ void tsl_part_share(struct tsl_part *part) {
   *first = part->heap.number;
 }
 
-uint32_t tsl_part_find_shared(struct tsl_home *home, uint32_t slot) {
+uint32_t tsl_part_find_shared(const struct tsl_home *home, uint32_t slot) {
   uint32_t number = *shared_at(home, slot);
   while (number != 0 && tsl_heap_at(number)->epoch != slot) number = tsl_part_at(number)->slot_next;
   return number;

@@ -32,7 +32,7 @@ TSL_HIDDEN bool tsl_home_valid(const struct tsl_home *home);
 TSL_HIDDEN void tsl_part_share(struct tsl_part *part);
 
 // The thread's part of a shared epoch, by its slot; 0 when it has none yet. Owner only.
-TSL_HIDDEN uint32_t tsl_part_find_shared(struct tsl_home *home, uint32_t slot);
+TSL_HIDDEN uint32_t tsl_part_find_shared(const struct tsl_home *home, uint32_t slot);
 
 // Calls `visit` for a heap of the thread's that nobody seals. It is entered meanwhile, so that the
 // child of a fork mends it. Owner only.

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "base/atomic.h"
+#include "base/hash.h"
 
 // Each table is four times as large as the one before. A call gets its place in the first one that
 // has a free one for it, so that pages are touched as they fill.
@@ -22,10 +23,9 @@ static struct frame {
   int32_t bytes;                       // 0: not known yet
 } frames[FRAME_PLACES(FRAME_TABLES)];  // [remote] by open addressing; entries stay
 
-// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
 static struct frame *frame_at(uintptr_t call, unsigned table, unsigned probe) {
   unsigned log2 = FEWEST_PLACES_LOG2 + 2 * table;
-  size_t place = (size_t)((uint64_t)call * UINT64_C(0x9E3779B97F4A7C15) >> (64 - log2));
+  size_t place = (size_t)tsl_hash_place(call, log2);
   return &frames[FRAME_PLACES(table) + ((place + probe) & ((1u << log2) - 1))];
 }
 

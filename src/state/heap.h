@@ -64,7 +64,8 @@ _Static_assert(sizeof(struct tsl_stock) == 2 * sizeof(struct tsl_bin),
 TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 
 enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8, TSL_HOME_WARM = 4 };
-enum { TSL_HOME_LABELS = 8, TSL_HOME_REGULARS = 4, TSL_HOME_SAMPLES = 8, TSL_HOME_SHARED = 64 };
+enum { TSL_HOME_LABELS = 8, TSL_HOME_REGULARS = 4, TSL_HOME_SAMPLES = 8 };
+enum { TSL_HOME_SHARED_PLACES = 64 };
 
 // Freed blocks of one word of another heap's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
@@ -180,10 +181,11 @@ struct tsl_home_store {
   uint32_t labels[TSL_HOME_LABELS];  // [owner] of its last epochs, by where the texts lay (label.h)
   uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
   struct tsl_end_tally ends;
-  uint32_t shared;                           // [owner] its parts of shared epochs (part.h),
-  uint32_t shared_turn;                      // [owner] and the one looked at last; 0: none
-  uint32_t shared_by_slot[TSL_HOME_SHARED];  // [owner] the same by their epochs' slots
-  uint32_t shared_in_slabs;                  // [owner] how many of them left their cells (mixed.c)
+  uint32_t shared;                                  // [owner] its parts of shared epochs (part.h),
+  uint32_t shared_turn;                             // [owner] the one looked at last; 0: none,
+  uint32_t shared_in_slabs;                         // [owner] how many left their cells (mixed.c),
+  uint32_t shared_by_slot[TSL_HOME_SHARED_PLACES];  // [owner] and the last one of those whose
+                                                    // epochs' slots are equal modulo that number
   uint32_t grown;                       // [owner, read by helper] its parts that ever had two cells
                                         // or a store
   uint32_t passing;                     // [owner] the last heap that did not stay (owner.h) as the

@@ -18,13 +18,13 @@ static uint32_t label_places[LABEL_PLACES];  // [lock:labels, read by any] numbe
 struct tsl_lock tsl_labels_lock = {.rank = TSL_RANK_LABELS};
 static uint32_t label_count TSL_GUARDED_BY(tsl_labels_lock) = TSL_LABEL_FIRST;  // [lock:labels]
 
-// Texts that end in numbers may differ in the last bytes of a word alone, on which only the upper
-// bits of the hash depend: by Fibonacci hashing (os/frames.c).
+// Texts that end in numbers may differ in the last bytes of a word alone, which reach only the
+// upper bits of this hash.
 static uint32_t label_hash(const struct tsl_label *label) {
   uint64_t hash = TSL_HASH_EMPTY;
   for (unsigned w = 0; w < LABEL_WORDS && label->words[w] != 0; w++)
     hash = tsl_hash_add(hash, label->words[w]);
-  return (uint32_t)(hash * UINT64_C(0x9E3779B97F4A7C15) >> (64 - LABEL_PLACES_LOG2));
+  return (uint32_t)tsl_hash_place(hash, LABEL_PLACES_LOG2);
 }
 
 static bool labels_equal(const struct tsl_label *a, const struct tsl_label *b) {

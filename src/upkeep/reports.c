@@ -29,7 +29,7 @@ static void report_epochs(void) {
 }
 
 // The table of heaps comes last: once it has rows, other threads begin to report
-// (tsl_report_is_on). Without memory for it the next tick tries again.
+// (tsl_report_is_on). Without memory for it the next tick or refill tries again.
 void tsl_report_start(void) {
   if (tsl_option(stats) == 0 || tsl_load_relaxed(&tried) != 0) return;
   if (tsl_exchange_relaxed(&tried, 1) != 0 || !tsl_mirror_open(&tsl_rows_layout)) return;
@@ -42,6 +42,7 @@ void tsl_report_start(void) {
   } else {
     tsl_report_all_homeless();
     report_epochs();
+    tsl_sample_follow();
   }
 }
 
@@ -55,16 +56,15 @@ static bool is_much(void) {
   return tsl_units_open() - tsl_load_relaxed(&began_units) >= MUCH_UNITS;
 }
 
-// The thread may be silent from here on: its home is told, and samples begin, at once.
+// The thread may be silent from here on: its home is told at once.
 static void start_and_tell(void) {
   tsl_report_start();
-  tsl_sample_follow();
   if (tsl_report_is_on() && tsl_heap_current != &tsl_home_empty.heap)
     tsl_report_heap(&tsl_heap_current->home->heap);
 }
 
-// Who asks for samples or events asks for those of the first blocks, too. While the file is made
-// other threads go on without samples, so the process should have none yet.
+// Who asks for samples or events asks for those of the first blocks, too. While one thread makes
+// the file, others go on without samples: so it is made while there are no others.
 static bool wants_the_first(void) {
   return tsl_option(sample_bytes) != 0 || tsl_option(sample_events) != 0;
 }

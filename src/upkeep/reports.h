@@ -3,7 +3,8 @@
 
 #include "state/heap.h"
 
-// Makes the file, unless option `stats` is off or an attempt was made before. Any thread.
+// Makes the file, and begins to sample if that is asked for, unless option `stats` is off or an
+// attempt was made before. Any thread.
 TSL_HIDDEN void tsl_report_start(void);
 
 // Reports the home, the part that its thread is in, and the process, at most once a millisecond.
@@ -11,7 +12,7 @@ TSL_HIDDEN void tsl_report_start(void);
 TSL_HIDDEN void tsl_report_tick(struct tsl_home *home);
 
 // Makes the file once the process has opened much memory since it began, in case that it falls
-// silent before its next tick; with options sample_bytes and sample_events at once. Owner only.
+// silent before its next tick; with option sample_bytes or sample_events at once. Owner only.
 TSL_HIDDEN void tsl_report_at_refill(void);
 
 // The same when a large block was allocated or resized, which refills nothing; also once the

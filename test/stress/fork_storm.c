@@ -87,7 +87,8 @@ static void forks_make(uintptr_t seed) {
 }
 
 // AddressSanitizer allocates for threads that begin and end, under locks that its fork does not
-// take: a child that inherits one held waits for ever. So no thread forks then.
+// take: a child that inherits one held waits for ever. So none forks before all have begun, and
+// none ends before all have forked.
 static void *forker_run(void *data) {
   pthread_barrier_wait(&forkers);
   forks_make((uintptr_t)data);

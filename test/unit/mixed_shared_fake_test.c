@@ -68,16 +68,12 @@ static void what_others_free_is_dead(void) {
   state_check();
 }
 
-enum { A_THIRD = 22 };
-
-// Each cell keeps so many of its 64 blocks, and the part is never busy. Returns how many cells it
-// has as it leaves them.
-static uint32_t cells_until_slabs(unsigned kept) {
+// Each cell keeps a third of its 64 blocks. Returns how many the part has as it leaves them.
+static uint32_t cells_until_slabs(void) {
   while (heap->mixed) {
     block_count = 0;
     fill_newest();
-    for (unsigned i = kept; i < block_count; i++) tsl_fast_free(blocks[i]);
-    os_fake.now_ms += 1000;
+    for (unsigned i = 22; i < block_count; i++) tsl_fast_free(blocks[i]);
     alloc(64);
   }
   return heap->cell_count;
@@ -86,20 +82,30 @@ static uint32_t cells_until_slabs(unsigned kept) {
 static void without_a_place_cells_may_take_what_slabs_would(void) {
   open_shared();
   home->home->own->shared_in_slabs = TSL_MOST_STORES;
-  CHECK_EQ(cells_until_slabs(A_THIRD), 48);
+  CHECK_EQ(cells_until_slabs(), 48);
   state_check();
 }
 
 static void with_a_place_they_may_not(void) {
   open_shared();
   home->home->own->shared_in_slabs = TSL_MOST_STORES - 1;
-  CHECK_EQ(cells_until_slabs(A_THIRD), 4);
+  CHECK_EQ(cells_until_slabs(), 4);
+  state_check();
+}
+
+// Nor where the epoch will end.
+static void nor_may_those_of_their_own_epoch(void) {
+  open_with((tslab_epoch_options){.threads = 9});
+  tsl_store_relaxed(&home->home->stores, TSL_MOST_STORES);
+  CHECK_EQ(cells_until_slabs(), 4);
+  tsl_store_relaxed(&home->home->stores, 0);
   state_check();
 }
 
 int main(void) {
   RUN_UNLESS_SECURE(without_a_place_cells_may_take_what_slabs_would);
   RUN_UNLESS_SECURE(with_a_place_they_may_not);
+  RUN_UNLESS_SECURE(nor_may_those_of_their_own_epoch);
   RUN_UNLESS_SECURE(a_shared_epoch_goes_on_in_slabs_soon);
   RUN_UNLESS_SECURE(sixty_three_are_too_few);
   RUN_UNLESS_SECURE(what_others_free_is_dead);

@@ -43,22 +43,32 @@ static void parts_use_cells_when_their_epoch_does(void) {
   CHECK(part->mixed);
 }
 
-// More of them than the home has places to begin at, and one that another thread shares.
+static uint32_t share(struct tsl_heap *thread, uint32_t slot) {
+  CHECK_EQ(tsl_part_find_shared(thread->home, slot), 0);
+  tsl_heap_current = thread;
+  struct tsl_part *part = tsl_part_take(thread->home, slot);
+  tsl_part_share(part);
+  return part->heap.number;
+}
+
+// More of them than a home has places to begin at; the other thread has one of its own in each
+// third epoch.
 static void shared_parts_are_found_by_slot(void) {
-  enum { PARTS = 3 * TSL_HOME_SHARED };
-  struct tsl_heap *parts[PARTS];
+  enum { PARTS = 3 * TSL_HOME_SHARED_PLACES };
+  uint32_t slots[PARTS], mine[PARTS], others[PARTS] = {0};
   open_heaps();
   for (uint32_t i = 0; i < PARTS; i++) {
     tslab_epoch id;
     CHECK_EQ(tsl_epoch_open_shared(0, &id), 0);
-    parts[i] = &tsl_part_take(heap->home, tsl_epoch_slot(id))->heap;
-    CHECK_EQ(tsl_part_find_shared(heap->home, parts[i]->epoch), 0);
-    tsl_part_share(tsl_part_of(parts[i]));
+    slots[i] = tsl_epoch_slot(id);
+    mine[i] = share(heap, slots[i]);
+    if (i % 3 == 0) others[i] = share(other, slots[i]);
   }
   for (uint32_t i = 0; i < PARTS; i++) {
-    CHECK_EQ(tsl_part_find_shared(heap->home, parts[i]->epoch), parts[i]->number);
-    CHECK_EQ(tsl_part_find_shared(other->home, parts[i]->epoch), 0);
+    CHECK_EQ(tsl_part_find_shared(heap->home, slots[i]), mine[i]);
+    CHECK_EQ(tsl_part_find_shared(other->home, slots[i]), others[i]);
   }
+  CHECK(tsl_home_valid(heap->home) && tsl_home_valid(other->home));
 }
 
 // Its home's own, the last one first; and no other home's.

@@ -4,6 +4,7 @@
 #include "epochs.h"
 #include "takes.h"
 #include "tell/points.h"
+#include "tell/sample.h"
 #include "tellers.h"
 #include "told.h"
 
@@ -96,19 +97,38 @@ static void a_child_of_fork_opens_much_itself(void) {
   CHECK(tsl_report_is_on());
 }
 
-// A later thread that made it would leave what others allocate meanwhile without samples.
+static void check_sampling(void) {
+  CHECK(tsl_report_is_on());
+  CHECK_EQ(tsl_points_mean, TSL_SECURE ? 0 : 64 << 10);
+}
+
 static void who_asks_for_samples_has_them_from_the_first_block_on(void) {
   tsl_options.sample_bytes = 64 << 10;
   open_homes();
   alloc(100);
-  CHECK(tsl_report_is_on());
-  CHECK_EQ(tsl_points_mean, TSL_SECURE ? 0 : 64 << 10);
+  check_sampling();
+}
+
+// Also where that lies in an epoch, in a child, too.
+static void and_from_the_first_block_of_an_epoch_on(void) {
+  tsl_options.sample_bytes = 64 << 10;
+  open_homes();
+  tslab_epoch epoch = epochs_open();
+  epochs_alloc(epoch, 100);
+  check_sampling();
+  tsl_report_after_fork();
+  tsl_sample_after_fork();
+  CHECK_EQ(tsl_points_mean, 0);
+  epochs_alloc(epoch, 5000);
+  check_sampling();
 }
 
 static void an_option_keeps_it_away(void) {
   open_homes();
   tsl_options.stats = 0;
   tsl_options.stats_delay_ms = 0;
+  tsl_options.sample_bytes = 64 << 10;
+  alloc(100);
   epochs_alloc(epochs_open(), 100);
   tsl_report_tick(mine->home);
   CHECK(!tsl_report_is_on());
@@ -188,6 +208,7 @@ int main(void) {
   RUN(many_blocks_make_it_at_once);
   RUN(a_child_of_fork_opens_much_itself);
   RUN(who_asks_for_samples_has_them_from_the_first_block_on);
+  RUN(and_from_the_first_block_of_an_epoch_on);
   RUN(an_option_keeps_it_away);
   RUN(a_refusal_is_final_and_harmless);
   RUN(rows_that_come_late_are_taken);
