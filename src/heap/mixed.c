@@ -207,8 +207,8 @@ static bool has_place(const struct tsl_heap *heap) {
   return in_slabs < TSL_MOST_STORES;
 }
 
-// Slabs serve objects that end one by one in half the instructions. Parts of shared epochs have them
-// without a place, too, while they are busy.
+// Slabs serve objects that end one by one in half the instructions. Parts of shared epochs have
+// them without a place, too, while they are busy.
 static bool frees_most(struct tsl_heap *heap) {
   uint64_t recut = tsl_cell_shares_objects(heap->cell_recut);
   uint64_t freed = heap->freed_objects + tsl_cell_shares_objects(heap->cell_freed) + recut;
