@@ -11,8 +11,8 @@ static inline uint64_t tsl_hash_add(uint64_t hash, uint64_t value) {
   return (hash ^ value) * UINT64_C(1099511628211);
 }
 
-// A place in a table of 2^log2, 64 at most, on which all bits of the value bear: Fibonacci hashing
-// (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+// A place below 2^log2, with `log2` from 1 to 64, on which all bits of the value bear: Fibonacci
+// hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
 static inline uint64_t tsl_hash_place(uint64_t value, unsigned log2) {
   return value * UINT64_C(0x9E3779B97F4A7C15) >> (64 - log2);
 }
