@@ -225,10 +225,17 @@ static void resume(struct unwinding *unwinding) {
 }
 
 static bool unwinder_is_lost;
+static bool program_is_ready;
+
+__attribute__((constructor)) static void program_begins(void) { program_is_ready = true; }
+
+// The unwinder aborts where the C library of a program that is linked statically allocates before
+// it knows the program's own tables.
+static bool has_tables(void) { return program_is_ready || getauxval(AT_BASE) != 0; }
 
 // The first call that the unwinder reports lies in this function, hence the 1.
 TSL_NOINLINE unsigned tsl_callers_unwind(unsigned skipped, uintptr_t *calls, unsigned most) {
-  if (unwinder_is_lost) return 0;
+  if (unwinder_is_lost || !has_tables()) return 0;
   struct unwinding unwinding = {.most = most, .skipped = skipped + 1};
   unwinding.calls = calls;
   unwinding.low = (uintptr_t)__builtin_frame_address(0);
