@@ -166,7 +166,7 @@ void tsl_scope_leave_ended(struct tsl_heap *heap) { end_left_part(tsl_part_of(he
 static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
   uint32_t number = *tsl_scope_last_part(home, slot);
   if (tsl_scope_is_part_of(number, slot)) return number;
-  // The list of such an epoch has the parts of all threads that ever came: too many to walk.
+  // The list of a shared epoch has the parts of all threads that ever came: too many to walk.
   if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
     return *tsl_scope_last_part(home, slot) = tsl_part_find_shared(home, slot);
   number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps

@@ -40,6 +40,7 @@ static unsigned places_of(uint64_t (*value_of)(uint64_t byte, unsigned at), unsi
 
 static uint64_t as_it_is(uint64_t byte, unsigned at) { return byte << 8 * at; }
 
+// Behind the word "label ", as in state/label.c.
 static uint64_t hashed(uint64_t byte, unsigned at) {
   return tsl_hash_add(tsl_hash_add(TSL_HASH_EMPTY, UINT64_C(0x206c6562616c)), byte << 8 * at);
 }
