@@ -225,7 +225,7 @@ static void resume(struct unwinding *unwinding) {
 }
 
 static bool unwinder_is_lost;
-static bool program_is_ready;
+static volatile bool program_is_ready;  // clang would set it at compile time otherwise
 
 __attribute__((constructor)) static void program_begins(void) { program_is_ready = true; }
 
