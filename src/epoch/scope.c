@@ -7,6 +7,7 @@
 #include "epoch/open.h"
 #include "heap/hold.h"
 #include "heap/loose.h"
+#include "heap/mixed.h"
 #include "heap/part.h"
 #include "heap/warm.h"
 #include "os/os.h"
@@ -162,10 +163,21 @@ static void end_left_part(struct tsl_part *part) {
 
 void tsl_scope_leave_ended(struct tsl_heap *heap) { end_left_part(tsl_part_of(heap)); }
 
+// A thread of many labels comes to each seldom: the cell that it has at hand there serves the next
+// label, where nothing lives in it. Another thread may be sealing a part that is none of a shared
+// epoch.
+static void leave_behind(const struct tsl_home *home, uint32_t number) {
+  if (number == 0) return;
+  struct tsl_heap *heap = tsl_heap_at(number);
+  bool is_shared = tsl_part_find_shared(home, tsl_load_relaxed(&heap->epoch)) == number;
+  if (is_shared && heap->depth == 0) tsl_part_visit_inside(heap, tsl_mixed_rest);
+}
+
 // The thread's heap in an epoch, 0 when it has none yet, TSL_EPOCH_ENDED when it can get none.
 static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
   uint32_t number = *tsl_scope_last_part(home, slot);
   if (tsl_scope_is_part_of(number, slot)) return number;
+  leave_behind(home, number);
   // The list of a shared epoch has the parts of all threads that ever came: too many to walk.
   if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
     return *tsl_scope_last_part(home, slot) = tsl_part_find_shared(home, slot);

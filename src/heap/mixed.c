@@ -98,7 +98,7 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
 // cells grow only while more than half of what lies in them lives as they are full.
 static unsigned next_class(const struct tsl_heap *heap) {
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
-  if (heap->cells == 0) return epoch->first_cell;
+  if (heap->cells == 0) return heap->mixed;
   if (!tsl_epoch_is_shared(epoch)) return epoch->largest_cell;
   bool grows = 2 * tsl_cell_out(heap->cells) > tsl_cell_at(heap->cells)->blocks;
   return (unsigned)tsl_at_most(tsl_cells_class(heap->cells) + grows, epoch->largest_cell);
@@ -244,6 +244,24 @@ static bool cell_restart(struct tsl_heap *heap) {
   return true;
 }
 
+// The class of the cell to begin with next: that of the newest one, or a smaller one where the heap
+// began with this and cut little of it.
+static unsigned class_to_begin(const struct tsl_heap *heap) {
+  unsigned class = tsl_cells_class(heap->cells);
+  size_t cut = tsl_at_least(heap->cell_next - heap->cell_start, heap->cell_furthest);
+  bool is_large = class > TSL_CELL_4K && cut <= tsl_sizeclasses[class - 1].bytes;
+  return is_large && class == heap->mixed ? class - 1 : class;
+}
+
+void tsl_mixed_rest(struct tsl_heap *heap) {
+  if (!newest_is_empty(heap)) return;
+  struct tsl_change change = tsl_change_begin(heap->home);
+  heap->mixed = (uint8_t)class_to_begin(heap);
+  tsl_mixed_retire(heap);
+  tsl_cells_drop(heap, heap->cells);
+  tsl_change_end(change);
+}
+
 // The cell at hand again, where nothing lives in it; else slabs, for a heap that frees most or
 // holds much; else another cell.
 static bool cell_renew(struct tsl_heap *heap, size_t bytes) {
@@ -252,7 +270,7 @@ static bool cell_renew(struct tsl_heap *heap, size_t bytes) {
     return cell_restart(heap);
   tsl_mixed_retire(heap);
   if (wants_slabs || outgrown(heap)) {
-    heap->mixed = false;
+    heap->mixed = 0;
     heap->home->own->shared_in_slabs += tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
     return false;
   }

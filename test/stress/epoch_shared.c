@@ -6,7 +6,7 @@
 // Each thread enters the epoch of the day, allocates, hands blocks to the others through mailboxes,
 // frees what it finds there, leaves and enters again. Every block is verified before its end, and
 // ends once. In the end every epoch is over, and as many objects were freed as allocated. Blocks
-// lie in the epoch's own memory, or all in the shared epoch of its label.
+// lie in the epoch's own memory, or in the shared epoch of its label, one of many.
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -25,12 +25,18 @@ enum {
   SMALL_LOG2 = 11,
   LARGE_LOG2 = 18,
   MOST_DEPTH = 4,
+  LABELS = 12,  // more than a thread remembers parts of (TSL_HOME_PARTS)
+};
+
+struct day {
+  tslab_epoch epoch;
+  tslab_epoch place;  // where its blocks lie
 };
 
 struct worker {
   struct shadow blocks[BLOCKS];
   tslab_scope scopes[MOST_DEPTH];
-  tslab_epoch epochs[MOST_DEPTH];
+  const struct day *days[MOST_DEPTH];
   int depth;
   struct random random;
   pthread_t thread;
@@ -39,9 +45,10 @@ struct worker {
 
 static struct worker workers[THREADS];
 static struct mailbox mailboxes[MAILBOXES];
-static tslab_epoch epochs[EPOCHS];
-static size_t epoch_count;
-static _Atomic tslab_epoch today;
+static const struct day outside = {TSLAB_DEFAULT, TSLAB_DEFAULT};
+static struct day days[EPOCHS];
+static size_t day_count;
+static const struct day *_Atomic today;
 static atomic_llong operations_left;
 static atomic_llong day_ends_at;  // of operations_left
 static atomic_bool stopped;
@@ -53,25 +60,18 @@ static struct arguments {
   bool shares;
 } arguments = {.operations = 10000000, .threads = 8};
 
-static tslab_epoch shared;  // by all epochs of the label; unless `shares`, nobody's
-
-static void place_check(const void *block, tslab_epoch epoch) {
-  bool is_elsewhere = arguments.shares && epoch != TSLAB_DEFAULT;
-  CHECK_EQ(tslab_epoch_of(block), is_elsewhere ? shared : epoch);
-}
-
 static void block_make(struct worker *worker, struct shadow *block) {
   struct random *random = &worker->random;
   size_t size = random_size(random, random_below(random, 64) == 0 ? LARGE_LOG2 : SMALL_LOG2);
   size_t way = random_below(random, 16);
-  tslab_epoch epoch = worker->epochs[worker->depth - 1];
+  const struct day *day = worker->days[worker->depth - 1];
   void *made = way == 0   ? allocator_aligned_alloc(256, size)
                : way == 1 ? allocator_calloc(1, size)
                           : allocator_malloc(size);
   CHECK_THAT(shadow_take(block, made, size, random_next(random)), "size %zu gave NULL", size);
   worker->allocated++;
-  if (way < 4) place_check(made, epoch);
-  if (way == 4) CHECK_EQ(tslab_epoch_current(), epoch);
+  if (way < 4) CHECK_EQ(tslab_epoch_of(made), day->place);
+  if (way == 4) CHECK_EQ(tslab_epoch_current(), day->epoch);
 }
 
 static void block_drop(struct worker *worker, struct shadow *block) {
@@ -81,12 +81,12 @@ static void block_drop(struct worker *worker, struct shadow *block) {
 }
 
 // Stays where it is when the epoch of the day ends at this moment.
-static bool enter(struct worker *worker, tslab_epoch epoch) {
-  int error = tslab_scope_enter(&worker->scopes[worker->depth], epoch);
+static bool enter(struct worker *worker, const struct day *day) {
+  int error = tslab_scope_enter(&worker->scopes[worker->depth], day->epoch);
   CHECK_THAT(error == 0 || error == ECANCELED || error == ESTALE, "error %d", error);
   if (error != 0) worker->refused++;
   if (error != 0) return false;
-  worker->epochs[worker->depth++] = epoch;
+  worker->days[worker->depth++] = day;
   return true;
 }
 
@@ -103,20 +103,20 @@ static void move(struct worker *worker) {
   if (way >= 3 || worker->depth == MOST_DEPTH)
     leave(worker);
   else
-    enter(worker, way == 0 ? TSLAB_DEFAULT : atomic_load(&today));
+    enter(worker, way == 0 ? &outside : atomic_load(&today));
 }
 
 // From outside or inside, for one allocation: an epoch that has ended says so.
 static void block_make_elsewhere(struct worker *worker, struct shadow *block) {
   size_t size = random_size(&worker->random, SMALL_LOG2);
-  tslab_epoch epoch = atomic_load(&today);
+  const struct day *day = atomic_load(&today);
   errno = 0;
-  void *made = tslab_epoch_malloc(epoch, size);
+  void *made = tslab_epoch_malloc(day->epoch, size);
   CHECK_THAT(made != NULL || errno == ECANCELED || errno == ESTALE, "errno %d", errno);
   if (made == NULL) return;
   shadow_take(block, made, size, random_next(&worker->random));
   worker->allocated++;
-  place_check(made, epoch);
+  CHECK_EQ(tslab_epoch_of(made), day->place);
 }
 
 static void operation(struct worker *worker) {
@@ -151,7 +151,8 @@ static void *worker_run(void *data) {
   return NULL;
 }
 
-static void epoch_open(struct random *random) {
+static void day_begin(struct random *random) {
+  const char label[] = {(char)('a' + random_below(random, LABELS)), 0};
   static const size_t first_cells[] = {0, 0, 16 * KIB, TSLAB_NO_CELLS};
   tslab_epoch_options options = {
       .size = sizeof options,
@@ -163,24 +164,27 @@ static void epoch_open(struct random *random) {
   if (arguments.shares)
     options = (tslab_epoch_options){
         .size = sizeof options, .purge = options.purge, .place = TSLAB_PLACE_SHARED};
-  tslab_epoch epoch = tslab_epoch_open("day", &options);
+  tslab_epoch epoch = tslab_epoch_open(label, &options);
   CHECK_THAT(epoch != TSLAB_NO_EPOCH, "errno %d", errno);
-  CHECK_THAT(epoch_count < EPOCHS, "epoch %zu", epoch_count);
-  epochs[epoch_count++] = epoch;
-  atomic_store(&today, epoch);
+  CHECK_THAT(day_count < EPOCHS, "epoch %zu", day_count);
+  tslab_epoch_stats stats = {.size = sizeof stats};
+  CHECK_EQ(tslab_epoch_get_stats(epoch, &stats), 0);
+  CHECK_EQ(stats.place == epoch, !arguments.shares);
+  days[day_count] = (struct day){epoch, stats.place};
+  atomic_store(&today, &days[day_count++]);
 }
 
 // Closes the epoch of the day before or after the next one is opened.
 static void day_end(struct random *random) {
-  tslab_epoch ending = atomic_load(&today);
+  tslab_epoch ending = atomic_load(&today)->epoch;
   bool first = random_below(random, 8) != 0;
-  if (first) epoch_open(random);
+  if (first) day_begin(random);
   tslab_survivors left = tslab_epoch_close(ending);
   CHECK_EQ(left.error, 0);
   CHECK_THAT(!arguments.shares || left.objects == 0, "%zu objects", left.objects);
   CHECK_THAT(left.pages * 4096 >= left.bytes && left.bytes >= left.objects * 16,
              "%zu objects, %zu bytes, %zu pages", left.objects, left.bytes, left.pages);
-  if (!first) epoch_open(random);
+  if (!first) day_begin(random);
 }
 
 static void *closer_run(void *data) {
@@ -214,7 +218,7 @@ static int epoch_see(tslab_epoch epoch, void *context) {
 }
 
 static void last_day_check(void) {
-  tslab_epoch last = atomic_load(&today);
+  tslab_epoch last = atomic_load(&today)->epoch;
   tslab_epoch_stats stats = {.size = sizeof stats};
   CHECK_EQ(tslab_epoch_get_stats(last, &stats), 0);
   CHECK_EQ(stats.live_objects, 0);
@@ -225,9 +229,9 @@ static void last_day_check(void) {
 }
 
 // A thread that ended inside has left its scopes.
-static void shared_check(void) {
+static void shared_check(tslab_epoch place) {
   tslab_epoch_stats stats = {.size = sizeof stats};
-  CHECK_EQ(tslab_epoch_get_stats(shared, &stats), 0);
+  CHECK_EQ(tslab_epoch_get_stats(place, &stats), 0);
   CHECK_EQ(stats.state, TSLAB_SHARED);
   CHECK(stats.live_objects == 0 && stats.live_bytes == 0 && stats.scopes == 0);
 }
@@ -251,12 +255,12 @@ static void end_check(void) {
     refused += workers[i].refused;
   }
   CHECK_EQ(allocated, freed);
-  if (arguments.shares) shared_check();
+  for (size_t i = 0; i < day_count && arguments.shares; i++) shared_check(days[i].place);
   last_day_check();
   tslab_epochs_each(epoch_see, NULL);
-  for (size_t i = 0; i < epoch_count; i++)
-    CHECK_THAT(is_over_soon(epochs[i]), "epoch %zu of %zu", i, epoch_count);
-  check_print("%llu objects in %zu epochs, %llu times too late\n", allocated, epoch_count, refused);
+  for (size_t i = 0; i < day_count; i++)
+    CHECK_THAT(is_over_soon(days[i].epoch), "epoch %zu of %zu", i, day_count);
+  check_print("%llu objects in %zu epochs, %llu times too late\n", allocated, day_count, refused);
 }
 
 static void arguments_read(int count, char **values) {
@@ -279,10 +283,7 @@ int main(int count, char **values) {
   struct random random = {arguments.seed};
   for (int i = 0; i < THREADS; i++) workers[i].random.state = random_next(&random);
   atomic_store(&operations_left, arguments.operations);
-  epoch_open(&random);
-  tslab_epoch_stats stats = {.size = sizeof stats};
-  CHECK_EQ(tslab_epoch_get_stats(today, &stats), 0);
-  shared = stats.place;
+  day_begin(&random);
   all_run(&random);
   end_check();
   return 0;

@@ -102,7 +102,47 @@ static void nor_may_those_of_their_own_epoch(void) {
   state_check();
 }
 
+// Bytes of the cell that the heap begins with after it had no use for the last one.
+static size_t bytes_after_a_rest(void) {
+  tsl_mixed_rest(heap);
+  CHECK_EQ(heap->cell_count, 0);
+  alloc_many(64, 1);
+  return newest_bytes();
+}
+
+// What takes two cells takes the larger one the next time, and that for as long as it is used.
+static void a_part_at_rest_knows_what_it_needs(void) {
+  open_shared();
+  home->home->own->shared_in_slabs = TSL_MOST_STORES;
+  fill_newest();
+  alloc_many(64, 1);
+  CHECK_EQ(newest_bytes(), 16384);
+  free_many();
+  CHECK_EQ(bytes_after_a_rest(), 16384);
+  alloc_many(64, 64);
+  free_many();
+  CHECK_EQ(bytes_after_a_rest(), 16384);
+  alloc_many(64, 63);
+  free_many();
+  CHECK_EQ(bytes_after_a_rest(), 4096);
+  state_check();
+}
+
+static void a_cell_in_use_does_not_rest(void) {
+  open_shared();
+  alloc_many(64, 2);
+  tsl_fast_free(blocks[0]);
+  tsl_mixed_rest(heap);
+  CHECK_EQ(heap->cell_count, 1);
+  free_as(other, blocks[1]);
+  tsl_mixed_rest(heap);
+  CHECK_EQ(heap->cell_count, 1);
+  state_check();
+}
+
 int main(void) {
+  RUN_UNLESS_SECURE(a_part_at_rest_knows_what_it_needs);
+  RUN_UNLESS_SECURE(a_cell_in_use_does_not_rest);
   RUN_UNLESS_SECURE(without_a_place_cells_may_take_what_slabs_would);
   RUN_UNLESS_SECURE(with_a_place_they_may_not);
   RUN_UNLESS_SECURE(nor_may_those_of_their_own_epoch);

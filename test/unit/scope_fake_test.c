@@ -2,6 +2,7 @@
 
 #include "base/options.h"
 #include "epochs.h"
+#include "heap/valid.h"
 #include "os_fake.h"
 
 enum { DEPTH = 300, BYTES = 100 };
@@ -304,6 +305,72 @@ static void no_memory_for_a_heap(void) {
   epochs_leave(&scope);
 }
 
+static const tslab_epoch_options sharing = {.size = sizeof sharing, .place = TSLAB_PLACE_SHARED};
+
+// A request of the label, whose block is freed unless `kept` is there. Returns the thread's heap in
+// the label's shared epoch.
+static struct tsl_heap *serve(const char *label, void **kept) {
+  tslab_epoch epoch = tslab_epoch_open(label, &sharing);
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  struct tsl_heap *heap = tsl_heap_current;
+  void *block = tslab_malloc(BYTES);
+  if (kept != NULL) *kept = block;
+  if (kept == NULL) tslab_free(block);
+  epochs_leave(&scope);
+  epochs_close(epoch, 0);
+  return heap;
+}
+
+// Serves labels until one's heap takes the place of `heap` among the thread's last ones.
+static struct tsl_heap *serve_rival(const struct tsl_heap *heap, char label[2]) {
+  struct tsl_heap *rival;
+  do {
+    label[0]++;
+    rival = serve(label, NULL);
+  } while (rival->epoch % TSL_HOME_PARTS != heap->epoch % TSL_HOME_PARTS);
+  return rival;
+}
+
+static void labels_that_come_seldom_keep_no_cell(void) {
+  char label[] = "a";
+  struct tsl_heap *heap = serve("first", NULL);
+  CHECK_EQ(heap->cell_count, 1);
+  struct tsl_heap *rival = serve_rival(heap, label);
+  CHECK_EQ(heap->cell_count, 0);
+  CHECK_EQ(rival->cell_count, 1);
+  CHECK(serve("first", NULL) == heap);
+  CHECK_EQ(heap->cell_count, 1);
+  CHECK_EQ(rival->cell_count, 0);
+  CHECK(tsl_heap_valid(heap) && tsl_heap_valid(rival));
+}
+
+static void a_cell_with_a_block_stays(void) {
+  char label[] = "a";
+  void *block;
+  struct tsl_heap *heap = serve("first", &block);
+  serve_rival(heap, label);
+  CHECK_EQ(heap->cell_count, 1);
+  tslab_free(block);
+  serve(label, NULL);
+  CHECK_EQ(heap->cell_count, 1);
+  serve("first", NULL);
+  serve(label, NULL);
+  CHECK_EQ(heap->cell_count, 0);
+}
+
+// The next block is cut there.
+static void the_cell_of_who_is_inside_stays(void) {
+  char label[] = "a";
+  tslab_scope scope;
+  struct tsl_heap *heap = serve("first", NULL);
+  epochs_enter(&scope, tslab_epoch_open("first", &sharing));
+  CHECK(tsl_heap_current == heap);
+  serve_rival(heap, label);
+  CHECK_EQ(heap->cell_count, 1);
+  epochs_leave(&scope);
+}
+
 int main(void) {
   RUN(everybody_begins_in_the_default_epoch);
   RUN(scopes_pay_for_a_fence);
@@ -323,5 +390,8 @@ int main(void) {
   RUN(leaving_ends_what_was_released_meanwhile);
   RUN(large_blocks_of_who_was_inside_end_with_the_rest);
   RUN(no_memory_for_a_heap);
+  RUN(labels_that_come_seldom_keep_no_cell);
+  RUN(a_cell_with_a_block_stays);
+  RUN(the_cell_of_who_is_inside_stays);
   return test_status();
 }
