@@ -9,7 +9,8 @@
 #include "state/owner.h"
 
 enum {
-  LOOK_BYTES = 256 << 10,  // freed in a thread's slabs, from one sum of what is free to the next
+  LOOK_BYTES = 256 << 10,  // freed in a thread's slabs, from one sum of what is free to the next,
+  PART_BYTES = 4 << 10,    // or so many for each part that is asked, where these are more
   HOT_BYTES = 128 << 10,   // that an ending thread leaves: less is left to the next thread
 };
 
@@ -97,6 +98,10 @@ static bool is_ending(struct tsl_heap *heap) {
          tsl_load_relaxed(&tsl_part_of(heap)->sealing) != TSL_PART_UNSEALED;
 }
 
+static size_t look_bytes(const struct tsl_home *home) {
+  return tsl_at_least(LOOK_BYTES, (size_t)home->own->shared_count * PART_BYTES);
+}
+
 static void add(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
@@ -105,7 +110,7 @@ static void add(struct tsl_heap *heap, size_t bytes) {
   tsl_store_relaxed(&home->loosened, 1);
   if (!is_for_helper()) return;
   loose->freed_bytes += bytes;
-  if (loose->freed_bytes < LOOK_BYTES) return;
+  if (loose->freed_bytes < look_bytes(home)) return;
   loose->freed_bytes = 0;
   if (is_own_part(heap)) part_look(tsl_part_of(heap));
   publish(home, loose_bytes(home));

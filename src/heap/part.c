@@ -15,10 +15,10 @@ bool tsl_part_is_empty(const struct tsl_part *part) {
 }
 
 static bool shared_are_found(const struct tsl_home *home) {
-  uint32_t number = home->own->shared;
-  for (; number != 0; number = tsl_part_at(number)->shared_next)
+  uint32_t number = home->own->shared, count = 0;
+  for (; number != 0; number = tsl_part_at(number)->shared_next, count++)
     if (tsl_part_find_shared(home, tsl_part_at(number)->heap.epoch) != number) return false;
-  return true;
+  return count == home->own->shared_count;
 }
 
 bool tsl_home_valid(const struct tsl_home *home) {
@@ -159,6 +159,7 @@ void tsl_part_share(struct tsl_part *part) {
   struct tsl_home *home = part->heap.home;
   part->shared_next = home->own->shared;
   home->own->shared = part->heap.number;
+  home->own->shared_count++;
   uint32_t *first = shared_at(home, part->heap.epoch);
   part->slot_next = *first;
   *first = part->heap.number;

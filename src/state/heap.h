@@ -182,7 +182,9 @@ struct tsl_home_store {
   uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
   struct tsl_end_tally ends;
   uint32_t shared;                                  // [owner] its parts of shared epochs (part.h),
+  uint32_t shared_count;                            // [owner] how many,
   uint32_t shared_turn;                             // [owner] the one looked at last; 0: none,
+  uint32_t shared_unasked;                          // [owner] ticks since all were asked (tick.c),
   uint32_t shared_in_slabs;                         // [owner] how many left their cells (mixed.c),
   uint32_t shared_by_slot[TSL_HOME_SHARED_PLACES];  // [owner] and the last one of those whose
                                                     // epochs' slots are equal modulo that number

@@ -24,7 +24,10 @@
 #include "upkeep/reports.h"
 #include "upkeep/sparse.h"
 
-enum { SHARED_LOOKS = 4 };  // slabs of a shared epoch that one tick collects
+enum {
+  SHARED_LOOKS = 4,  // slabs of a shared epoch that one tick collects
+  SHARED_ASKED = 8,  // parts of shared epochs that one tick asks, on average
+};
 
 void tsl_heap_follow_samples(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
@@ -63,9 +66,14 @@ static void shared_tick(struct tsl_heap *heap) {
   tsl_heap_rest(heap);
 }
 
-static bool shared_wait(const struct tsl_home *home) {
+// All parts are asked at once, and where they are many not at each tick. Until then a thread that
+// is awake stays so.
+static bool shared_wait(struct tsl_home *home) {
+  struct tsl_home_store *own = home->own;
+  if (own->shared_unasked++ < own->shared_count / SHARED_ASKED) return home->awake;
+  own->shared_unasked = 0;
   bool waits = false;
-  for (uint32_t number = home->own->shared; number != 0 && !waits;
+  for (uint32_t number = own->shared; number != 0 && !waits;
        number = tsl_part_at(number)->shared_next)
     waits = tsl_heap_has_store(tsl_heap_at(number)) && tsl_sparse_waits(tsl_heap_at(number));
   return waits;

@@ -43,6 +43,19 @@ static void free_blocks_of_slabs_are_loose(void) {
   CHECK_EQ(loose_bytes(), 0);
 }
 
+// To add up what is free asks each part.
+static void many_parts_are_added_up_seldom(void) {
+  enum { SUM_BYTES = 2 * LOOK_BYTES, FREES = SUM_BYTES / CLASS_BYTES };
+  open_heaps();
+  heap->home->own->shared_count = SUM_BYTES / PAGE_BYTES;
+  alloc_many(CLASS_BYTES, BLOCKS);
+  unsigned freed = 0;
+  for (; loose_bytes() == 0; freed++) tsl_fast_free(blocks[2 * freed]);
+  CHECK_GE(freed, FREES);
+  CHECK_LE(freed, 3 * FREES / 2);
+  heap->home->own->shared_count = 0;
+}
+
 // What the helper has seen is not loose again.
 static void a_round_begins_the_count_anew(void) {
   open_heaps();
@@ -306,6 +319,7 @@ static void the_sum_is_not_below_zero(void) {
 
 int main(void) {
   RUN_UNLESS_SECURE(free_blocks_of_slabs_are_loose);
+  RUN_UNLESS_SECURE(many_parts_are_added_up_seldom);
   RUN_UNLESS_SECURE(a_round_begins_the_count_anew);
   RUN_UNLESS_SECURE(two_threads_add_up);
   RUN_UNLESS_SECURE(frees_of_others_are_loose);

@@ -98,7 +98,25 @@ static void looks_follow_the_clock(void) {
   }
 }
 
+// A thread that has parts of many shared epochs asks them seldom, and stays as it is meanwhile.
+static void many_parts_are_asked_in_turns(void) {
+  open_heaps();
+  struct tsl_home *home = heap->home;
+  home->own->shared_count = 31;
+  for (unsigned awake = 0; awake < 2; awake++) {
+    home->awake = awake != 0;
+    for (unsigned ticks = 0; ticks < 3; ticks++) {
+      tsl_home_tick(home);
+      CHECK_EQ(home->awake, awake != 0);
+    }
+    tsl_home_tick(home);
+    CHECK(!home->awake);
+  }
+  home->own->shared_count = 0;
+}
+
 int main(void) {
+  RUN(many_parts_are_asked_in_turns);
   RUN_UNLESS_SECURE(sleepers_memory_goes_back);
   RUN_UNLESS_SECURE(sleepers_begin_to_sample_and_end);
   RUN_UNLESS_SECURE(a_tick_wakes);
