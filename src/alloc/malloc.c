@@ -100,7 +100,7 @@ void *tsl_malloc_odd(struct tsl_heap *heap, size_t offset, struct tsl_free_block
 // The warm path of programs that allocate many blocks before they free any (the stock), and of
 // young epochs (the cell): it needs no frame.
 TSL_FAST void *tsl_malloc_beyond_bin(size_t offset, struct tsl_heap *heap) {
-  if (tsl_likely(heap->mixed)) TSL_RETURN_CUT(heap, offset);
+  if (tsl_likely(heap->cell_class != 0)) TSL_RETURN_CUT(heap, offset);
   if (tsl_unlikely(!tsl_bin_ends(heap, TSL_BIN(heap, offset))))
     return malloc_after_damage(offset, heap);
   struct tsl_stock *stock = (struct tsl_stock *)((char *)heap->store + 2 * offset);

@@ -163,24 +163,39 @@ static void end_left_part(struct tsl_part *part) {
 
 void tsl_scope_leave_ended(struct tsl_heap *heap) { end_left_part(tsl_part_of(heap)); }
 
+static uint32_t shared_bit(uint32_t slot) { return 1u << slot % TSL_HOME_PARTS; }
+
 // A thread of many labels comes to each seldom: the cell that it has at hand there serves the next
-// label, where nothing lives in it. Another thread may be sealing a part that is none of a shared
-// epoch.
-static void leave_behind(const struct tsl_home *home, uint32_t number) {
-  if (number == 0) return;
-  struct tsl_heap *heap = tsl_heap_at(number);
-  bool is_shared = tsl_part_find_shared(home, tsl_load_relaxed(&heap->epoch)) == number;
-  if (is_shared && heap->depth == 0) tsl_part_visit_inside(heap, tsl_mixed_rest);
+// label, where nothing lives in it. Only parts of shared epochs: any other may be being sealed by
+// another thread.
+static void leave_behind(struct tsl_home *home, uint32_t slot) {
+  uint32_t *last = tsl_scope_last_part(home, slot), number = *last, bit = shared_bit(slot);
+  if ((home->own->shared_parts & bit) == 0) return;
+  home->own->shared_parts &= ~bit;
+  *last = 0;
+  if (tsl_heap_at(number)->depth == 0) tsl_part_visit_inside(tsl_heap_at(number), tsl_mixed_rest);
+}
+
+// The list of a shared epoch has the parts of all threads that ever came: too many to walk.
+static uint32_t find_shared(const struct tsl_home *home, uint32_t slot) {
+  uint32_t first = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
+  bool is_first = first != 0 && tsl_heap_at(first)->home == home;
+  return is_first ? first : tsl_part_find_shared(home, slot);
+}
+
+static uint32_t remember_shared(struct tsl_home *home, uint32_t slot) {
+  uint32_t number = find_shared(home, slot);
+  *tsl_scope_last_part(home, slot) = number;
+  if (number != 0) home->own->shared_parts |= shared_bit(slot);
+  return number;
 }
 
 // The thread's heap in an epoch, 0 when it has none yet, TSL_EPOCH_ENDED when it can get none.
 static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
   uint32_t number = *tsl_scope_last_part(home, slot);
   if (tsl_scope_is_part_of(number, slot)) return number;
-  leave_behind(home, number);
-  // The list of a shared epoch has the parts of all threads that ever came: too many to walk.
-  if (tsl_epoch_is_shared(tsl_epoch_at(slot)))
-    return *tsl_scope_last_part(home, slot) = tsl_part_find_shared(home, slot);
+  leave_behind(home, slot);
+  if (tsl_epoch_is_shared(tsl_epoch_at(slot))) return remember_shared(home, slot);
   number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
   while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
     number = tsl_load_relaxed(&tsl_part_at(number)->epoch_next);

@@ -30,7 +30,8 @@ TSL_HIDDEN int tsl_scope_enter_slow(struct tslab_scope *scope, tslab_epoch id);
 // The rest of entering when the epoch of the heap has ended, or is another one. Returns the error.
 TSL_HIDDEN int tsl_scope_refuse(struct tsl_heap *heap, tslab_epoch id);
 
-// The rest of finding a thread's heap in an epoch that is none of its last ones.
+// The rest of finding a thread's heap in an epoch that is none of its last ones. The heap that it
+// takes the place of among these may give a cell back.
 TSL_HIDDEN struct tsl_heap *tsl_scope_heap_slow(uint32_t place);
 
 // Where a thread notes its part in an epoch, among its last ones; what stands there may be another

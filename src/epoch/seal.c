@@ -80,7 +80,7 @@ static void heap_forget(struct tsl_heap *heap) {
   heap->slab_count = 0;
   if (tsl_heap_has_store(heap) && tsl_store_counts(heap)) tsl_sub_relaxed(&heap->home->stores, 1);
   heap->store = &tsl_store_empty;
-  heap->mixed = 0;
+  heap->cell_class = 0;
 }
 
 // PA2: whoever claimed the part may seal it.

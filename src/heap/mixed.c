@@ -94,11 +94,11 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
   return 2 * out < blocks;
 }
 
-// The first cell is small, since most epochs are. A program may have many labels: in a shared epoch
+// What follows where none is at hand is known. A program may have many labels: in a shared epoch
 // cells grow only while more than half of what lies in them lives as they are full.
-static unsigned next_class(const struct tsl_heap *heap) {
+static unsigned next_class(const struct tsl_heap *heap, bool is_at_hand) {
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
-  if (heap->cells == 0) return heap->mixed;
+  if (!is_at_hand || heap->cells == 0) return heap->cell_class;
   if (!tsl_epoch_is_shared(epoch)) return epoch->largest_cell;
   bool grows = 2 * tsl_cell_out(heap->cells) > tsl_cell_at(heap->cells)->blocks;
   return (unsigned)tsl_at_most(tsl_cells_class(heap->cells) + grows, epoch->largest_cell);
@@ -244,19 +244,25 @@ static bool cell_restart(struct tsl_heap *heap) {
   return true;
 }
 
-// The class of the cell to begin with next: that of the newest one, or a smaller one where the heap
-// began with this and cut little of it.
+// That of the newest cell. One smaller if the heap began with such a cell, and what it cut has room
+// in a smaller one.
 static unsigned class_to_begin(const struct tsl_heap *heap) {
   unsigned class = tsl_cells_class(heap->cells);
   size_t cut = tsl_at_least(heap->cell_next - heap->cell_start, heap->cell_furthest);
   bool is_large = class > TSL_CELL_4K && cut <= tsl_sizeclasses[class - 1].bytes;
-  return is_large && class == heap->mixed ? class - 1 : class;
+  return is_large && class == heap->cell_class ? class - 1 : class;
+}
+
+static uint32_t newest_out(const struct tsl_heap *heap) {
+  uint32_t remote = tsl_load_acquire(tsl_cell_remote(heap->cells)) -  // pairs: cell-remote
+                    TSL_CELL_BIAS;
+  return heap->cell_blocks - tsl_cell_shares_objects(heap->cell_freed) - remote;
 }
 
 void tsl_mixed_rest(struct tsl_heap *heap) {
-  if (!newest_is_empty(heap)) return;
+  if (heap->cell_end == 0 || newest_out(heap) != 0) return;
   struct tsl_change change = tsl_change_begin(heap->home);
-  heap->mixed = (uint8_t)class_to_begin(heap);
+  heap->cell_class = (uint8_t)class_to_begin(heap);
   tsl_mixed_retire(heap);
   tsl_cells_drop(heap, heap->cells);
   tsl_change_end(change);
@@ -265,23 +271,23 @@ void tsl_mixed_rest(struct tsl_heap *heap) {
 // The cell at hand again, where nothing lives in it; else slabs, for a heap that frees most or
 // holds much; else another cell.
 static bool cell_renew(struct tsl_heap *heap, size_t bytes) {
-  bool wants_slabs = frees_most(heap);
+  bool wants_slabs = frees_most(heap), is_at_hand = heap->cell_end != 0;
   if (!wants_slabs && newest_is_empty(heap) && newest_bytes(heap) >= ROOM * bytes)
     return cell_restart(heap);
   tsl_mixed_retire(heap);
   if (wants_slabs || outgrown(heap)) {
-    heap->mixed = 0;
+    heap->cell_class = 0;
     heap->home->own->shared_in_slabs += tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
     return false;
   }
-  unsigned class = next_class(heap);
+  unsigned class = next_class(heap, is_at_hand);
   while (tsl_sizeclasses[class].bytes < ROOM * bytes && class < TSL_CELL_64K) class += 1;
   return cell_take(heap, class_within_limit(heap, class, bytes));
 }
 
 // Makes room for a block and the gap before it in a new cell.
 static bool mixed_extend(struct tsl_heap *heap, size_t bytes, size_t gap) {
-  if (bytes > TSL_CELL_BLOCK_LIMIT || !heap->mixed) return false;
+  if (bytes > TSL_CELL_BLOCK_LIMIT || heap->cell_class == 0) return false;
   struct tsl_change change = tsl_change_begin(heap->home);
   bool renewed = cell_renew(heap, bytes + gap);
   tsl_change_end(change);

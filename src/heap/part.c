@@ -55,7 +55,7 @@ static void heap_begin(struct tsl_heap *heap, uint32_t epoch) {
   tsl_store_relaxed(&heap->epoch, epoch);
   heap->sample_version = 0;
   unsigned first = tsl_load_relaxed(&tsl_epoch_at(epoch)->first_cell);
-  heap->mixed = first == TSL_BINS ? 0 : (uint8_t)first;
+  heap->cell_class = first == TSL_BINS ? 0 : (uint8_t)first;
   counts_begin(heap);
 }
 

@@ -179,7 +179,8 @@ struct tsl_home_store {
   tsl_unit units[TSL_HOME_UNITS];    // [owner, taken by the helper] empty units at hand
   uint32_t slots[TSL_HOME_SLOTS];    // [owner] slots of retired epochs
   uint32_t labels[TSL_HOME_LABELS];  // [owner] of its last epochs, by where the texts lay (label.h)
-  uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots
+  uint32_t parts[TSL_HOME_PARTS];    // [owner] of the thread's last epochs, by their slots,
+  uint32_t shared_parts;             // [owner] a bit each: it is of a shared epoch
   struct tsl_end_tally ends;
   uint32_t shared;                                  // [owner] its parts of shared epochs (part.h),
   uint32_t shared_count;                            // [owner] how many,
@@ -259,8 +260,8 @@ struct tsl_heap {
                                  // back last (cut_back.h); 0: none was
   uint64_t sample_apart;  // [owner] bytes from point to point, on average, of its points; 0: none
   uint32_t leaves;        // [owner] scopes until the one that is told (scope.c)
-  uint8_t mixed;  // [owner] class of the cell to begin with where there is none; 0: new blocks
-                  // go to slabs, as in homes always
+  uint8_t cell_class;     // [owner] of the cell to take where none is at hand; 0: new blocks go to
+                          // slabs, as in homes always
   uint8_t sampled_cell;  // [owner] cell_end lies before the newest cell's end, in a block to sample
   uint8_t refused;       // [owner] a limit refused the memory that the last refill wanted
   uint8_t torn;          // [owner, read by helper] one of enum tsl_heap_torn

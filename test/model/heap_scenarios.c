@@ -183,7 +183,7 @@ static void check_warm(void) {
 // The same with the slabs of A's part of a shared epoch.
 static void fill_rest_inside(void) {
   EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0);
-  tsl_heap_current->mixed = false;
+  tsl_heap_current->cell_class = false;
   fill_rest();
   EXPECT(tslab_scope_leave(&scopes[A]) == 0);
 }
@@ -221,7 +221,7 @@ static void finish_written_inside(void) {
 static struct tsl_part *part_of_a;
 static void fill_and_note(void) {
   EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0);
-  tsl_heap_current->mixed = false;
+  tsl_heap_current->cell_class = false;
   part_of_a = tsl_part_of(tsl_heap_current);
   fill_rest();
   EXPECT(tslab_scope_leave(&scopes[A]) == 0);

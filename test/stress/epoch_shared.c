@@ -6,7 +6,7 @@
 // Each thread enters the epoch of the day, allocates, hands blocks to the others through mailboxes,
 // frees what it finds there, leaves and enters again. Every block is verified before its end, and
 // ends once. In the end every epoch is over, and as many objects were freed as allocated. Blocks
-// lie in the epoch's own memory, or in the shared epoch of its label, one of many.
+// lie in the epoch's own memory, or in the shared epoch of its label: there are many labels.
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>

@@ -345,7 +345,7 @@ static void check_part_learns(enum tslab_place place, unsigned limit) {
   tslab_scope scope;
   CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("learning", &options)), 0);
   heap = tsl_heap_current;
-  heap->mixed = false;
+  heap->cell_class = false;
   burst(512, usual_of(512) + usual_of(512) / 4, 8);
   CHECK_EQ(limit_of(512), limit);
   CHECK_EQ(tslab_scope_leave(&scope), 0);

@@ -255,7 +255,7 @@ static void limits_refuse(void) {
   CHECK_REFUSED(tsl_fast_malloc(64), ENOMEM);
   CHECK_REFUSED(tsl_fast_malloc(TSL_SMALL_LIMIT), ENOMEM);
   CHECK(heap->refused);
-  CHECK(heap->mixed);
+  CHECK(heap->cell_class);
   CHECK(tsl_mixed_aligned(heap, takes_class(64), 64) == NULL);
   CHECK_EQ(held_bytes(), 4096 + LIMIT_64K);
   CHECK_EQ(heap->cell_count, 2);

@@ -243,7 +243,7 @@ static void enter_label(tslab_scope *scope, unsigned label) {
   const tslab_epoch_options shared = {.size = sizeof shared, .place = TSLAB_PLACE_SHARED};
   char name[] = {(char)('a' + label), 0};
   CHECK_EQ(tslab_scope_enter(scope, tslab_epoch_open(name, &shared)), 0);
-  tsl_heap_current->mixed = false;
+  tsl_heap_current->cell_class = false;
 }
 
 // Of each label the thread has less than a helper is born for.
@@ -336,7 +336,7 @@ static tslab_epoch small_epoch(void) {
   void *blocks[SMALL_BLOCKS];
   tslab_scope scope;
   CHECK_EQ(tslab_scope_enter(&scope, epoch), 0);
-  tsl_heap_current->mixed = false;
+  tsl_heap_current->cell_class = false;
   for (unsigned i = 0; i < SMALL_BLOCKS; i++) blocks[i] = tsl_fast_malloc(1000);
   for (unsigned i = 1; i < SMALL_BLOCKS; i++) tsl_fast_free(blocks[i]);
   CHECK_EQ(tslab_scope_leave(&scope), 0);

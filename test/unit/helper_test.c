@@ -174,7 +174,7 @@ static void so_do_those_of_a_shared_epoch(void) {
   tslab_scope scope;
   begin();
   CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("request", &shared)), 0);
-  tsl_heap_current->mixed = false;
+  tsl_heap_current->cell_class = false;
   be_silent_with_sparse_slabs();
 }
 

@@ -101,7 +101,7 @@ static void first_cell_is_an_option(void) {
 static void no_cells_is_an_option(void) {
   open_with((tslab_epoch_options){.first_cell_bytes = TSLAB_NO_CELLS});
   CHECK_EQ(tsl_epoch_at(slot)->first_cell, TSL_BINS);
-  CHECK(!heap->mixed);
+  CHECK(!heap->cell_class);
   void *block = alloc(64);
   CHECK(!in_cell(block));
   CHECK_EQ(tsl_map_lookup(block), heap->tag | takes_class(64) * 2);
@@ -140,7 +140,7 @@ static void larger_blocks_go_to_slabs(void) {
   void *block = alloc(TSL_CELL_BLOCK_LIMIT + 1);
   CHECK_EQ(class_at(block), takes_class(TSL_CELL_BLOCK_LIMIT + 1));
   CHECK_EQ(heap->cell_count, 0);
-  CHECK(heap->mixed);
+  CHECK(heap->cell_class);
   CHECK_EQ(held_bytes(), tsl_sizeclasses[class_at(block)].slab_bytes);
   CHECK(in_cell(alloc(TSL_CELL_BLOCK_LIMIT)));
   fill_newest();
@@ -254,7 +254,7 @@ static void a_thread_that_frees_at_once_comes_to_the_end(void) {
   enum { RECUT_BYTES = 128 * KIB };
   open_part();
   uint64_t bytes = 0;
-  for (; heap->mixed; bytes += 64) {
+  for (; heap->cell_class; bytes += 64) {
     tsl_fast_free(alloc(64));
     CHECK_LE(bytes, RECUT_BYTES + 4096);
   }
@@ -338,7 +338,7 @@ static void half_dead_cells_go_on(void) {
   unsigned count = fill_four();
   free_range_as_other(count / 2, count);
   CHECK(in_cell(alloc(64)));
-  CHECK(heap->mixed);
+  CHECK(heap->cell_class);
   state_check();
 }
 
@@ -352,7 +352,7 @@ static void more_than_half_dead_go_on_in_slabs(void) {
   void *block = alloc(64);
   CHECK(!in_cell(block));
   CHECK_EQ(tsl_map_lookup(block), heap->tag | takes_class(64) * 2);
-  CHECK(!heap->mixed);
+  CHECK(!heap->cell_class);
   CHECK(!in_cell(alloc(16)));
   state_check();
   for (unsigned i = 3; i < count; i += 2) tsl_fast_free(blocks[i]);
@@ -370,7 +370,7 @@ static void young_epochs_keep_cells(void) {
   }
   for (unsigned i = 0; i < 511; i++) tsl_fast_free(blocks[i]);
   CHECK(in_cell(alloc(64)));
-  CHECK(heap->mixed);
+  CHECK(heap->cell_class);
   state_check();
 }
 
@@ -404,16 +404,16 @@ static void a_limit_leaves_cells_that_hold_the_block(void) {
 static void who_frees_most_goes_on_in_slabs(void) {
   open_part();
   live_by_batches(31, 0);
-  CHECK(heap->mixed);
+  CHECK(heap->cell_class);
   live_by_batches(LIMIT_64K / 1024 + 6, 0);
-  CHECK(!heap->mixed && !in_cell(alloc(64)));
+  CHECK(!heap->cell_class && !in_cell(alloc(64)));
   state_check();
 }
 
 static void who_keeps_a_third_stays_in_cells(void) {
   open_part();
   live_by_batches(100, 5);
-  CHECK(heap->mixed && in_cell(alloc(64)));
+  CHECK(heap->cell_class && in_cell(alloc(64)));
   free_many();
   state_check();
 }
@@ -429,7 +429,7 @@ static void a_ninth_part_of_a_thread_stays_in_cells(void) {
   CHECK_EQ(home->home->stores, TSL_MOST_STORES);
   struct tsl_heap *ninth = blocks_open_part(home, 0, &id);
   live_by_batches(100, 0);
-  CHECK(ninth->mixed && in_cell(alloc(64)));
+  CHECK(ninth->cell_class && in_cell(alloc(64)));
 }
 
 static void large_epochs_go_on_in_slabs(void) {
@@ -441,7 +441,7 @@ static void large_epochs_go_on_in_slabs(void) {
   }
   CHECK_EQ(heap->cell_pages, 1 + 16 * 16);
   CHECK_EQ(block_count, (heap->cell_pages << TSL_CELL_PAGE_LOG2) / 64);
-  CHECK(!heap->mixed);
+  CHECK(!heap->cell_class);
   CHECK_EQ(heap->slab_count, 1);
   state_check();
   free_many();
@@ -593,7 +593,7 @@ static void random_operations(void) {
     check_context_set("step %d", step);
     random_operation(&seed);
     if (step % 500 == 0) state_check();
-    slabs_seen |= !heap->mixed;
+    slabs_seen |= !heap->cell_class;
   }
   CHECK(slabs_seen);
   for (struct live *at = live; at < live + sizeof live / sizeof *live; at++) {

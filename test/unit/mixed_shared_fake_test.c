@@ -49,7 +49,7 @@ static void free_all_but(unsigned count) {
 static void a_shared_epoch_goes_on_in_slabs_soon(void) {
   free_all_but(0);
   CHECK(!in_cell(alloc(64)));
-  CHECK(!heap->mixed);
+  CHECK(!heap->cell_class);
   state_check();
 }
 
@@ -70,7 +70,7 @@ static void what_others_free_is_dead(void) {
 
 // Each cell keeps a third of its 64 blocks. Returns how many the part has as it leaves them.
 static uint32_t cells_until_slabs(void) {
-  while (heap->mixed) {
+  while (heap->cell_class) {
     block_count = 0;
     fill_newest();
     for (unsigned i = 22; i < block_count; i++) tsl_fast_free(blocks[i]);
@@ -134,13 +134,40 @@ static void a_cell_in_use_does_not_rest(void) {
   tsl_fast_free(blocks[0]);
   tsl_mixed_rest(heap);
   CHECK_EQ(heap->cell_count, 1);
+  state_check();
+}
+
+static void a_cell_that_others_emptied_rests(void) {
+  open_shared();
+  alloc_many(64, 3);
+  tsl_fast_free(blocks[0]);
   free_as(other, blocks[1]);
   tsl_mixed_rest(heap);
   CHECK_EQ(heap->cell_count, 1);
+  free_as(other, blocks[2]);
+  tsl_mixed_rest(heap);
+  CHECK_EQ(heap->cell_count, 0);
+  CHECK_EQ(held_bytes(), 0);
+  state_check();
+}
+
+// Whatever lives in its older cells.
+static void a_part_begins_with_what_it_needs(void) {
+  open_shared();
+  fill_newest();
+  alloc_many(64, 1);
+  CHECK_EQ(newest_bytes(), 16384);
+  for (unsigned i = 24; i < block_count; i++) tsl_fast_free(blocks[i]);
+  tsl_mixed_rest(heap);
+  CHECK_EQ(heap->cell_count, 1);
+  alloc(64);
+  CHECK_EQ(newest_bytes(), 16384);
   state_check();
 }
 
 int main(void) {
+  RUN_UNLESS_SECURE(a_cell_that_others_emptied_rests);
+  RUN_UNLESS_SECURE(a_part_begins_with_what_it_needs);
   RUN_UNLESS_SECURE(a_part_at_rest_knows_what_it_needs);
   RUN_UNLESS_SECURE(a_cell_in_use_does_not_rest);
   RUN_UNLESS_SECURE(without_a_place_cells_may_take_what_slabs_would);

@@ -26,7 +26,7 @@ static void new_parts_are_empty(void) {
   CHECK_EQ(family_size(heap), 2);
   CHECK_EQ(family_size(other), 1);
   CHECK_EQ(first->tag, 3 << TSL_CODE_BITS);
-  CHECK(!first->mixed && first->store == &tsl_store_empty);
+  CHECK(!first->cell_class && first->store == &tsl_store_empty);
   CHECK(first->cells == 0 && first->slabs == 0 && first->cell_end == 0);
   state_check();
 }
@@ -36,11 +36,11 @@ static void parts_use_cells_when_their_epoch_does(void) {
   tslab_epoch_options options = {0};
   open_heaps();
   struct tsl_heap *part = blocks_take_part(heap);
-  CHECK(!part->mixed);
+  CHECK(!part->cell_class);
   tsl_part_give(tsl_part_of(part));
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
   CHECK(tsl_part_take(heap->home, tsl_epoch_slot(id)) == tsl_part_of(part));
-  CHECK(part->mixed);
+  CHECK(part->cell_class);
 }
 
 static uint32_t share(struct tsl_heap *thread, uint32_t slot) {

@@ -391,7 +391,7 @@ static bool serve_slowly(tslab_epoch epoch, unsigned objects, uint64_t ms) {
     if (i % 1000 == 999) os_fake.now_ms += ms;
   }
   for (unsigned i = 0; i < 16; i++) tslab_free(blocks[i]);
-  bool is_mixed = tsl_heap_current->mixed;
+  bool is_mixed = tsl_heap_current->cell_class;
   epochs_leave(&scope);
   return is_mixed;
 }

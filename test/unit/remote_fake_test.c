@@ -165,7 +165,7 @@ static void what_is_no_block_is_refused(void) {
 static struct tsl_part *enter_part(tslab_epoch id) {
   struct tsl_part *part = tsl_part_take(owner->home, tsl_epoch_slot(id));
   tsl_heap_current = &part->heap;
-  part->heap.mixed = false;
+  part->heap.cell_class = false;
   block_count = 0;
   alloc_many(CLASS_BYTES, WORD);
   return part;

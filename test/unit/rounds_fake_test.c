@@ -57,11 +57,11 @@ static struct tsl_heap *fall_asleep_sharing(void) {
   tslab_scope scope, inner;
   wake_up();
   CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("batch", &shared)), 0);
-  tsl_heap_current->mixed = false;
+  tsl_heap_current->cell_class = false;
   for (unsigned i = 0; i < SLAB_BLOCKS / 2; i++) CHECK(tsl_fast_malloc(CLASS_BYTES) != NULL);
   CHECK_EQ(tslab_scope_enter(&inner, tslab_epoch_open("request", &shared)), 0);
   struct tsl_heap *part = tsl_heap_current;
-  part->mixed = false;
+  part->cell_class = false;
   allocate();
   CHECK_EQ(tslab_scope_leave(&inner), 0);
   CHECK_EQ(tslab_scope_leave(&scope), 0);
@@ -135,7 +135,7 @@ static struct tsl_heap *fall_asleep_in_own(const tslab_epoch_options *options, t
   *epoch = tslab_epoch_open("tenant", options);
   CHECK_EQ(tslab_scope_enter(&scope, *epoch), 0);
   struct tsl_heap *part = tsl_heap_current;
-  part->mixed = false;
+  part->cell_class = false;
   allocate();
   CHECK_EQ(tslab_scope_leave(&scope), 0);
   sleeper = tsl_heap_current->home;

@@ -192,7 +192,7 @@ static void parts_are_used_again(void) {
     open_epoch(i % 2 == 0 ? 0 : TSLAB_NO_CELLS);
     CHECK(heap == first);
     CHECK_EQ(heap->epoch, slot);
-    CHECK_EQ(heap->mixed != 0, i % 2 == 0 && !TSL_SECURE);
+    CHECK_EQ(heap->cell_class != 0, i % 2 == 0 && !TSL_SECURE);
     alloc_many(64, 10);
     seal_as(i % 3 == 0 ? other : home);
     for (unsigned b = 0; b < block_count; b++) free_as(other, blocks[b]);
