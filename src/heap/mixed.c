@@ -94,11 +94,13 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
   return 2 * out < blocks;
 }
 
-// What follows where none is at hand is known. A program may have many labels: in a shared epoch
-// cells grow only while more than half of what lies in them lives as they are full.
+// Where none is at hand, a heap without cells takes what it needed last, and one whose cells hold
+// survivors a small one, which the next survivor may keep. A program may have many labels: in a
+// shared epoch cells grow only while more than half of what lies in them lives as they are full.
 static unsigned next_class(const struct tsl_heap *heap, bool is_at_hand) {
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
-  if (!is_at_hand || heap->cells == 0) return heap->cell_class;
+  if (heap->cells == 0) return heap->cell_class;
+  if (!is_at_hand) return epoch->first_cell;
   if (!tsl_epoch_is_shared(epoch)) return epoch->largest_cell;
   bool grows = 2 * tsl_cell_out(heap->cells) > tsl_cell_at(heap->cells)->blocks;
   return (unsigned)tsl_at_most(tsl_cells_class(heap->cells) + grows, epoch->largest_cell);

@@ -44,8 +44,8 @@ TSL_HIDDEN void tsl_mixed_redraw(struct tsl_heap *heap);
 TSL_HIDDEN void tsl_mixed_collect(struct tsl_heap *heap);
 TSL_HIDDEN void tsl_mixed_look(struct tsl_heap *heap);
 
-// Gives back the newest cell where no block lives in it. The next one is as large as what was cut
-// of this one needs. Owner only.
+// Gives back the newest cell where no block lives in it. If it was the only one, the next one is as
+// large as what was cut of it needs. Owner only.
 TSL_HIDDEN void tsl_mixed_rest(struct tsl_heap *heap);
 
 // Gives back all cells of a part, with all that lives in them, but for its newest one, `kept`,
