@@ -179,7 +179,9 @@ static void leave_behind(struct tsl_home *home, uint32_t slot) {
 // The list of a shared epoch has the parts of all threads that ever came: too many to walk.
 static uint32_t find_shared(const struct tsl_home *home, uint32_t slot) {
   uint32_t first = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
-  bool is_first = first != 0 && tsl_heap_at(first)->home == home;
+  bool has_first =
+      first - 1 < TSL_EPOCH_ENDED - 1;  // a slot that is becoming a shared one's has none
+  bool is_first = has_first && tsl_heap_at(first)->home == home;
   return is_first ? first : tsl_part_find_shared(home, slot);
 }
 

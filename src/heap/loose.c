@@ -10,8 +10,9 @@
 
 enum {
   LOOK_BYTES = 256 << 10,  // freed in a thread's slabs, from one sum of what is free to the next,
-  PART_BYTES = 4 << 10,    // or so many for each part that is asked, where these are more
-  HOT_BYTES = 128 << 10,   // that an ending thread leaves: less is left to the next thread
+  PART_BYTES = 4 << 10,    // or so many for each part that is asked, where these are more,
+  MOST_LOOK_BYTES = 1 << 20,  // but no more than these: nothing else tells of them
+  HOT_BYTES = 128 << 10,      // that an ending thread leaves: less is left to the next thread
 };
 
 static size_t class_free_bytes(const struct tsl_heap *heap, unsigned class) {
@@ -99,7 +100,8 @@ static bool is_ending(struct tsl_heap *heap) {
 }
 
 static size_t look_bytes(const struct tsl_home *home) {
-  return tsl_at_least(LOOK_BYTES, (size_t)home->own->shared_count * PART_BYTES);
+  size_t parts_bytes = (size_t)home->own->shared_count * PART_BYTES;
+  return tsl_at_least(LOOK_BYTES, tsl_at_most(parts_bytes, MOST_LOOK_BYTES));
 }
 
 static void add(struct tsl_heap *heap, size_t bytes) {

@@ -45,7 +45,7 @@ TSL_HIDDEN void tsl_mixed_collect(struct tsl_heap *heap);
 TSL_HIDDEN void tsl_mixed_look(struct tsl_heap *heap);
 
 // Gives back the newest cell where no block lives in it. If it was the only one, the next one is as
-// large as what was cut of it needs. Owner only.
+// large, or one class smaller where that would have done. Owner only.
 TSL_HIDDEN void tsl_mixed_rest(struct tsl_heap *heap);
 
 // Gives back all cells of a part, with all that lives in them, but for its newest one, `kept`,

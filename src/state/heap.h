@@ -260,8 +260,8 @@ struct tsl_heap {
                                  // back last (cut_back.h); 0: none was
   uint64_t sample_apart;  // [owner] bytes from point to point, on average, of its points; 0: none
   uint32_t leaves;        // [owner] scopes until the one that is told (scope.c)
-  uint8_t cell_class;     // [owner] of the cell to take where none is at hand; 0: new blocks go to
-                          // slabs, as in homes always
+  uint8_t cell_class;  // [owner] of the cell to take where it has none; 0: new blocks go to slabs,
+                       // as in homes always
   uint8_t sampled_cell;  // [owner] cell_end lies before the newest cell's end, in a block to sample
   uint8_t refused;       // [owner] a limit refused the memory that the last refill wanted
   uint8_t torn;          // [owner, read by helper] one of enum tsl_heap_torn

@@ -66,17 +66,21 @@ static void shared_tick(struct tsl_heap *heap) {
   tsl_heap_rest(heap);
 }
 
+static bool has_waiting_slabs(uint32_t number) {
+  return number != 0 && tsl_heap_has_store(tsl_heap_at(number)) &&
+         tsl_sparse_waits(tsl_heap_at(number));
+}
+
 // All parts are asked at once, and where they are many not at each tick. Until then a thread that
-// is awake stays so.
+// is awake stays so, and wakes for the part that this tick looked at.
 static bool shared_wait(struct tsl_home *home) {
   struct tsl_home_store *own = home->own;
-  if (own->shared_unasked++ < own->shared_count / SHARED_ASKED) return home->awake;
+  if (own->shared_unasked++ < own->shared_count / SHARED_ASKED)
+    return home->awake || has_waiting_slabs(own->shared_turn);
   own->shared_unasked = 0;
-  bool waits = false;
-  for (uint32_t number = own->shared; number != 0 && !waits;
-       number = tsl_part_at(number)->shared_next)
-    waits = tsl_heap_has_store(tsl_heap_at(number)) && tsl_sparse_waits(tsl_heap_at(number));
-  return waits;
+  uint32_t number = own->shared;
+  while (number != 0 && !has_waiting_slabs(number)) number = tsl_part_at(number)->shared_next;
+  return number != 0;
 }
 
 // Where a helper lives, homes leave this to it. Parts of shared epochs do it, too: a program may

@@ -1,6 +1,8 @@
 #include "upkeep/tick.h"
 
 #include "blocks.h"
+#include "epoch/open.h"
+#include "heap/part.h"
 #include "heap/store.h"
 #include "memory/segment.h"
 #include "memory/units.h"
@@ -99,7 +101,7 @@ static void looks_follow_the_clock(void) {
 }
 
 // A thread that has parts of many shared epochs asks them seldom, and stays as it is meanwhile.
-static void many_parts_are_asked_in_turns(void) {
+static void many_parts_are_asked_seldom(void) {
   open_heaps();
   struct tsl_home *home = heap->home;
   home->own->shared_count = 31;
@@ -115,8 +117,52 @@ static void many_parts_are_asked_in_turns(void) {
   home->own->shared_count = 0;
 }
 
+// The only one of its parts that is on the list, with a store.
+static struct tsl_part *share_part(struct tsl_home *home) {
+  tslab_epoch id;
+  CHECK_EQ(tsl_epoch_open_shared(0, &id), 0);
+  struct tsl_part *part = tsl_part_take(home, tsl_epoch_slot(id));
+  tsl_part_share(part);
+  tsl_store_open(&part->heap);
+  home->own->shared_count = 31;
+  home->awake = false;
+  return part;
+}
+
+static void tick_with_slabs_that_wait(struct tsl_part *part) {
+  struct tsl_home *home = part->heap.home;
+  home->heap.store->sparse = (struct tsl_sparse){.due_ms = UINT64_MAX};
+  part->heap.store->sparse = (struct tsl_sparse){.slabs_wait = true, .due_ms = UINT64_MAX};
+  tsl_home_tick(home);
+}
+
+static void the_part_that_is_looked_at_wakes(void) {
+  open_heaps();
+  struct tsl_part *part = share_part(heap->home);
+  tick_with_slabs_that_wait(part);
+  CHECK_EQ(heap->home->own->shared_turn, part->heap.number);
+  CHECK(heap->home->awake);
+  heap->home->awake = false;
+  tick_with_slabs_that_wait(part);
+  CHECK_EQ(heap->home->own->shared_turn, 0);
+  CHECK(!heap->home->awake);
+}
+
+// Whoever was looked at.
+static void parts_wake_as_all_are_asked(void) {
+  open_heaps();
+  struct tsl_part *part = share_part(heap->home);
+  heap->home->own->shared_turn = part->heap.number;
+  heap->home->own->shared_unasked = 3;
+  tick_with_slabs_that_wait(part);
+  CHECK_EQ(heap->home->own->shared_turn, 0);
+  CHECK(heap->home->awake);
+}
+
 int main(void) {
-  RUN(many_parts_are_asked_in_turns);
+  RUN(many_parts_are_asked_seldom);
+  RUN(the_part_that_is_looked_at_wakes);
+  RUN(parts_wake_as_all_are_asked);
   RUN_UNLESS_SECURE(sleepers_memory_goes_back);
   RUN_UNLESS_SECURE(sleepers_begin_to_sample_and_end);
   RUN_UNLESS_SECURE(a_tick_wakes);
