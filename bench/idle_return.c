@@ -1,9 +1,10 @@
 // What an idle process gives back: a burst of blocks of 16 to 1,039 bytes, all of them freed, or
-// with --pinned all but 1 in 50; with --handed by another thread, which then ends. With --inside
-// they lie in an epoch that stays open; with --dealt in a thousand such epochs, dealt out in turn.
-// Then the program sleeps, and reads 1, 10 and 60 seconds after the last free how many bytes less
-// are resident than at the top of the burst. Pages that the allocator only offered to the system
-// count as resident; they are told beside.
+// with --pinned all but 1 in 50, with --pinned-seldom all but 1 in 776, about one in a hundred
+// pages; with --handed by another thread, which then ends. With --inside they lie in an epoch that
+// stays open; with --dealt in a thousand such epochs, dealt out in turn. Then the program sleeps,
+// and reads 1, 10 and 60 seconds after the last free how many bytes less are resident than at the
+// top of the burst. Pages that the allocator only offered to the system count as resident; they are
+// told beside.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 
 #define PINNED_1_IN 50u
+#define SELDOM_PINNED_1_IN 776u
 #define WAITS 3u
 #define MOST_EPOCHS 1000u
 
@@ -26,7 +28,7 @@ typedef struct moment {
 } moment;
 
 typedef struct idle {
-  bool is_pinned;
+  uint32_t pinned_1_in;  // 0: all blocks are freed
   bool is_handed;
   uint32_t epochs;  // that stay open, and share the blocks; 0: none
   uint32_t count;
@@ -76,7 +78,7 @@ static void burst_end(idle *i) {
   uint32_t state = 43;
   for (uint32_t n = 0; n < i->count; n++) {
     size_t bytes = block_bytes(&sizes);
-    if (i->is_pinned && random_below(&state, PINNED_1_IN) == 0) {
+    if (i->pinned_1_in != 0 && random_below(&state, i->pinned_1_in) == 0) {
       i->live_bytes += bytes;
     } else {
       free(i->blocks[n]);
@@ -135,7 +137,7 @@ static void moment_report(const idle *i, const moment *m) {
 
 static void idle_report(const idle *i) {
   report_open("idle_return");
-  report_text("mode", i->is_pinned ? "pinned" : "all");
+  report_text("mode", i->pinned_1_in != 0 ? "pinned" : "all");
   report_count("blocks", i->count);
   report_count("top_bytes", i->top_bytes);
   report_count("live_bytes", i->live_bytes);
@@ -154,10 +156,12 @@ static void idle_report(const idle *i) {
 int main(int argc, char **argv) {
   static const uint64_t waits_ms[WAITS] = {1000, 10000, 60000};
   args a = args_open(argc, argv,
-                     "idle_return [--pinned] [--handed] [--inside | --dealt] "
+                     "idle_return [--pinned | --pinned-seldom] [--handed] [--inside | --dealt] "
                      "[BLOCKS [MS [MS [MS]]]]");
-  idle i = {.is_pinned = args_take_flag(&a, "--pinned"),
-            .is_handed = args_take_flag(&a, "--handed")};
+  idle i = {.is_handed = args_take_flag(&a, "--handed")};
+  i.pinned_1_in = args_take_flag(&a, "--pinned")          ? PINNED_1_IN
+                  : args_take_flag(&a, "--pinned-seldom") ? SELDOM_PINNED_1_IN
+                                                          : 0;
   i.epochs = args_take_flag(&a, "--inside") ? 1 : args_take_flag(&a, "--dealt") ? MOST_EPOCHS : 0;
   if (i.epochs != 0) {
     epochs_demand();

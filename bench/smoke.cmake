@@ -44,6 +44,8 @@ tslab_bench_smoke(founding_smoke smoke_tests "damaged=0" 20000)
 tslab_bench_smoke(ws_sweep ws_sweep "rate_4096=${positive}" 10000 4096)
 tslab_bench_smoke(idle_return idle_return "returned_40ms_pct=" 20000 10 20 40)
 tslab_bench_smoke(idle_return_pinned idle_return "live_bytes=${positive}" --pinned 20000 10 20 40)
+tslab_bench_smoke(idle_return_pinned_seldom idle_return "live_bytes=${positive}"
+  --pinned-seldom 20000 10 20 40)
 tslab_bench_smoke(idle_return_handed idle_return "live_bytes=${positive}"
   --pinned --handed 20000 10 20 40)
 tslab_bench_smoke(bursts burst_cost "cpu_ms=${positive}.* faults=${positive}" 2 20000 5)
