@@ -99,7 +99,7 @@ SLOTS = tuple(256 * 4**step for step in range(8))
 
 
 def idle(name: str, least: dict[int, float], *flags: str) -> Work:
-    """One round, as it waits a minute, asleep: `least` is what is to be back, in per cent, by
+    """Three rounds, as it waits a minute, asleep: `least` is what is to be back, in per cent, by
     milliseconds. The burst is of 201 MiB, with what the allocators add up to 230. A glance waits
     for the first moment alone."""
     command = ("idle_return", *flags)
@@ -112,7 +112,7 @@ def idle(name: str, least: dict[int, float], *flags: str) -> Work:
     )  # fmt: skip
     return Work(
         name, command, (*command, "40000", "1000", "1001", "1002"), moments,
-        "memory over time", most_rounds=1, asleep_mib=240,
+        "memory over time", most_rounds=3, asleep_mib=240,
     )  # fmt: skip
 
 
