@@ -128,7 +128,7 @@ class Faces:
             for known, of, value in self.samples
             if known == name and labels.items() <= of.items()
         ]
-        assert values, (name, labels)
+        assert values, (name, labels, self.pid, sorted({known for known, _, _ in self.samples}))
         return sum(values)
 
     def sum(self, figure: str) -> int:
