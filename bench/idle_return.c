@@ -1,10 +1,10 @@
 // What an idle process gives back: a burst of blocks of 16 to 1,039 bytes, all of them freed, or
-// with --pinned all but 1 in 50, with --pinned-seldom all but 1 in 776, about one in a hundred
-// pages; with --handed by another thread, which then ends. With --inside they lie in an epoch that
-// stays open; with --dealt in a thousand such epochs, dealt out in turn. Then the program sleeps,
-// and reads 1, 10 and 60 seconds after the last free how many bytes less are resident than at the
-// top of the burst. Pages that the allocator only offered to the system count as resident; they are
-// told beside.
+// with --pinned all but 1 in 50, with --pinned-seldom all but 1 in 776, so that about one page in a
+// hundred holds one; with --handed by another thread, which then ends. With --inside they lie in an
+// epoch that stays open; with --dealt in a thousand such epochs, dealt out in turn. Then the
+// program sleeps, and reads 1, 10 and 60 seconds after the last free how many bytes less are
+// resident than at the top of the burst. Pages that the allocator only offered to the system count
+// as resident; they are told beside.
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"

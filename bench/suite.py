@@ -99,9 +99,9 @@ SLOTS = tuple(256 * 4**step for step in range(8))
 
 
 def idle(name: str, least: dict[int, float], *flags: str) -> Work:
-    """Three rounds, as it waits a minute, asleep: `least` is what is to be back, in per cent, by
-    milliseconds. The burst is of 201 MiB, with what the allocators add up to 230. A glance waits
-    for the first moment alone."""
+    """Three rounds: a run waits a minute, asleep. `least` says how many per cent must be back after
+    so many milliseconds. The burst is of 201 MiB, with what the allocators add up to 230. A glance
+    waits for the first moment alone."""
     command = ("idle_return", *flags)
     moments = tuple(
         Metric(
