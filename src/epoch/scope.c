@@ -179,9 +179,7 @@ static void leave_behind(struct tsl_home *home, uint32_t slot) {
 // The list of a shared epoch has the parts of all threads that ever came: too many to walk.
 static uint32_t find_shared(const struct tsl_home *home, uint32_t slot) {
   uint32_t first = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
-  bool has_first =
-      first - 1 < TSL_EPOCH_ENDED - 1;  // a slot that is becoming a shared one's has none
-  bool is_first = has_first && tsl_heap_at(first)->home == home;
+  bool is_first = tsl_epoch_names_heap(first) && tsl_heap_at(first)->home == home;
   return is_first ? first : tsl_part_find_shared(home, slot);
 }
 
@@ -199,7 +197,7 @@ static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
   leave_behind(home, slot);
   if (tsl_epoch_is_shared(tsl_epoch_at(slot))) return remember_shared(home, slot);
   number = tsl_load_acquire(&tsl_epoch_at(slot)->heaps);  // pairs: epoch-heaps
-  while (number != 0 && number != TSL_EPOCH_ENDED && tsl_heap_at(number)->home != home)
+  while (tsl_epoch_names_heap(number) && tsl_heap_at(number)->home != home)
     number = tsl_load_relaxed(&tsl_part_at(number)->epoch_next);
   if (number != TSL_EPOCH_ENDED) *tsl_scope_last_part(home, slot) = number;
   return number;
@@ -207,7 +205,7 @@ static uint32_t find_heap(uint32_t slot, struct tsl_home *home) {
 
 struct tsl_heap *tsl_scope_heap_slow(uint32_t place) {
   uint32_t number = find_heap(place, tsl_heap_current->home);
-  return number == 0 || number == TSL_EPOCH_ENDED ? NULL : tsl_heap_at(number);
+  return tsl_epoch_names_heap(number) ? tsl_heap_at(number) : NULL;
 }
 
 static void give_back(struct tsl_part *part) {

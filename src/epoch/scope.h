@@ -109,7 +109,7 @@ TSL_ALWAYS_INLINE struct tsl_heap *tsl_scope_find(tslab_epoch id) {
   if (tsl_unlikely(tsl_load_relaxed(&epoch->word) != tsl_epoch_open_word(id))) return NULL;
   uint32_t place = tsl_load_relaxed(&epoch->place);
   uint32_t number = tsl_load_acquire(&tsl_epoch_at(place)->heaps);  // pairs: epoch-heaps
-  if (tsl_unlikely(number - 1 >= TSL_EPOCH_ENDED - 1)) return NULL;
+  if (tsl_unlikely(!tsl_epoch_names_heap(number))) return NULL;
   struct tsl_heap *heap = tsl_heap_at(number);
   return tsl_likely(heap->home == tsl_heap_current->home) ? heap : NULL;
 }

@@ -34,6 +34,11 @@ enum tsl_epoch_state {
 // `heaps` of an epoch that has ended: no heap may join its list.
 #define TSL_EPOCH_ENDED UINT32_MAX
 
+// Whether `heaps`, or a number found on that list, is a heap's.
+TSL_ALWAYS_INLINE bool tsl_epoch_names_heap(uint32_t number) {
+  return number - 1 < TSL_EPOCH_ENDED - 1;
+}
+
 struct tsl_deferred;
 
 // Of the large blocks of all epochs. Defined by epoch/large_list.c.
