@@ -65,6 +65,13 @@ static struct tsl_extent walk_extent(uint32_t slot) {
   return slot == EVERY_EPOCH ? all : tsl_extent_of(slot);
 }
 
+// Whether a slab is of no epoch, by the map alone: its record would be a cache line more.
+static bool is_of_none(uint32_t entry) {
+  if (tsl_entry_code(entry) >= TSL_CODES) return false;
+  uint32_t owner = tsl_entry_owner(entry);
+  return owner < TSL_MOST_HEAPS && tsl_heap_is_home(tsl_heap_at(owner));
+}
+
 // Visits each cell, slab and large block of one epoch, or of all, until a visit returns other than
 // 0. A slab that was opened after the walk passed its first unit is passed over: it begins at a
 // multiple of its units.
@@ -75,7 +82,7 @@ static int visit_pieces(uint32_t slot, piece_visit *visit, void *context) {
     uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
     unsigned code = tsl_entry_code(entry);
     next = unit + 1;
-    if (entry == 0) continue;
+    if (entry == 0 || is_of_none(entry)) continue;
     if (tsl_code_is_cell(code)) {
       result = visit_cells((tsl_unit)unit, code, slot, visit, context);
       continue;
