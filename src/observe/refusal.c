@@ -1,5 +1,6 @@
 #include "observe/refusal.h"
 
+#include "base/format.h"
 #include "base/options.h"
 #include "base/warn.h"
 #include "memory/growth.h"
@@ -7,15 +8,18 @@
 #include "memory/purge.h"
 #include "memory/record.h"
 #include "memory/units.h"
+#include "os/code.h"
 #include "state/epoch.h"
 #include "state/heap.h"
 #include "state/label.h"
+#include "tell/rows.h"
+#include "tell/sample.h"
 
-enum { SHOWN = 3 };
+enum { SHOWN = 3, SHOWN_CALLS = 4 };
 
 struct holder {
   size_t bytes;
-  unsigned number;  // of a label, or a size class
+  unsigned number;  // of a label, a size class or a site
 };
 
 static uint32_t reported;                    // [remote]
@@ -61,6 +65,43 @@ static void report_classes(void) {
              (size_t)tsl_sizeclasses[most[i].number].bytes, most[i].bytes);
 }
 
+// What the live samples of a site stand for. All its blocks have one size class and one label.
+static size_t site_bytes(const struct tsl_sites_row *site) {
+  uint64_t samples = tsl_load_relaxed(&site->allocations), frees = tsl_load_relaxed(&site->frees);
+  if (samples <= frees) return 0;
+  return (samples - frees) * tsl_sample_weight(tsl_load_relaxed(&site->bytes) / samples);
+}
+
+// The library's own calls come first, where it does not lie in the program.
+static unsigned first_call(const struct tsl_sites_row *row, size_t depth) {
+  struct tsl_code own = tsl_code_place();
+  unsigned first = 0;
+  while (first < depth && tsl_load_relaxed(&row->frames[first]) - own.start < own.end - own.start)
+    first++;
+  return first;
+}
+
+// Addresses alone: what finds their names allocates.
+static void report_site(struct holder site) {
+  char calls[SHOWN_CALLS * 20] = "";
+  const struct tsl_sites_row *row = TSL_ROW_MADE(sites, site.number);
+  size_t length = 0, depth = row == NULL ? 0 : tsl_load_relaxed(&row->depth);
+  unsigned first = depth == 0 ? 0 : first_call(row, depth);
+  for (unsigned i = first; i < first + SHOWN_CALLS && i < depth; i++) {
+    void *call = (void *)tsl_load_relaxed(&row->frames[i]);
+    length += tsl_format(calls + length, sizeof calls - length, " %p", call);
+  }
+  if (length != 0) tsl_warn("by samples about %zu bytes were allocated by%s", site.bytes, calls);
+}
+
+static void report_sites(void) {
+  struct holder most[SHOWN] = {{0, 0}};
+  const struct tsl_sites_row *row;
+  for (unsigned site = 1; (row = TSL_ROW_MADE(sites, site)) != NULL; site++)
+    holders_add(most, (struct holder){site_bytes(row), site});
+  for (unsigned i = 0; i < SHOWN && most[i].bytes != 0; i++) report_site(most[i]);
+}
+
 void tsl_refusal_report(size_t bytes) {
   if (tsl_option(verbose) == 0 || tsl_exchange_relaxed(&reported, 1) != 0) return;
   tsl_warn(
@@ -73,4 +114,5 @@ void tsl_refusal_report(size_t bytes) {
            (size_t)tsl_load_relaxed(&tsl_counts.large_bytes));
   report_labels();
   report_classes();
+  report_sites();
 }

@@ -27,9 +27,8 @@ static void count_sample(bool is_lost) {
   if (row != NULL) tsl_add_relaxed(is_lost ? &row->samples_lost : &row->samples_taken, 1);
 }
 
-// Bytes that a sample of n bytes stands for, n / (1 - exp(-n / mean)), within 5 %: the first terms
-// of the series, which costs nothing when nobody listens to the probe.
-static uint64_t sample_weight(size_t bytes) {
+// The first terms of the series, which costs nothing when nobody listens to the probe.
+uint64_t tsl_sample_weight(size_t bytes) {
   const uint64_t mean = TSL_POINTS_FINEST;
   return bytes < 3 * mean ? mean + bytes / 2 + bytes * bytes / (12 * mean) : bytes;
 }
@@ -75,7 +74,7 @@ uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes
     return 0;
   }
   count_sample(false);
-  TSL_PROBE_SAMPLED(block, bytes, times * sample_weight(bytes));
+  TSL_PROBE_SAMPLED(block, bytes, times * tsl_sample_weight(bytes));
   tsl_watch_begin(heap, number);
   write_sample(row, site, heap->epoch, block, bytes, times);
   tsl_add_relaxed(&origin->allocations, times);

@@ -35,6 +35,9 @@ TSL_HIDDEN bool tsl_sample_watch_waits(void);
 TSL_HIDDEN uint32_t tsl_sample_begin(struct tsl_heap *heap, const void *block, size_t bytes,
                                      unsigned class, uint32_t times);
 
+// Bytes that a sample of n bytes stands for, n / (1 - exp(-n / mean)), within 5 %. Any thread.
+TSL_HIDDEN uint64_t tsl_sample_weight(size_t bytes);
+
 // Samples a new large block if it holds a point. Owner of `heap`, and of the block.
 TSL_HIDDEN void tsl_sample_large(struct tsl_heap *heap, void *block);
 
