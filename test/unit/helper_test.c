@@ -230,6 +230,24 @@ static void has_a_name_no_signals_and_no_heap(void) {
   CHECK_EQ(tsl_region.last_heap, 1);
 }
 
+// The C library asks each thread to change its own rights, and waits for it.
+static void follows_a_change_of_rights(void) {
+  enum { NOBODY = 65534 };
+  char line[200];
+  begin();
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  make_idle(4 * MIB);
+  for (int ms = 0; !tsl_purge_has_helper() && ms < PATIENCE_MS; ms++) usleep(1000);
+  uid_t user = geteuid() == 0 ? NOBODY : geteuid();
+  alarm(20);
+  CHECK_EQ(tasks_count(), 2);
+  CHECK_EQ(setuid(user), 0);
+  tasks_other_line("Uid:", line, sizeof line);
+  CHECK_EQ(strtoul(line + strlen("Uid:"), NULL, 10), user);
+  make_idle(4 * MIB);
+  CHECK(all_goes_back());
+}
+
 static void in_child(void (*function)(void)) {
   int status;
   pid_t child = fork();
@@ -306,6 +324,7 @@ int main(void) {
   RUN_UNLESS_SECURE(so_do_those_of_a_shared_epoch);
   RUN(two_threads_need_less);
   RUN(has_a_name_no_signals_and_no_heap);
+  RUN(follows_a_change_of_rights);
   RUN(gone_in_a_child_and_born_again_on_need);
   RUN(the_child_of_a_vfork_starts_none);
   RUN(says_once_that_it_is_refused);
