@@ -53,6 +53,8 @@ static struct desk {
   tslab_scope scopes[DEPTH];
   struct place *inside[DEPTH];
   int depth;
+  tslab_deferred call;  // in `call_place`, where this desk has one
+  struct place *call_place;
   struct random random;
   pthread_t thread;
 } desks[DESKS];
@@ -64,6 +66,7 @@ static struct mailbox {
 
 static atomic_bool stopped;
 static atomic_ulong opens, closes, releases, resets, inspections, refusals, told, spares;
+static atomic_ulong cancels, limits_set, overs_wanted, overs_told;
 
 static struct arguments {
   uint64_t seed, seconds;
@@ -127,6 +130,14 @@ static void limit_told(tslab_epoch epoch, enum tslab_limit limit, size_t held_by
   atomic_fetch_add(&told, 1);
 }
 
+static void over_told(tslab_epoch epoch, void *context) {
+  CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
+  CHECK(context == places);
+  stale_check(epoch);
+  allocator_free(allocator_malloc(100));
+  atomic_fetch_add(&overs_told, 1);
+}
+
 static tslab_epoch_options options_choose(struct random *random) {
   static const size_t cells[] = {0, 0, 0, 16 * KIB, 64 * KIB, TSLAB_NO_CELLS};
   tslab_epoch_options options = {
@@ -164,6 +175,11 @@ static void open_below(struct place *place, struct place *parent, struct random 
   }
   CHECK_NE(id, place->id);
   if (random_below(random, 8) == 0) new_check(id);
+  CHECK_EQ(tslab_epoch_set_user(id, place), 0);
+  if (random_below(random, 4) == 0) {
+    CHECK_EQ(tslab_epoch_on_over(id, over_told, places), 0);
+    atomic_fetch_add(&overs_wanted, 1);
+  }
   place->id = id;
   place->parent = options.parent;
   place->limited = options.hard_limit_bytes != 0;
@@ -336,7 +352,9 @@ static void resize(struct desk *desk, struct block *block) {
   if (!block_hold(block)) return;
   struct place *place = block->place;
   shadow_check(&block->shadow);
-  void *moved = allocator_realloc(block->shadow.block, size);
+  void *moved = block->shadow.block;
+  bool may_stay = random_next(&desk->random) & 1;
+  if (!may_stay || !tslab_resize_in_place(moved, size)) moved = allocator_realloc(moved, size);
   CHECK_THAT(moved != NULL || (errno == ENOMEM && is_limited(place)), "size %zu", size);
   if (moved != NULL) block_moved(block, &places[0], moved, size);
   CHECK(block->place == place || place->state != OPEN);
@@ -380,6 +398,48 @@ static void defer(struct desk *desk) {
   int error = tslab_epoch_defer(place->id, deferred_run, place);
   answer_check(place, before, error);
   if (error != 0) atomic_fetch_sub(&place->deferred, 1);
+  gate_leave(place);
+}
+
+// The call runs once, unless it is cancelled: then it never does. A place may have another epoch by
+// then, whose calls it is none of.
+static void cancel(struct desk *desk) {
+  struct place *place = desk->call_place;
+  if (!gate_enter(place)) return;
+  if (tslab_deferred_cancel(desk->call)) {
+    CHECK(place->state != GONE && place->id == desk->call.epoch);
+    atomic_fetch_sub(&place->deferred, 1);
+    atomic_fetch_add(&cancels, 1);
+  }
+  desk->call_place = NULL;
+  gate_leave(place);
+}
+
+static void defer_or_cancel(struct desk *desk) {
+  if (desk->call_place != NULL) return cancel(desk);
+  struct place *place = place_choose(&desk->random);
+  if (place == &places[0] || !gate_enter(place)) return;
+  int before = place->state;
+  atomic_fetch_add(&place->deferred, 1);
+  errno = 0;
+  desk->call = tslab_deferred_add(place->id, deferred_run, place);
+  bool is_there = errno == 0;
+  answer_check(place, before, errno);
+  if (is_there) desk->call_place = place;
+  if (!is_there) atomic_fetch_sub(&place->deferred, 1);
+  gate_leave(place);
+}
+
+// Once it had a hard limit, an epoch counts as limited for good.
+static void limits_change(struct desk *desk) {
+  struct place *place = place_choose(&desk->random);
+  size_t soft = 64 * KIB << random_below(&desk->random, 4);
+  size_t hard = random_next(&desk->random) & 1 ? 0 : 64 * KIB << random_below(&desk->random, 6);
+  if (place == &places[0] || !gate_enter(place)) return;
+  int before = place->state;
+  if (hard != 0 && before != GONE) place->limited = true;
+  answer_check(place, before, tslab_epoch_set_limits(place->id, soft, hard));
+  atomic_fetch_add(&limits_set, 1);
   gate_leave(place);
 }
 
@@ -442,6 +502,7 @@ static void inspect_alone(struct place *place, bool walk) {
   long count = 0;
   CHECK_EQ(tslab_epoch_get_stats(place->id, &stats), 0);
   CHECK_EQ(stats.live_objects, place->live + place->spared);
+  CHECK(tslab_epoch_get_user(place->id) == place);
   CHECK_EQ(stats.scopes, 0);
   CHECK_EQ(stats.parent, place->parent);
   CHECK_EQ(stats.state, place->state == OPEN ? TSLAB_OPEN : TSLAB_CLOSED);
@@ -530,7 +591,9 @@ static void epochs_operation(struct desk *desk, size_t way) {
   if (way < 13) return family_end(place, release_family);
   if (way < 14) return family_end(place, reset_family);
   if (way < 17) return inspect(desk);
-  if (way < 21) return defer(desk);
+  if (way < 19) return defer(desk);
+  if (way < 21) return defer_or_cancel(desk);
+  if (way < 22) return limits_change(desk);
   if (way < 33) return enter(desk);
   leave(desk);
 }
@@ -584,6 +647,15 @@ static int epoch_see(tslab_epoch epoch, void *context) {
   return 0;
 }
 
+// The last ones may come from a thread of the program that allocates later.
+static void overs_check(void) {
+  for (int i = 0; i < STALE_TRIES && overs_told != overs_wanted; i++) {
+    usleep(1000);
+    allocator_free(allocator_malloc((size_t)1 << LARGE_LOG2));
+  }
+  CHECK_EQ(overs_told, overs_wanted);
+}
+
 static void end_check(void) {
   for (int i = 0; i < PLACES; i++) CHECK_EQ(places[i].gate, 0);
   for (int i = 1; i < PLACES; i++) close_one(&desks[0], &places[i]);
@@ -594,12 +666,14 @@ static void end_check(void) {
     CHECK_THAT(places[i].live == 0 || places[i].state == GONE, "%d", i);
   for (int i = 1; i < PLACES; i++) stale_check(places[i].id);
   tslab_epochs_each(epoch_see, NULL);
+  overs_check();
   check_print(
       "%lu epochs, %lu closed, %lu released, %lu reset, %lu inspected, %lu refusals, %lu limits "
-      "told, %lu blocks spared\n",
-      opens, closes, releases, resets, inspections, refusals, told, spares);
+      "told, %lu set, %lu blocks spared, %lu calls cancelled, %lu ends told\n",
+      opens, closes, releases, resets, inspections, refusals, told, limits_set, spares, cancels,
+      overs_told);
   CHECK(opens != 0 && closes != 0 && releases != 0 && resets != 0 && inspections != 0 &&
-        refusals != 0 && spares != 0);
+        refusals != 0 && spares != 0 && cancels != 0 && limits_set != 0 && overs_told != 0);
 }
 
 static void arguments_read(int count, char **values) {
