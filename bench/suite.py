@@ -19,6 +19,15 @@ def shown_rates(unit: str, *keys: str) -> tuple[Metric, ...]:
     return tuple(Metric(key, unit, Bar.SHOWN, higher_is_better=True) for key in keys)
 
 
+def rates(unit: str, *keys: str) -> tuple[Metric, ...]:
+    """Speeds, held against the best peer's, as are `times`."""
+    return tuple(Metric(key, unit, Bar.WITHIN_5_PCT, higher_is_better=True) for key in keys)
+
+
+def times(unit: str, *keys: str) -> tuple[Metric, ...]:
+    return tuple(Metric(key, unit, Bar.WITHIN_5_PCT) for key in keys)
+
+
 def founding(
     command: tuple[str, ...],
     quick: tuple[str, ...],
@@ -41,8 +50,10 @@ FOUNDING = (
         ("--blocks", "100000", "--operations", "100000"),
         (
             *shown("%", "overhead_pct"),
-            *shown("ns", "malloc_batch_p50_ns", "malloc_p99_ns", "malloc_p999_ns"),
-            *shown("ns", "free_batch_p50_ns", "free_p99_ns", "free_p999_ns"),
+            *times("ns", "malloc_batch_p50_ns"),
+            *shown("ns", "malloc_p99_ns", "malloc_p999_ns"),
+            *times("ns", "free_batch_p50_ns"),
+            *shown("ns", "free_p99_ns", "free_p999_ns"),
             *shown("%", "slow_path_pct"),
             Metric("efficiency_mean_pct", "%", Bar.AT_LEAST, 92.0, higher_is_better=True),
             Metric("efficiency_least_pct", "%", Bar.AT_LEAST, 80.0, higher_is_better=True),
@@ -64,12 +75,12 @@ FOUNDING = (
         ),
         HISTOGRAM_WRITES,
     ),
-    founding(("smoke_tests",), ("20000",), shown_rates("M allocations/s", "rate")),
+    founding(("smoke_tests",), ("20000",), rates("M allocations/s", "rate")),
     founding(
         ("benchmark_threads",),
         ("--blocks", "10000", "--rounds", "2"),
         (
-            *shown_rates("M ops/s", *(f"t{count}_rate" for count in (1, 2, 4, 8, 16))),
+            *rates("M ops/s", *(f"t{count}_rate" for count in (1, 2, 4, 8, 16))),
             *(
                 Metric(f"t{count}_malloc_p99_ns", "ns", Bar.AT_MOST, 1000.0)
                 for count in (1, 2, 4, 8, 16)
@@ -86,12 +97,18 @@ def threads(mode: str, quick: tuple[str, ...], metrics: tuple[Metric, ...]) -> W
 
 
 THREADS = (
-    threads("free_only", ("2", "200000"), shown_rates("M blocks/s", "rate")),
-    threads("producer_consumer", ("2", "200000"), shown_rates("M blocks/s", "rate")),
-    threads("churn", ("2", "500"), shown_rates("k threads/s", "rate")),
-    threads("sharing", ("2", "1000", "1000"), shown_rates("M writes/s", "rate")),
+    threads("free_only", ("2", "200000"), rates("M blocks/s", "rate")),
+    threads("producer_consumer", ("2", "200000"), rates("M blocks/s", "rate")),
+    threads("churn", ("2", "500"), rates("k threads/s", "rate")),
+    threads("sharing", ("2", "1000", "1000"), rates("M writes/s", "rate")),
     threads(
-        "sleeping", ("4", "1000", "100"), shown("B", "asleep_bytes", "waited_bytes", "ended_bytes")
+        "sleeping",
+        ("4", "1000", "100"),
+        (
+            Metric("asleep_bytes", "B", Bar.AT_OR_BELOW),
+            *shown("B", "waited_bytes"),
+            Metric("ended_bytes", "B", Bar.AT_OR_BELOW),
+        ),
     ),
 )
 
@@ -143,7 +160,7 @@ MEMORY = (
         tuple(
             metric
             for way in ("double", "half", "step")
-            for metric in (*shown("ms", f"{way}_ms"), *shown("%", f"{way}_overhead_pct"))
+            for metric in (*times("ms", f"{way}_ms"), *shown("%", f"{way}_overhead_pct"))
         ),
         "memory over time",
     ),
@@ -152,7 +169,7 @@ MEMORY = (
         ("ws_sweep",),
         ("ws_sweep", "200000", "65536"),
         (
-            *shown_rates("M ops/s", *(f"rate_{slots}" for slots in SLOTS)),
+            *rates("M ops/s", *(f"rate_{slots}" for slots in SLOTS)),
             *shown("x", "degradation"),
         ),
         "working sets",
@@ -194,14 +211,15 @@ def at_preset(pattern: str, name: str, mode: str) -> Work:
 
 def beyond_preset(pattern: str, factor: str) -> Work:
     """At a multiple of the preset rate, or as fast as it goes."""
+    unpaced = factor == "max"
     metrics = (
         *shown("ns", "p50_ns", "p99_ns"),
         Metric("p999_ns", "ns", Bar.AT_OR_BELOW),
         *shown("ns", "p9999_ns"),
-        *shown_rates("requests/s", "rate"),
+        *(rates if unpaced else shown_rates)("requests/s", "rate"),
     )
     options = (f"--pattern={pattern}", f"--rate_factor={factor}")
-    pace = UNPACED if factor == "max" else PACED
+    pace = UNPACED if unpaced else PACED
     return beside_peers(f"synthetic_{pattern}_x{factor}", "tslab", metrics, *options, pace=pace)
 
 
@@ -219,8 +237,9 @@ SERVERS = (
 
 def arena(mode: str, ours_alone: bool = False) -> Work:
     command = ("arena_request", mode)
+    metrics = (shown if ours_alone else times)("ns", "request_ns")
     return Work(
-        f"arena_{mode}", command, (*command, "5000"), shown("ns", "request_ns"),
+        f"arena_{mode}", command, (*command, "5000"), metrics,
         "requests and arenas", ours_alone=ours_alone,
     )  # fmt: skip
 

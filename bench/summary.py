@@ -106,16 +106,15 @@ def best_peer(results: Results, work: Work, metric: Metric) -> tuple[str, float]
 # that of whom the bar names) and our advantage.
 JUDGES: dict[Bar, Callable[[Metric, float, float, float], bool]] = {
     Bar.AHEAD: lambda _metric, _ours, _peer, ratio: ratio > 1.0,
-    Bar.WITHIN_10_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.9,
+    Bar.WITHIN_5_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.95,
     Bar.AT_OR_BELOW: lambda _metric, _ours, _peer, ratio: ratio >= CALIBRATION,
-    Bar.PEAK: lambda _metric, ours, peer, _ratio: ours <= 1.05 * peer,
+    Bar.PEAK: lambda metric, ours, peer, _ratio: ours <= max(1.05 * peer, peer + metric.limit),
     Bar.AT_MOST: lambda metric, ours, _peer, _ratio: ours <= metric.limit,
     Bar.AT_LEAST: lambda metric, ours, _peer, _ratio: ours >= metric.limit,
     Bar.OVER_GLIBC: lambda metric, ours, peer, _ratio: ours - peer <= metric.limit,
     Bar.TWICE: lambda _metric, _ours, _peer, ratio: ratio >= 2.0,
     Bar.TIMES_BEST: lambda metric, ours, peer, _ratio: ours <= metric.limit * peer,
     Bar.TIMES_PLAIN: lambda metric, ours, peer, _ratio: ours <= metric.limit * peer,
-    Bar.PART_OF_BEST: lambda metric, _ours, _peer, ratio: ratio >= metric.limit,
     Bar.WITHIN_1_PCT: lambda _metric, _ours, _peer, ratio: ratio >= 0.99,
 }
 # Judged without any peer's figure.
@@ -126,16 +125,15 @@ def bar_text(metric: Metric) -> str:
     limit = f"{metric.limit:,.0f}" if metric.limit >= 10_000 else f"{metric.limit:g}"
     texts = {
         Bar.AHEAD: "> best",
-        Bar.WITHIN_10_PCT: ">= 0.90 best",
+        Bar.WITHIN_5_PCT: ">= 0.95 best",
         Bar.AT_OR_BELOW: "<= best",
-        Bar.PEAK: "<= 1.05 best",
+        Bar.PEAK: f"<= 1.05 best or best + {limit}",
         Bar.AT_MOST: f"<= {limit}",
         Bar.AT_LEAST: f">= {limit}",
         Bar.OVER_GLIBC: f"<= glibc + {limit}",
         Bar.TWICE: ">= 2.00 best",
         Bar.TIMES_BEST: f"<= {limit} best",
         Bar.TIMES_PLAIN: f"<= {limit} plain",
-        Bar.PART_OF_BEST: f">= {limit} best",
         Bar.WITHIN_1_PCT: f">= 0.99 {UNOBSERVED}",
         Bar.SHOWN: "-",
     }
@@ -202,10 +200,10 @@ def shapes_row(results: Results, works: Sequence[Work]) -> Row:
     known = {name: mean for name, mean in means.items() if mean is not None and name != OURS}
     peer_name = max(known, key=lambda name: known[name], default="")
     ours, peer = means.get(OURS), known.get(peer_name)
-    row = Row("shapes", "geometric mean of rates", "", "> best", ours, peer_name, peer)
+    row = Row("shapes", "geometric mean of rates", "", ">= 1.2 best", ours, peer_name, peer)
     if ours is None or peer is None:
         return row
-    return replace(row, ratio=ours / peer, met=ours > peer)
+    return replace(row, ratio=ours / peer, met=ours >= 1.2 * peer)
 
 
 def degradation(results: Results, allocator: str) -> float | None:
