@@ -246,7 +246,7 @@ def rows_of(
 @click.command()
 @click.argument("programs", nargs=-1, type=click.Choice(list(PROGRAMS)))
 @click.option("--on", "names", multiple=True, metavar="ALLOCATOR", help="Only on this one.")
-@click.option("--rounds", default=3, type=click.IntRange(1, 20), show_default=True)
+@click.option("--rounds", default=7, type=click.IntRange(1, 20), show_default=True)
 @click.option("--scale", default=1, type=click.IntRange(1, 100), help="10: a tenth of the burst.")
 @click.option("--build", default=ROOT / "build", type=click.Path(path_type=Path), show_default=True)
 def main(
