@@ -54,12 +54,26 @@ static void thread_exit(void *left) {
   tsl_thread_give_back(home);
 }
 
+static void options_read_locked(void) TSL_REQUIRES(tsl_fork_init_lock) {
+  static bool are_read;
+  if (are_read) return;
+  are_read = true;
+  tsl_options_init(tsl_os_environment);
+  tsl_limit_follow();
+}
+
+void tsl_thread_read_options(void) {
+  if (tsl_load_acquire(&ready)) return;  // pairs: library-init
+  tsl_lock_acquire(&tsl_fork_init_lock);
+  options_read_locked();
+  tsl_lock_release(&tsl_fork_init_lock);
+}
+
 static bool library_init_locked(void) TSL_REQUIRES(tsl_fork_init_lock) {
   static bool prepared;
   if (!prepared) {
     tsl_face_begin();
-    tsl_options_init(tsl_os_environment);
-    tsl_limit_follow();
+    options_read_locked();
     tsl_face_look_for_first();
     prepared = pthread_key_create(&exit_key, thread_exit) == 0 && tsl_fork_is_handled() &&
                tsl_exit_is_handled();

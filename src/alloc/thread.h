@@ -10,6 +10,10 @@ struct tsl_lease {
   struct tsl_home *home;  // to give back when the stay ends; NULL when the thread keeps it
 };
 
+// Reads the options that the environment sets, which the first allocation does otherwise: before
+// one is asked for or set. Any thread.
+TSL_HIDDEN void tsl_thread_read_options(void);
+
 // The rest of tsl_thread_leave, where the thread does not keep its home.
 TSL_HIDDEN void tsl_thread_give_back(struct tsl_home *home);
 

@@ -5,6 +5,7 @@
 
 #include "alloc/face.h"
 #include "alloc/standard.h"
+#include "alloc/thread.h"
 #include "base/options.h"
 #include "memory/limit.h"
 #include "tell/process.h"
@@ -47,10 +48,12 @@ bool tslab_captures_malloc(void) { return tsl_face_captures(); }
 const char *tslab_version(void) { return tsl_face_version; }
 
 int tslab_option_get(const char *name, char *value, size_t size) {
+  tsl_thread_read_options();
   return tsl_option_get(name, value, size);
 }
 
 int tslab_option_set(const char *name, const char *value) {
+  tsl_thread_read_options();
   int error = tsl_option_set(name, value);
   if (error != 0 || strcmp(name, "soft_limit") != 0) return error;
   tsl_limit_follow();

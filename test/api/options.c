@@ -83,9 +83,9 @@ static const struct row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
+// Before anything is allocated.
 static int option_print(const char *name) {
   char value[64];
-  free(malloc(100));
   int error = SYMBOL(tslab_option_get)(name, value, sizeof value);
   dprintf(STDOUT_FILENO, "%s", error == 0 ? value : strerror(error));
   return 0;
@@ -134,7 +134,22 @@ static void start_test(const char *program) {
   CHECK_THAT(failures == 0, "%d of %d rows", failures, (int)ROWS);
 }
 
-// A setting that cannot be used ends the program where it is asked to, by the first allocation.
+// What the program sets, before it has allocated anything, is its last word.
+static int set_first(void) {
+  CHECK_EQ(SYMBOL(tslab_option_set)("purge_delay_ms", "13"), 0);
+  free(malloc(100));
+  return option_print("purge_delay_ms");
+}
+
+static void set_first_test(const char *program) {
+  static const struct row other = {.variable = "TSLAB_PURGE_DELAY_MS", .value = "12"};
+  struct child child;
+  child_run(&child, program, "+", row_set, &other);
+  CHECK(child_ended_well(&child));
+  CHECK_THAT(strcmp(child.output, "13") == 0, "%s", child.output);
+}
+
+// A setting that cannot be used ends the program where it is asked to, by its first call.
 static void stop_test(const char *program) {
   static const struct row wrong = {
       .conf = "cache_units:65", .variable = "TSLAB_ABORT_CONF", .value = "true"};
@@ -215,8 +230,10 @@ static void effect_test(const char *program) {
 int main(int argc, char **argv) {
   if (argc == 2) check_waive();
   if (argc == 2 && argv[1][0] == '=') return mistake_make(argv[1] + 1);
+  if (argc == 2 && argv[1][0] == '+') return set_first();
   if (argc == 2) return option_print(argv[1]);
   start_test(argv[0]);
+  set_first_test(argv[0]);
   stop_test(argv[0]);
   set_test();
   set_refusal_test();
