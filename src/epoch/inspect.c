@@ -138,8 +138,21 @@ static int visit_slab_blocks(const struct piece *piece, const struct block_visit
   return result;
 }
 
+static uint32_t rank_of(const struct piece *piece) {
+  if (piece->cell != 0) return tsl_cell_rank(piece->cell);
+  if (piece->code == TSL_CODE_LARGE) return tsl_load_relaxed(&tsl_span_at(piece->unit)->rank);
+  return tsl_slab_rank(tsl_slab_at(piece->unit));
+}
+
+// What lived there has ended, and the memory waits, inaccessible (poison.h): all that the end did
+// not spare.
+static bool is_poisoned(const struct piece *piece) {
+  return tsl_epoch_waits(piece->slot) && rank_of(piece) == 0;
+}
+
 static int visit_piece_blocks(const struct piece *piece, void *context) {
   const struct block_visit *each = context;
+  if (is_poisoned(piece)) return 0;
   if (piece->cell != 0) return visit_cell_blocks(piece, each);
   if (piece->code != TSL_CODE_LARGE) return visit_slab_blocks(piece, each);
   return each->visit((void *)piece_address(piece), piece_bytes(piece), each->context);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <tslab.h>
 
+#include "gate.h"
 #include "shadow.h"
 #include "stale.h"
 
@@ -29,7 +30,7 @@ enum state { GONE, OPEN, CLOSING, CLOSED };
 
 // An epoch of the shadow; the first one is the default epoch.
 static struct place {
-  atomic_int gate;  // how many are in; -1: one alone
+  struct gate gate;
   atomic_int state;
   _Atomic tslab_epoch id, parent;
   atomic_long live;
@@ -64,6 +65,7 @@ static struct mailbox {
   struct block block;
 } mailboxes[MAILBOXES];
 
+static bool releases_wait;  // option `release` is poison: the last 64 and their parents are there
 static atomic_bool stopped;
 static atomic_ulong opens, closes, releases, resets, inspections, refusals, told, spares;
 static atomic_ulong cancels, limits_set, overs_wanted, overs_told;
@@ -72,22 +74,6 @@ static struct arguments {
   uint64_t seed, seconds;
   int threads;
 } arguments = {.seconds = 5, .threads = 4};
-
-static bool gate_enter(struct place *place) {
-  int seen = atomic_load(&place->gate);
-  while (seen >= 0)
-    if (atomic_compare_exchange_weak(&place->gate, &seen, seen + 1)) return true;
-  return false;
-}
-
-static void gate_leave(struct place *place) { atomic_fetch_sub(&place->gate, 1); }
-
-static bool gate_take(struct place *place) {
-  int nobody = 0;
-  return atomic_compare_exchange_strong(&place->gate, &nobody, -1);
-}
-
-static void gate_give(struct place *place) { atomic_store(&place->gate, 0); }
 
 static struct place *place_choose(struct random *random) {
   return &places[random_below(random, PLACES)];
@@ -102,6 +88,10 @@ static bool has_children(const struct place *parent) {
 static bool is_drained(const struct place *place) {
   bool is_empty = place->live == 0 && place->spared == 0;
   return place->state == CLOSED && is_empty && !has_children(place);
+}
+
+static void over_check(const struct place *place) {
+  if (!releases_wait) stale_check(place->id);
 }
 
 static bool is_limited(const struct place *place) {
@@ -190,19 +180,19 @@ static void open_below(struct place *place, struct place *parent, struct random 
 
 static void open_one(struct desk *desk) {
   struct place *place = place_choose(&desk->random), *parent = place_choose(&desk->random);
-  if (place == &places[0] || place == parent || !gate_take(place)) return;
+  if (place == &places[0] || place == parent || !gate_take(&place->gate)) return;
   if (is_drained(place)) {
-    stale_check(place->id);
+    over_check(place);
     CHECK_EQ(place->deferred, place->deferred_runs);
     place->state = GONE;
     place->parent = 0;
   }
   if (parent->parent != 0 || random_next(&desk->random) & 1) parent = &places[0];
-  if (place->state == GONE && gate_enter(parent)) {
+  if (place->state == GONE && gate_enter(&parent->gate)) {
     if (parent->state != GONE) open_below(place, parent, &desk->random);
-    gate_leave(parent);
+    gate_leave(&parent->gate);
   }
-  gate_give(place);
+  gate_give(&place->gate);
 }
 
 static tslab_epoch inside_id(const struct desk *desk) {
@@ -211,14 +201,14 @@ static tslab_epoch inside_id(const struct desk *desk) {
 
 static void enter(struct desk *desk) {
   struct place *place = place_choose(&desk->random);
-  if (desk->depth == DEPTH || !gate_enter(place)) return;
+  if (desk->depth == DEPTH || !gate_enter(&place->gate)) return;
   int before = place->state;
   int error = tslab_scope_enter(&desk->scopes[desk->depth], place->id);
   answer_check(place, before, error);
   if (error == 0)
     desk->inside[desk->depth++] = place;
   else
-    gate_leave(place);
+    gate_leave(&place->gate);
   CHECK_EQ(tslab_epoch_current(), inside_id(desk));
 }
 
@@ -228,7 +218,7 @@ static void leave(struct desk *desk) {
   struct place *place = desk->inside[desk->depth];
   CHECK_EQ(tslab_scope_leave(scope), 0);
   CHECK_EQ(tslab_epoch_current(), inside_id(desk));
-  gate_leave(place);
+  gate_leave(&place->gate);
 }
 
 static size_t size_choose(struct random *random) {
@@ -260,7 +250,7 @@ static void make(struct desk *desk, struct block *block) {
   bool plain = desk->depth != 0 && random_below(random, 4) != 0;
   struct place *place = plain ? desk->inside[desk->depth - 1] : place_choose(random);
   size_t size = size_choose(random);
-  if (!gate_enter(place)) return;
+  if (!gate_enter(&place->gate)) return;
   int before = plain ? OPEN : place->state;
   atomic_fetch_add(&place->live, 1);
   errno = 0;
@@ -276,7 +266,7 @@ static void make(struct desk *desk, struct block *block) {
     CHECK_NE(errno, 0);
     atomic_fetch_sub(&place->live, 1);
   }
-  gate_leave(place);
+  gate_leave(&place->gate);
 }
 
 // What is kept has outlived its epoch, or a reset. It counts as long as its epoch goes on.
@@ -290,11 +280,11 @@ static void spared_drop(struct block *block) {
 
 // False when somebody has its epoch alone, or it ended with its epoch or by a reset.
 static bool block_hold(struct block *block) {
-  if (block->shadow.block == NULL || !gate_enter(block->place)) return false;
+  if (block->shadow.block == NULL || !gate_enter(&block->place->gate)) return false;
   bool is_last = block->place->id == block->id && block->resets == block->place->resets;
   if (is_last && block->place->state != GONE) return true;
   if (block->kept) spared_drop(block);
-  gate_leave(block->place);
+  gate_leave(&block->place->gate);
   block->shadow.block = NULL;
   return false;
 }
@@ -311,7 +301,7 @@ static void drop(struct block *block) {
   shadow_drop(&block->shadow);
   block_forget(block);
   atomic_fetch_sub(&block->place->live, 1);
-  gate_leave(block->place);
+  gate_leave(&block->place->gate);
 }
 
 // In an epoch without a parent, which would end what its child's end has spared.
@@ -324,7 +314,7 @@ static void keep(struct block *block) {
     if (!block->kept) atomic_fetch_add(&place->kept, 1);
     block->kept = true;
   }
-  gate_leave(place);
+  gate_leave(&place->gate);
 }
 
 // The block lies elsewhere now; what it held is verified, and its place corrected.
@@ -358,13 +348,13 @@ static void resize(struct desk *desk, struct block *block) {
   CHECK_THAT(moved != NULL || (errno == ENOMEM && is_limited(place)), "size %zu", size);
   if (moved != NULL) block_moved(block, &places[0], moved, size);
   CHECK(block->place == place || place->state != OPEN);
-  gate_leave(place);
+  gate_leave(&place->gate);
 }
 
 static void resize_to(struct desk *desk, struct block *block) {
   size_t size = 1 + size_choose(&desk->random);
   struct place *to = place_choose(&desk->random), *place = block->place;
-  if (!gate_enter(to)) return;
+  if (!gate_enter(&to->gate)) return;
   if (block_hold(block)) {
     int before = to->state;
     bool same = to == place;
@@ -377,9 +367,9 @@ static void resize_to(struct desk *desk, struct block *block) {
     if (moved != NULL && moved != block->shadow.block) block_forget(block);
     if (moved != NULL) block_moved(block, to, moved, size);
     if (!same) atomic_fetch_sub(&to->live, 1);
-    gate_leave(place);
+    gate_leave(&place->gate);
   }
-  gate_leave(to);
+  gate_leave(&to->gate);
 }
 
 static void deferred_run(void *argument) {
@@ -390,44 +380,34 @@ static void deferred_run(void *argument) {
   atomic_fetch_add(&place->deferred_runs, 1);
 }
 
+// Sometimes a call that this desk can cancel.
 static void defer(struct desk *desk) {
   struct place *place = place_choose(&desk->random);
-  if (place == &places[0] || !gate_enter(place)) return;
+  bool is_mine = desk->call_place == NULL && (random_next(&desk->random) & 1);
+  if (place == &places[0] || !gate_enter(&place->gate)) return;
   int before = place->state;
   atomic_fetch_add(&place->deferred, 1);
-  int error = tslab_epoch_defer(place->id, deferred_run, place);
+  errno = 0;
+  if (is_mine) desk->call = tslab_deferred_add(place->id, deferred_run, place);
+  int error = is_mine ? errno : tslab_epoch_defer(place->id, deferred_run, place);
   answer_check(place, before, error);
   if (error != 0) atomic_fetch_sub(&place->deferred, 1);
-  gate_leave(place);
+  if (error == 0 && is_mine) desk->call_place = place;
+  gate_leave(&place->gate);
 }
 
 // The call runs once, unless it is cancelled: then it never does. A place may have another epoch by
 // then, whose calls it is none of.
 static void cancel(struct desk *desk) {
   struct place *place = desk->call_place;
-  if (!gate_enter(place)) return;
+  if (place == NULL || !gate_enter(&place->gate)) return;
   if (tslab_deferred_cancel(desk->call)) {
     CHECK(place->state != GONE && place->id == desk->call.epoch);
     atomic_fetch_sub(&place->deferred, 1);
     atomic_fetch_add(&cancels, 1);
   }
   desk->call_place = NULL;
-  gate_leave(place);
-}
-
-static void defer_or_cancel(struct desk *desk) {
-  if (desk->call_place != NULL) return cancel(desk);
-  struct place *place = place_choose(&desk->random);
-  if (place == &places[0] || !gate_enter(place)) return;
-  int before = place->state;
-  atomic_fetch_add(&place->deferred, 1);
-  errno = 0;
-  desk->call = tslab_deferred_add(place->id, deferred_run, place);
-  bool is_there = errno == 0;
-  answer_check(place, before, errno);
-  if (is_there) desk->call_place = place;
-  if (!is_there) atomic_fetch_sub(&place->deferred, 1);
-  gate_leave(place);
+  gate_leave(&place->gate);
 }
 
 // Once it had a hard limit, an epoch counts as limited for good.
@@ -435,12 +415,12 @@ static void limits_change(struct desk *desk) {
   struct place *place = place_choose(&desk->random);
   size_t soft = 64 * KIB << random_below(&desk->random, 4);
   size_t hard = random_next(&desk->random) & 1 ? 0 : 64 * KIB << random_below(&desk->random, 6);
-  if (place == &places[0] || !gate_enter(place)) return;
+  if (place == &places[0] || !gate_enter(&place->gate)) return;
   int before = place->state;
   if (hard != 0 && before != GONE) place->limited = true;
   answer_check(place, before, tslab_epoch_set_limits(place->id, soft, hard));
   atomic_fetch_add(&limits_set, 1);
-  gate_leave(place);
+  gate_leave(&place->gate);
 }
 
 static bool is_inside(const struct desk *desk, const struct place *place) {
@@ -452,8 +432,8 @@ static bool is_inside(const struct desk *desk, const struct place *place) {
 // In the middle of others' work, or alone, and then to the last object. Cleanups must not allocate
 // in the epoch, so the closing thread leaves it first.
 static void close_one(struct desk *desk, struct place *place) {
-  bool alone = gate_take(place);
-  if (!alone && (is_inside(desk, place) || !gate_enter(place))) return;
+  bool alone = gate_take(&place->gate);
+  if (!alone && (is_inside(desk, place) || !gate_enter(&place->gate))) return;
   int open = OPEN;
   if (atomic_compare_exchange_strong(&place->state, &open, CLOSING)) {
     tslab_survivors left = tslab_epoch_close(place->id);
@@ -465,9 +445,9 @@ static void close_one(struct desk *desk, struct place *place) {
     atomic_fetch_add(&closes, 1);
   }
   if (alone)
-    gate_give(place);
+    gate_give(&place->gate);
   else
-    gate_leave(place);
+    gate_leave(&place->gate);
 }
 
 static bool is_child(const struct place *place, const struct place *parent) {
@@ -478,15 +458,15 @@ static bool is_child(const struct place *place, const struct place *parent) {
 // its place get an epoch of another parent.
 static bool family_take(struct place *parent, struct place **family, int *count) {
   *count = 0;
-  if (!gate_take(parent)) return false;
+  if (!gate_take(&parent->gate)) return false;
   family[(*count)++] = parent;
   for (int i = 1; i < PLACES; i++) {
     if (!is_child(&places[i], parent)) continue;
-    if (!gate_take(&places[i])) return false;
+    if (!gate_take(&places[i].gate)) return false;
     if (is_child(&places[i], parent))
       family[(*count)++] = &places[i];
     else
-      gate_give(&places[i]);
+      gate_give(&places[i].gate);
   }
   return true;
 }
@@ -519,7 +499,7 @@ static void inspect_alone(struct place *place, bool walk) {
 static void place_ended(struct place *place) {
   tslab_epoch_stats stats = {.size = sizeof stats};
   long spared = place->kept + place->spared;
-  if (spared == 0) stale_check(place->id);
+  if (spared == 0) over_check(place);
   if (spared != 0) CHECK_EQ(tslab_epoch_get_stats(place->id, &stats), 0);
   CHECK_EQ(stats.live_objects, spared);
   CHECK_EQ(place->deferred, place->deferred_runs);
@@ -561,18 +541,18 @@ static void family_end(struct place *place, void (*end)(struct place **family, i
   struct place *family[PLACES];
   int count;
   if (family_take(place, family, &count)) end(family, count);
-  while (count-- > 0) gate_give(family[count]);
+  while (count-- > 0) gate_give(&family[count]->gate);
 }
 
 static void inspect(struct desk *desk) {
   struct place *place = place_choose(&desk->random);
-  if (place == &places[0] || !gate_take(place)) return;
+  if (place == &places[0] || !gate_take(&place->gate)) return;
   if (is_drained(place))
-    stale_check(place->id);
+    over_check(place);
   else if (place->state != GONE && !(place->state == CLOSED && place->live == 0))
     inspect_alone(place, random_next(&desk->random) & 1);
   atomic_fetch_add(&inspections, 1);
-  gate_give(place);
+  gate_give(&place->gate);
 }
 
 static void exchange(struct block *block, struct random *random) {
@@ -592,7 +572,7 @@ static void epochs_operation(struct desk *desk, size_t way) {
   if (way < 14) return family_end(place, reset_family);
   if (way < 17) return inspect(desk);
   if (way < 19) return defer(desk);
-  if (way < 21) return defer_or_cancel(desk);
+  if (way < 21) return cancel(desk);
   if (way < 22) return limits_change(desk);
   if (way < 33) return enter(desk);
   leave(desk);
@@ -623,7 +603,7 @@ static void *shift_work(void *data) {
 // Only once the thread is gone has it left its scopes.
 static void shift_end(struct desk *desk) {
   CHECK_EQ(pthread_join(desk->thread, NULL), 0);
-  while (desk->depth != 0) gate_leave(desk->inside[--desk->depth]);
+  while (desk->depth != 0) gate_leave(&desk->inside[--desk->depth]->gate);
 }
 
 static void shift_start(struct desk *desk) {
@@ -647,6 +627,15 @@ static int epoch_see(tslab_epoch epoch, void *context) {
   return 0;
 }
 
+static void released_go(void) {
+  enum { WAITING = 64 };
+  for (int i = 0; i < WAITING; i++) {
+    tslab_epoch last = tslab_epoch_open("last", NULL);
+    CHECK(tslab_epoch_malloc(last, 1) != NULL);
+    CHECK_EQ(tslab_epoch_release(last), 0);
+  }
+}
+
 // The last ones may come from a thread of the program that allocates later.
 static void overs_check(void) {
   for (int i = 0; i < STALE_TRIES && overs_told != overs_wanted; i++) {
@@ -657,21 +646,21 @@ static void overs_check(void) {
 }
 
 static void end_check(void) {
-  for (int i = 0; i < PLACES; i++) CHECK_EQ(places[i].gate, 0);
+  for (int i = 0; i < PLACES; i++) CHECK_EQ(places[i].gate.in, 0);
   for (int i = 1; i < PLACES; i++) close_one(&desks[0], &places[i]);
   for (int i = 0; i < arguments.threads; i++)
     for (int block = 0; block < BLOCKS; block++) drop(&desks[i].blocks[block]);
   for (int i = 0; i < MAILBOXES; i++) drop(&mailboxes[i].block);
   for (int i = 0; i < PLACES; i++)
     CHECK_THAT(places[i].live == 0 || places[i].state == GONE, "%d", i);
+  if (releases_wait) released_go();
   for (int i = 1; i < PLACES; i++) stale_check(places[i].id);
-  tslab_epochs_each(epoch_see, NULL);
+  if (!releases_wait) tslab_epochs_each(epoch_see, NULL);
   overs_check();
-  check_print(
-      "%lu epochs, %lu closed, %lu released, %lu reset, %lu inspected, %lu refusals, %lu limits "
-      "told, %lu set, %lu blocks spared, %lu calls cancelled, %lu ends told\n",
-      opens, closes, releases, resets, inspections, refusals, told, limits_set, spares, cancels,
-      overs_told);
+  check_print("%lu epochs, %lu closed, %lu released, %lu reset, %lu inspected, %lu refusals\n",
+              opens, closes, releases, resets, inspections, refusals);
+  check_print("%lu limits told, %lu set, %lu blocks spared, %lu calls cancelled, %lu ends told\n",
+              told, limits_set, spares, cancels, overs_told);
   CHECK(opens != 0 && closes != 0 && releases != 0 && resets != 0 && inspections != 0 &&
         refusals != 0 && spares != 0 && cancels != 0 && limits_set != 0 && overs_told != 0);
 }
@@ -688,7 +677,10 @@ static void arguments_read(int count, char **values) {
 }
 
 int main(int count, char **values) {
+  char release[16];
   arguments_read(count, values);
+  CHECK_EQ(tslab_option_get("release", release, sizeof release), 0);
+  releases_wait = strcmp(release, "poison") == 0;
   check_context_set("repeat with --seed %llu", (unsigned long long)arguments.seed);
   struct random random = {arguments.seed};
   for (int i = 0; i < DESKS; i++) desks[i].random.state = random_next(&random);
