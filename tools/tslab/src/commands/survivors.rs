@@ -29,6 +29,8 @@ pub(super) struct Stack {
     samples: u64,
     /// For how many they stand.
     estimated_objects: u64,
+    #[serde(skip)]
+    bytes: u64,
     /// Of the class's sampled survivors, in percent.
     percent: u64,
     /// The oldest of them was allocated so long ago.
@@ -135,6 +137,7 @@ impl<'a> Stacks<'a> {
             class_bytes: (class != u64::MAX).then_some(class),
             samples: group.len() as u64,
             estimated_objects: whole(objects),
+            bytes: whole(self.kept.bytes(group)),
             percent: whole(100.0 * objects / of),
             age_ms: self.kept.age_ms(group),
             growth: self.kept.growth(group),
@@ -166,6 +169,19 @@ impl Stack {
     /// How many samples these are.
     pub fn samples(&self) -> u64 {
         self.samples
+    }
+
+    /// How large those are for which they stand.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The innermost calls in a line. None: nobody knows.
+    pub fn callers(&self) -> Option<String> {
+        let calls = self.calls.iter().take(SHOWN_CALLS);
+        let shown = calls.map(|call| format!("{} {}", call.name(), call.place()));
+        let shown: Vec<_> = shown.map(|call| call.trim_end().to_owned()).collect();
+        (!shown.is_empty()).then(|| shown.join(" <- "))
     }
 
     fn growth_text(&self) -> &'static str {

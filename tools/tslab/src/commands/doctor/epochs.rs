@@ -16,15 +16,28 @@ const NEAR_PERCENT: u64 = 90;
 // Of many labels those are shown that hold most.
 const MOST_LABELS: usize = 10;
 
-// Epochs with the same label.
-struct Group<'a> {
-    label: Option<&'a str>,
-    epochs: Vec<&'a Epoch>,
-    own_bytes: u64,
+/// Epochs with the same label.
+pub(super) struct Group<'a> {
+    pub label: Option<&'a str>,
+    pub epochs: Vec<&'a Epoch>,
+    pub own_bytes: u64,
 }
 
-// What some epochs come to, by label; those that hold most first.
 fn groups<'a>(patient: &'a Patient, which: impl Fn(&Epoch) -> bool) -> Vec<Group<'a>> {
+    most(all_groups(patient, which))
+}
+
+/// Of groups in order, those that are shown.
+pub(super) fn most(mut groups: Vec<Group>) -> Vec<Group> {
+    groups.truncate(MOST_LABELS);
+    groups
+}
+
+/// What some epochs come to, by label; those that hold most first.
+pub(super) fn all_groups<'a>(
+    patient: &'a Patient,
+    which: impl Fn(&Epoch) -> bool,
+) -> Vec<Group<'a>> {
     let snapshot = &patient.subject.snapshot;
     let mut groups = BTreeMap::<_, Group>::new();
     let chosen = snapshot.epochs.iter().filter(|epoch| epoch.row != DEFAULT_EPOCH);
@@ -38,12 +51,11 @@ fn groups<'a>(patient: &'a Patient, which: impl Fn(&Epoch) -> bool) -> Vec<Group
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     groups.sort_by_key(|group| Reverse(group.own_bytes));
-    groups.truncate(MOST_LABELS);
     groups
 }
 
 impl Group<'_> {
-    fn sum(&self, value: impl Fn(&Epoch) -> Option<u64>) -> u64 {
+    pub fn sum(&self, value: impl Fn(&Epoch) -> Option<u64>) -> u64 {
         self.epochs.iter().filter_map(|epoch| value(epoch)).fold(0, u64::saturating_add)
     }
 
@@ -56,7 +68,7 @@ impl Group<'_> {
         format!("{count} {}", text::label(self.label))
     }
 
-    fn evidence(&self, more: &[(&'static str, u64)]) -> Vec<(&'static str, Value)> {
+    pub fn evidence(&self, more: &[(&'static str, u64)]) -> Vec<(&'static str, Value)> {
         let mut evidence = vec![
             ("label", Value::from(self.label)),
             ("epochs", Value::from(self.epochs.len())),
@@ -67,11 +79,12 @@ impl Group<'_> {
     }
 }
 
-fn is_older(ms: Option<u64>, limit_ms: u64) -> bool {
+pub(super) fn is_older(ms: Option<u64>, limit_ms: u64) -> bool {
     ms.is_some_and(|ms| ms > limit_ms)
 }
 
-fn scopes(patient: &Patient, epoch: &Epoch) -> Option<u64> {
+/// Open there. None: there are none, or the file does not tell.
+pub(super) fn scopes(patient: &Patient, epoch: &Epoch) -> Option<u64> {
     let by_row = patient.snapshot().holdings.open_scopes.as_ref()?;
     by_row.get(usize::try_from(epoch.row).ok()?).copied().filter(|&scopes| scopes > 0)
 }
@@ -112,9 +125,14 @@ fn is_open_too_long(patient: &Patient, epoch: &Epoch) -> bool {
     epoch.state == Some(EpochState::Open) && is_older(open_ms, patient.open_after_ms)
 }
 
+/// Whether it is one that `leak` is about.
+pub(super) fn is_leak(patient: &Patient, epoch: &Epoch) -> bool {
+    is_leaking(patient, epoch) || is_growing(patient, epoch)
+}
+
 /// Whether a finding here tells of the epoch's memory.
 pub(super) fn is_told(patient: &Patient, epoch: &Epoch) -> bool {
-    let is_told = [is_leaking, is_growing, is_left, is_open_too_long];
+    let is_told = [is_leak, is_left, is_open_too_long];
     epoch.row != DEFAULT_EPOCH && is_told.iter().any(|is_told| is_told(patient, epoch))
 }
 

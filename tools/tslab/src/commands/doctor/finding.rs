@@ -90,6 +90,8 @@ pub struct Patient<'a> {
     /// Of shared epochs.
     pub outlived: Outlived,
     pub ignored: &'a Ignored,
+    /// Whether functions may be looked up, which takes time and memory.
+    pub names_calls: bool,
     pub after_ms: u64,
     pub open_after_ms: u64,
 }

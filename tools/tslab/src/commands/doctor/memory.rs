@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::finding::{Finding, Found, MIB, Patient, Rank, percent, reaches, shown};
-use super::{epochs, refusals};
+use super::{epochs, pinned, refusals};
 use crate::commands::account::Kind;
 use crate::helper::Helper;
 use crate::python;
@@ -32,7 +32,8 @@ fn emptiest_class(snapshot: &Snapshot, free: u64) -> Option<(u64, u64)> {
 // A sum over the epochs of which other findings tell.
 fn of_told(patient: &Patient, bytes: impl Fn(&Epoch) -> Option<u64>) -> u64 {
     let told = patient.snapshot().epochs.iter().filter(|epoch| epochs::is_told(patient, epoch));
-    told.filter_map(bytes).fold(0, u64::saturating_add)
+    let pinned = pinned::groups(patient).into_iter().flat_map(|group| group.epochs);
+    told.chain(pinned).filter_map(bytes).fold(0, u64::saturating_add)
 }
 
 // Free in slabs and cells, without epochs of which other findings tell.

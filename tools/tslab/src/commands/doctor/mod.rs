@@ -4,6 +4,7 @@ mod epochs;
 mod finding;
 mod live;
 mod memory;
+mod pinned;
 mod refusals;
 mod speed;
 mod tables;
@@ -74,7 +75,7 @@ const SECOND_LOOK: &str = "a second look at it while it runs (or --before)";
 const RESIDENT_TWICE: &str = "what was resident at two looks while it runs";
 
 // What hurts as much is shown in this order.
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     Check {
         name: "memory-refused",
         threshold: "the system refused memory once",
@@ -99,6 +100,13 @@ const CHECKS: [Check; 17] = [
                     if they grow",
         needs: "epochs, heaps or bins",
         look: epochs::leak,
+    },
+    Check {
+        name: "pinned-epochs",
+        threshold: "4 closed epochs of a label hold 1 MiB, 1 % of all, and four times their \
+                    survivors; unless they share or leak",
+        needs: "epochs.held_bytes, or what lives",
+        look: pinned::pinned,
     },
     Check {
         name: "scope-left-open",
@@ -248,7 +256,8 @@ pub fn brief(
     account: Option<Account>,
 ) -> Brief {
     let ignored = Ignored::default();
-    let patient = Patient::of(before, now, limits, &ignored, account);
+    let patient =
+        Patient { names_calls: false, ..Patient::of(before, now, limits, &ignored, account) };
     let report = Report::of(&patient);
     let is_checked = |name: &str| report.not_checked.iter().all(|check| check.cause != name);
     let checked = CHECKS.iter().map(|check| check.name).filter(|name| is_checked(name));
@@ -288,6 +297,7 @@ impl<'a> Patient<'a> {
             growths: Growths::read(before, subject, after_ms),
             outlived: Outlived::read(subject, after_ms),
             ignored,
+            names_calls: true,
             after_ms,
             open_after_ms: limits.open_after_ms.unwrap_or(u64::MAX),
         }
@@ -365,6 +375,7 @@ pub(super) fn between(before: &Subject, now: &Subject) -> String {
         growths: Growths::read(Some(before), now, 0),
         outlived: Outlived::read(now, 0),
         ignored: &ignored,
+        names_calls: true,
         after_ms: 0,
         open_after_ms: 0,
     });
@@ -432,6 +443,7 @@ mod tests {
             growths: Growths::read(before, &now, after_ms),
             outlived: Outlived::read(&now, after_ms),
             ignored: &Ignored::default(),
+            names_calls: true,
             after_ms,
             open_after_ms: 600_000,
         })
@@ -448,6 +460,7 @@ mod tests {
             growths: Growths::read(None, &subject, 60_000),
             outlived: Outlived::read(&subject, 60_000),
             ignored: &Ignored::default(),
+            names_calls: true,
             after_ms: 60_000,
             open_after_ms: 600_000,
         })
@@ -496,7 +509,7 @@ mod tests {
 
     #[test]
     fn a_healthy_process_is_called_so() {
-        let expected = "nothing found: 10 checks passed\n\
+        let expected = "nothing found: 11 checks passed\n\
                         not checked: outside, for lack of RSS of a process that runs\n\
                         not checked: live-growth, dirty, slow-slabs, slow-frees, slow-bins, for \
                         lack of a second look at it while it runs (or --before)\n\
