@@ -115,8 +115,10 @@ TSLAB_API int tslab_option_get(const char *name, char *value, size_t size) TSLAB
 
 /* Sets an option at run time.
  * Returns 0, ENOENT for an unknown name, EINVAL for a value that does not fit; then nothing
- * changed. `reserve`, `thp`, `confirm` and `release` are looked at once, before the first
- * allocation, `libraries` as the first scope is entered. */
+ * changed. What is set here wins over the environment. `reserve`, `thp` and `release` are looked at
+ * once, before the first allocation, `libraries` as the first scope is entered; `confirm` and
+ * `abort_conf` as the environment is read, by the first call of this function, of
+ * tslab_option_get or of an allocation. */
 TSLAB_API int tslab_option_set(const char *name, const char *value) TSLAB_NOEXCEPT
     TSLAB_NONNULL(1, 2);
 

@@ -57,9 +57,9 @@ static void thread_exit(void *left) {
 static void options_read_locked(void) TSL_REQUIRES(tsl_fork_init_lock) {
   static bool are_read;
   if (are_read) return;
-  are_read = true;
   tsl_options_init(tsl_os_environment);
   tsl_limit_follow();
+  are_read = true;  // last: the child of a fork does again what was interrupted
 }
 
 void tsl_thread_read_options(void) {

@@ -1,6 +1,7 @@
 #include "epoch/inspect.h"
 
 #include "base/lock.h"
+#include "epoch/large_list.h"
 #include "epoch/open.h"
 #include "heap/cells.h"
 #include "heap/extent.h"
@@ -8,6 +9,7 @@
 #include "heap/remote.h"
 #include "heap/rest.h"
 #include "heap/total.h"
+#include "memory/kept.h"
 #include "slab/canary.h"
 #include "slab/zero.h"
 #include "state/bin.h"
@@ -65,11 +67,13 @@ static struct tsl_extent walk_extent(uint32_t slot) {
   return slot == EVERY_EPOCH ? all : tsl_extent_of(slot);
 }
 
-// Whether a slab is of no epoch, by the map alone: its record would be a cache line more.
+// Whether a slab is of no epoch, by the map and its heap: the slab's record would be a cache line
+// more.
 static bool is_of_none(uint32_t entry) {
   if (tsl_entry_code(entry) >= TSL_CODES) return false;
   uint32_t owner = tsl_entry_owner(entry);
-  return owner < TSL_MOST_HEAPS && tsl_heap_is_home(tsl_heap_at(owner));
+  bool has_heap = owner < TSL_HEAP_NOBODY && tsl_heap_is_ready(tsl_heap_at(owner));
+  return has_heap && tsl_owner_is_home(owner);
 }
 
 // Visits each cell, slab and large block of one epoch, or of all, until a visit returns other than
@@ -138,16 +142,24 @@ static int visit_slab_blocks(const struct piece *piece, const struct block_visit
   return result;
 }
 
-static uint32_t rank_of(const struct piece *piece) {
-  if (piece->cell != 0) return tsl_cell_rank(piece->cell);
-  if (piece->code == TSL_CODE_LARGE) return tsl_load_relaxed(&tsl_span_at(piece->unit)->rank);
-  return tsl_slab_rank(tsl_slab_at(piece->unit));
+static bool all_are_sealed(const struct tsl_epoch *epoch) {
+  return tsl_load_acquire(&epoch->settled) != 0 &&  // pairs: settled
+         tsl_load_acquire(&epoch->unsealed) == 0;   // pairs: unsealed
 }
 
-// What lived there has ended, and the memory waits, inaccessible (poison.h): all that the end did
-// not spare.
+// Whether the end of its epoch spares something there, or did (spare.h).
+static bool is_spared(const struct piece *piece) {
+  if (piece->code == TSL_CODE_LARGE) return tsl_large_is_spared(tsl_span_at(piece->unit));
+  bool has_kept =
+      tsl_epoch_keeps(piece->slot) && tsl_kept_any(piece_address(piece), piece_bytes(piece));
+  if (piece->cell != 0) return has_kept || tsl_cell_rank(piece->cell) != 0;
+  return has_kept || tsl_slab_rank(tsl_slab_at(piece->unit)) != 0;
+}
+
+// What lived there has ended, and the memory waits, inaccessible (poison.h).
 static bool is_poisoned(const struct piece *piece) {
-  return tsl_epoch_waits(piece->slot) && rank_of(piece) == 0;
+  return tsl_epoch_waits(piece->slot) && all_are_sealed(tsl_epoch_at(piece->slot)) &&
+         !is_spared(piece);
 }
 
 static int visit_piece_blocks(const struct piece *piece, void *context) {
@@ -168,11 +180,6 @@ static void visit_all_parts(uint32_t slot, part_visit *visit, void *context) {
     bool is_sealed = tsl_load_acquire(&part->sealing) != TSL_PART_UNSEALED;  // pairs: heap-sealing
     if (!is_sealed && is_of(tsl_load_relaxed(&heap->epoch), slot)) visit(part, context);
   }
-}
-
-static bool all_are_sealed(const struct tsl_epoch *epoch) {
-  return tsl_load_acquire(&epoch->settled) != 0 &&  // pairs: settled
-         tsl_load_acquire(&epoch->unsealed) == 0;   // pairs: unsealed
 }
 
 // Calls `visit` for each part of an epoch that is not sealed: one that shares has none. The parts

@@ -83,7 +83,6 @@ static const struct row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-// Before anything is allocated.
 static int option_print(const char *name) {
   char value[64];
   int error = SYMBOL(tslab_option_get)(name, value, sizeof value);
@@ -231,7 +230,7 @@ int main(int argc, char **argv) {
   if (argc == 2) check_waive();
   if (argc == 2 && argv[1][0] == '=') return mistake_make(argv[1] + 1);
   if (argc == 2 && argv[1][0] == '+') return set_first();
-  if (argc == 2) return option_print(argv[1]);
+  if (argc == 2) return option_print(argv[1]);  // before anything is allocated
   start_test(argv[0]);
   set_first_test(argv[0]);
   stop_test(argv[0]);

@@ -238,9 +238,11 @@ static void follows_a_change_of_rights(void) {
   tsl_options.helper = TSL_HELPER_ALWAYS;
   make_idle(4 * MIB);
   for (int ms = 0; !tsl_purge_has_helper() && ms < PATIENCE_MS; ms++) usleep(1000);
-  uid_t user = geteuid() == 0 ? NOBODY : geteuid();
+  uid_t before = geteuid(), user = before == 0 ? NOBODY : before;  // only root has others
   alarm(20);
   CHECK_EQ(tasks_count(), 2);
+  tasks_other_line("Uid:", line, sizeof line);
+  CHECK_EQ(strtoul(line + strlen("Uid:"), NULL, 10), before);
   CHECK_EQ(setuid(user), 0);
   tasks_other_line("Uid:", line, sizeof line);
   CHECK_EQ(strtoul(line + strlen("Uid:"), NULL, 10), user);

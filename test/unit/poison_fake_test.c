@@ -55,6 +55,47 @@ static void cells_wait(void) { check_waits_and_goes(BYTES, CELL_BYTES); }
 static void slabs_wait(void) { check_waits_and_goes(BYTES, TSLAB_NO_CELLS); }
 static void large_blocks_wait(void) { check_waits_and_goes(LARGE, 0); }
 
+static int count_one(void *block, size_t bytes, void *context) {
+  (void)block, (void)bytes;
+  ++*(size_t *)context;
+  return 0;
+}
+
+static size_t walked(tslab_epoch epoch) {
+  size_t count = 0;
+  CHECK_EQ(tslab_epoch_blocks_each(epoch, count_one, &count), 0);
+  return count;
+}
+
+static size_t live_in_cleanup, walked_in_cleanup;
+
+static void look_in_cleanup(void *context) {
+  live_in_cleanup = epochs_stats(*(tslab_epoch *)context).live_objects;
+  walked_in_cleanup = walked(*(tslab_epoch *)context);
+}
+
+// Of ten objects and two large ones one each is kept. Cleanups find all of them.
+static void check_kept_are_counted(size_t first_cell_bytes) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  epochs_alloc_many(blocks, epoch, BYTES, 10);
+  void *large = tslab_epoch_malloc(epoch, LARGE);
+  CHECK_EQ(tslab_epoch_keep(blocks[3]), 0);
+  CHECK_EQ(tslab_epoch_keep(large), 0);
+  CHECK(tslab_epoch_malloc(epoch, LARGE) != NULL);
+  CHECK_EQ(tslab_epoch_defer(epoch, look_in_cleanup, &epoch), 0);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+  CHECK_EQ(live_in_cleanup, 12);
+  CHECK_EQ(walked_in_cleanup, 12);
+  CHECK_EQ(epochs_stats(epoch).live_objects, 2);
+  CHECK_EQ(walked(epoch), 2);
+}
+
+static void kept_objects_alone_are_counted(void) { check_kept_are_counted(CELL_BYTES); }
+static void kept_objects_in_slabs_alone_are_counted(void) {
+  check_kept_are_counted(TSLAB_NO_CELLS);
+}
+
 static void survivors_of_a_close_wait(void) {
   start();
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES);
@@ -127,6 +168,8 @@ int main(void) {
   RUN(cells_wait);
   RUN(slabs_wait);
   RUN(large_blocks_wait);
+  RUN_UNLESS_SECURE(kept_objects_alone_are_counted);
+  RUN(kept_objects_in_slabs_alone_are_counted);
   RUN(survivors_of_a_close_wait);
   RUN(what_waits_is_held);
   RUN(who_is_inside_goes_on);

@@ -406,8 +406,15 @@ pub fn add_sampled(image: &mut Image, calls: &[u64]) {
     add_sample(image, 1, 1, 128, 1 << 24 | 7, 61_500);
 }
 
-// `of`: the row of its label, and of its class.
-fn add_site(image: &mut Image, row: usize, of: (u64, u64), count: u64, bytes: u64, calls: &[u64]) {
+/// `of`: the row of its label, and of its class.
+pub fn add_site(
+    image: &mut Image,
+    row: usize,
+    of: (u64, u64),
+    count: u64,
+    bytes: u64,
+    calls: &[u64],
+) {
     image.set_all("sites", row, &[("allocations", count), ("bytes", count * bytes)]);
     image.set_all("sites", row, &[("label", of.0), ("class", of.1), ("depth", calls.len() as u64)]);
     for (number, call) in calls.iter().enumerate() {
@@ -415,7 +422,7 @@ fn add_site(image: &mut Image, row: usize, of: (u64, u64), count: u64, bytes: u6
     }
 }
 
-fn add_sample(image: &mut Image, row: usize, site: u64, bytes: u64, epoch: u64, age_ms: u64) {
+pub fn add_sample(image: &mut Image, row: usize, site: u64, bytes: u64, epoch: u64, age_ms: u64) {
     let address = 0x7000 + (row as u64 - 1) * 0x1000;
     let sampled_ms = image.told_ms.saturating_sub(age_ms);
     image.set_all("samples", row, &[("site", site), ("address", address), ("bytes", bytes)]);

@@ -1,7 +1,7 @@
 //! Objects that outlive their epochs and keep much more memory than they are, whether or not they
 //! turn over: made outside, they would lie side by side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::epochs::{self, Group};
 use super::finding::{Finding, Found, MIB, Patient, Rank, reaches, shown};
@@ -134,14 +134,20 @@ fn advice(patient: &Patient, group: &Group, stacks: Option<&Stacks>) -> String {
                 "{make}: `tslab leaks {pid} --after 0` names who allocates, once some are sampled"
             )
         },
-        |callers| format!("{make}; most bytes of them come from {callers}"),
+        |callers| format!("{make}; the largest sampled part of them comes from {callers}"),
     )
 }
 
+// One path may allocate several classes, each of which is a stack.
 fn callers(group: &Group, stacks: Option<&Stacks>) -> Option<String> {
     let stacks = stacks?.of(group.epochs.iter().map(|epoch| epoch.id), u64::MAX);
-    let known = stacks.iter().filter_map(|stack| Some((stack.bytes(), stack.callers()?)));
-    known.max_by_key(|(bytes, _)| *bytes).map(|(_, callers)| callers)
+    let mut bytes = BTreeMap::<String, u64>::new();
+    for stack in &stacks {
+        if let Some(callers) = stack.callers() {
+            *bytes.entry(callers).or_default() += stack.bytes();
+        }
+    }
+    bytes.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(callers, _)| callers)
 }
 
 #[cfg(test)]
@@ -151,7 +157,7 @@ mod tests {
     use crate::commands::doctor::tests::{Case, causes, findings, healthy, of_patient, only};
     use crate::commands::ignored::Ignored;
     use crate::commands::leaks::Limits;
-    use crate::fixture::{Image, TOLD_MS, add_sampled};
+    use crate::fixture::{Image, TOLD_MS, add_sample, add_sampled, add_site};
 
     const LABEL: usize = 4;
     const ROWS: std::ops::Range<usize> = 7..11;
@@ -286,9 +292,25 @@ mod tests {
     fn who_allocated_is_named_where_a_sample_knows() {
         let mut image = closed(1);
         add_sampled(&mut image, &[0x1001, 0x2001]);
-        assert!(only(&image).ends_with("; most bytes of them come from 0x1000 <- 0x2000"));
+        assert!(
+            only(&image)
+                .ends_with("; the largest sampled part of them comes from 0x1000 <- 0x2000")
+        );
         let unnamed = found(&image, &Ignored::default(), false);
         assert!(unnamed[0].advice.contains("`tslab leaks 42 --after 0`"), "{unnamed:?}");
+    }
+
+    // Each of these stacks stands for some 4 KiB; the one of the other path for a little more.
+    #[test]
+    fn a_path_that_allocates_several_classes_counts_as_one() {
+        let mut image = closed(1);
+        image.set_class("epochs", 7, "survivors", 2, 1);
+        add_sampled(&mut image, &[0x1001]);
+        add_site(&mut image, 2, (7, 2), 1, 144, &[0x1001]);
+        add_sample(&mut image, 2, 2, 144, 1 << 24 | 7, 61_500);
+        add_site(&mut image, 3, (7, 3), 1, 1024, &[0x3001]);
+        add_sample(&mut image, 3, 3, 1024, 1 << 24 | 7, 61_500);
+        assert!(only(&image).ends_with("comes from 0x1000"), "{}", only(&image));
     }
 
     #[test]
