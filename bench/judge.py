@@ -5,20 +5,15 @@ from pathlib import Path
 
 import click
 from record import RecordError, load_runs
-from run import ROOT, write_summary
+from results_folder import results_folder
+from run import write_summary
 from summary import Results, summarise
 from tables import TABLES
 
 
 @click.command()
 @click.argument("tables", nargs=-1, required=True, type=click.Choice(list(TABLES)))
-@click.option(
-    "--input",
-    "folder",
-    default=ROOT / "bench" / "results",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
+@results_folder
 def main(tables: tuple[str, ...], folder: Path) -> None:
     for table in tables:
         try:

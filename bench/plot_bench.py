@@ -12,6 +12,7 @@ import click
 import matplotlib as mpl
 from charts import Line, Lines, Panel, Points, draw_lines, draw_points
 from matplotlib.figure import Figure
+from results_folder import results_folder
 from summary import Results
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -280,10 +281,7 @@ def draw_all(folder: Path, output: Path, names: Sequence[str]) -> list[str]:
 
 
 @click.command()
-@click.option(
-    "--input", "folder", default=ROOT / "bench" / "results", metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)  # fmt: skip
+@results_folder
 @click.option(
     "--output", default=ROOT / "docs" / "images", metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),

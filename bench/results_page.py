@@ -20,6 +20,7 @@ from beside import RATE, Beside, load_beside
 from founding import ANCHORS, Anchor
 from peers import OURS
 from record import RecordError
+from results_folder import results_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLES = ("core", "epochs", "suite", "servers", "observed", "external")
@@ -356,13 +357,7 @@ def write_or_check(path: Path, wanted: str, check: bool) -> bool:
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; fail when a document differs.")
-@click.option(
-    "--input",
-    "folder",
-    default=ROOT / "bench" / "results",
-    metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-)
+@results_folder
 @click.option(
     "--docs",
     default=ROOT / "docs",
