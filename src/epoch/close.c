@@ -338,6 +338,11 @@ static void poison(uint32_t slot) {
   }
 }
 
+void tsl_close_wait(uint32_t slot) {
+  tsl_store_release(&tsl_epoch_at(slot)->settled, 1);  // pairs: settled
+  poison(slot);
+}
+
 // Of a child that ends with its parent the program may expect nothing but that.
 static void note_release(uint32_t label) {
   if (tsl_history_released(label)) tsl_report_history(label);

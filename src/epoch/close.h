@@ -12,5 +12,8 @@ TSL_HIDDEN int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors);
 // closed one. A thread that has a heap.
 TSL_HIDDEN int tsl_close_release(tslab_epoch id);
 
+// Lets what is in an ended epoch wait (poison.h): all of its cells and slabs are sealed.
+TSL_HIDDEN void tsl_close_wait(uint32_t slot);
+
 // Releases the children of an epoch that is not open any more, or is being reset.
 TSL_HIDDEN void tsl_close_release_children(uint32_t slot);

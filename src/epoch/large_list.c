@@ -241,6 +241,17 @@ void tsl_large_list_release_again(uint32_t slot, uint32_t rank) {
   list_end((struct list_end){slot, rank, true});
 }
 
+void tsl_large_list_move(uint32_t slot, uint32_t to) {
+  struct list_end end = {slot, tsl_spare_rank(slot), false};
+  for (tsl_unit unit; (unit = list_pop(&end)) != 0;) {
+    tsl_store_relaxed(&tsl_span_at(unit)->epoch, to);
+    tsl_add_relaxed(&tsl_epoch_at(to)->undrained, 1);
+    list_link(to, unit);
+    tsl_epoch_move_charge(slot, to, tsl_span_at(unit)->bytes);
+    tsl_epoch_drain(slot, 1);
+  }
+}
+
 void tsl_large_list_spare(uint32_t slot) {
   list_lock(slot);
   for (tsl_unit unit = tsl_epoch_at(slot)->large; unit != 0; unit = tsl_span_at(unit)->next) {

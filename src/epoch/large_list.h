@@ -37,6 +37,10 @@ TSL_HIDDEN void tsl_large_list_keep(uint32_t slot, const void *block);
 TSL_HIDDEN void tsl_large_list_release(uint32_t slot);
 TSL_HIDDEN void tsl_large_list_release_again(uint32_t slot, uint32_t rank);
 
+// Moves those that are not kept to another epoch with the same parent, which has ended, and spares
+// the others.
+TSL_HIDDEN void tsl_large_list_move(uint32_t slot, uint32_t to);
+
 // Spares those that are kept, and leaves the others as they are.
 TSL_HIDDEN void tsl_large_list_spare(uint32_t slot);
 

@@ -1,5 +1,7 @@
 // poison: with option `release:poison`, epochs that were released and whose memory waits. It can be
-// neither read nor written, and goes back when enough epochs were released after it.
+// neither read nor written, and goes back when enough epochs were released after it. What a reset
+// ends waits in an epoch of its own (reset.c).
+//
 //  PO1  an epoch that waits is held. Its cells and slabs are sealed, its large blocks on its list
 //  PO2  whoever takes it out makes its memory accessible, and gives it back
 #pragma once

@@ -45,11 +45,37 @@ static bool others_are_inside(const struct tsl_epoch *epoch) {
   return false;
 }
 
+static tslab_epoch parent_of(const struct tsl_epoch *epoch) {
+  uint64_t word = tsl_load_acquire(&tsl_epoch_at(epoch->parent)->word);  // pairs: epoch-word
+  return tsl_epoch_id(epoch->parent, word);
+}
+
+// Opens, and ends, the epoch in which what a reset ends waits (poison.h). 0 when it has no memory,
+// when there is no room for another epoch, and when the parent has ended.
+static uint32_t remnant_open(const struct tsl_epoch *epoch) {
+  tslab_epoch id;
+  const tslab_epoch_options options = {.size = sizeof options, .parent = parent_of(epoch)};
+  if (!tsl_epochs_wait || tsl_load_relaxed(&epoch->held_bytes) == 0) return 0;
+  if (tsl_epoch_open(epoch->label, &options, &id) != 0) return 0;
+  if (tsl_epoch_end(id, TSL_EPOCH_RELEASED) != 0) return 0;
+  uint32_t slot = tsl_epoch_slot(id);
+  tsl_store_release(&tsl_epoch_at(slot)->heaps, TSL_EPOCH_ENDED);  // pairs: epoch-heaps
+  return slot;
+}
+
+static void end_large(const struct tsl_epoch *epoch, uint32_t slot, uint32_t remnant) {
+  if (tsl_load_relaxed(&epoch->large_blocks) == 0) return;
+  if (remnant != 0) return tsl_large_list_move(slot, remnant);
+  tsl_large_list_release(slot);
+}
+
 static void end_objects(struct tsl_epoch *epoch, uint32_t slot) {
+  uint32_t remnant = remnant_open(epoch);
   uint32_t number = tsl_load_acquire(&epoch->heaps);  // pairs: epoch-heaps
   for (; number != 0; number = tsl_load_relaxed(&tsl_part_at(number)->epoch_next))
-    tsl_part_reset(tsl_part_at(number));
-  if (tsl_load_relaxed(&epoch->large_blocks) != 0) tsl_large_list_release(slot);
+    tsl_part_reset(tsl_part_at(number), remnant);
+  end_large(epoch, slot, remnant);
+  if (remnant != 0) tsl_close_wait(remnant);
   tsl_store_relaxed(&epoch->resets, epoch->resets + 1);
 }
 

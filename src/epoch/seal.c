@@ -4,6 +4,7 @@
 #include "heap/cells.h"
 #include "heap/charge.h"
 #include "heap/drained.h"
+#include "heap/extent.h"
 #include "heap/hold.h"
 #include "heap/mixed.h"
 #include "heap/part.h"
@@ -229,9 +230,9 @@ static void slabs_seal(const struct tsl_heap *heap, struct part_end *end,
 
 // Takes what is spared out of a part that ends. Returns how many pieces of it have left the epoch's
 // count.
-static uint32_t part_spare(struct tsl_heap *heap, struct part_end *end) {
+static uint32_t part_spare(struct tsl_heap *heap, bool waits, struct part_end *end) {
   if (tsl_likely(!tsl_epoch_keeps(heap->epoch))) return 0;
-  struct tsl_spared spared = tsl_spare_part(heap);
+  struct tsl_spared spared = tsl_spare_part(heap, waits);
   end->held_pages += spared.slab_pages;
   if (spared.pieces != spared.given) tsl_remains_expect(heap->epoch, 0);
   return spared.given;
@@ -277,7 +278,7 @@ static uint32_t part_seal(struct tsl_part *part, struct tsl_survivors *survivors
   part_prepare(part);
   struct part_end end = part_end_begin(heap);
   if (tsl_unlikely(tsl_epoch_waits(epoch))) {
-    spared = part_spare(heap, &end);
+    spared = part_spare(heap, true, &end);
     part_hold(heap);
   }
   uint32_t pieces = heap->cell_count + heap->slab_count;
@@ -343,7 +344,7 @@ static uint32_t part_release(struct tsl_part *part, bool stays) {
   tsl_drained_try_guarded();
   part_prepare(part);
   struct part_end end = part_end_begin(heap);
-  uint32_t ended = part_spare(heap, &end);
+  uint32_t ended = part_spare(heap, false, &end);
   stays = stays && kept == heap->cells;
   end.given = heap->cell_count;
   end.given_pages = heap->cell_pages;
@@ -403,9 +404,40 @@ static void newest_restart(struct tsl_heap *heap) {
   tsl_mixed_restart(heap);
 }
 
-void tsl_part_reset(struct tsl_part *part) {
+static void cell_move(tsl_cell_number number, uint32_t from, uint32_t to) {
+  tsl_extent_add(to, number / TSL_UNIT_PAGES);
+  tsl_store_relaxed(&tsl_cell_at(number)->epoch, to);
+  tsl_epoch_move_charge(from, to, tsl_sizeclasses[tsl_cells_class(number)].bytes);
+}
+
+static void slab_move(tsl_unit unit, uint32_t from, uint32_t to) {
+  tsl_extent_add(to, unit);
+  tsl_store_relaxed(&tsl_span_at(unit)->epoch, to);
+  tsl_epoch_move_charge(from, to, tsl_sizeclasses[tsl_slab_at(unit)->class].slab_bytes);
+}
+
+// Held, so that all of them stay.
+static void pieces_move(struct tsl_heap *heap, uint32_t to) {
+  struct tsl_survivors survivors = {0};
+  struct survivor_counts counts = {{0}, {0}};
+  struct part_end uncounted = {0};
+  uint32_t pieces = heap->cell_count + heap->slab_count;
+  if (pieces != 0) tsl_add_relaxed(&tsl_epoch_at(to)->undrained, pieces);
+  part_hold(heap);
+  for (tsl_cell_number number = heap->cells; number != 0; number = tsl_cell_at(number)->older)
+    cell_move(number, heap->epoch, to);
+  for (tsl_unit unit = heap->slabs; unit != 0; unit = tsl_span_at(unit)->next)
+    slab_move(unit, heap->epoch, to);
+  cells_seal(heap, &uncounted, &survivors, &counts);
+  slabs_seal(heap, &uncounted, &survivors, counts.found);
+  tsl_report_survivors(to, counts.found);
+  heap->cells = 0;
+  heap->slabs = 0;
+}
+
+void tsl_part_reset(struct tsl_part *part, uint32_t remnant) {
   struct tsl_heap *heap = &part->heap;
-  bool keep = keeps_memory(heap);
+  bool keep = remnant == 0 && keeps_memory(heap);
   tsl_cell_number newest = keep && heap->cell_end != 0 ? heap->cells : 0;
   struct tsl_change change = tsl_change_begin(tsl_heap_current->home);
   tsl_change_shut(part);
@@ -413,7 +445,8 @@ void tsl_part_reset(struct tsl_part *part) {
   tsl_drained_try_guarded();
   part_prepare(part);
   struct part_end uncounted = {0};
-  uint32_t ended = part_spare(heap, &uncounted);
+  uint32_t ended = part_spare(heap, remnant != 0, &uncounted);
+  if (remnant != 0) pieces_move(heap, remnant);
   if (newest != heap->cells) newest = 0;
   tsl_report_sealed(part);
   if (tsl_heap_has_store(heap)) tsl_store_renew(heap);

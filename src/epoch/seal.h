@@ -28,5 +28,6 @@ TSL_HIDDEN void tsl_part_seal(struct tsl_part *part, struct tsl_survivors *survi
 TSL_HIDDEN void tsl_part_release(struct tsl_part *part);
 
 // Ends every block in a part of an epoch that is being reset, but those that were kept. The calling
-// thread's own part keeps memory for its next blocks. Nobody else is inside.
-TSL_HIDDEN void tsl_part_reset(struct tsl_part *part);
+// thread's own part keeps memory for its next blocks, unless all of it moves to a `remnant`, a slot
+// (reset.c); 0: none. Nobody else is inside.
+TSL_HIDDEN void tsl_part_reset(struct tsl_part *part, uint32_t remnant);

@@ -35,10 +35,10 @@ static void cell_leave(struct tsl_heap *heap, tsl_cell_number number, struct tsl
 
 // A free of a kept block that has taken its bit off may not count yet: the cell is then not empty
 // although nothing in it is kept (SP2).
-static void cell_end_or_leave(struct tsl_heap *heap, tsl_cell_number number,
+static void cell_end_or_leave(struct tsl_heap *heap, tsl_cell_number number, bool waits,
                               struct tsl_spared *spared) {
   if (cell_has_kept(number)) return cell_leave(heap, number, spared);
-  if (tsl_epoch_waits(heap->epoch)) return;
+  if (waits) return;
   cell_end_rest(number, 0);
   if (tsl_cell_out(number) != 0) cell_leave(heap, number, spared);
 }
@@ -59,11 +59,11 @@ static void slab_leave(struct tsl_heap *heap, struct tsl_slab *slab, struct tsl_
   if (is_empty && tsl_drained_give(slab)) spared->given++;
 }
 
-struct tsl_spared tsl_spare_part(struct tsl_heap *heap) {
+struct tsl_spared tsl_spare_part(struct tsl_heap *heap, bool waits) {
   struct tsl_spared spared = {0, 0, 0};
   for (tsl_cell_number number = heap->cells, older; number != 0; number = older) {
     older = tsl_cell_at(number)->older;
-    cell_end_or_leave(heap, number, &spared);
+    cell_end_or_leave(heap, number, waits, &spared);
   }
   for (tsl_unit unit = heap->slabs, next; unit != 0; unit = next) {
     struct tsl_slab *slab = tsl_slab_at(unit);

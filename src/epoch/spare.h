@@ -25,8 +25,8 @@ TSL_HIDDEN uint32_t tsl_spare_rank(uint32_t slot);
 
 // Takes the cells and slabs in which kept blocks live out of a part that ends, and seals them.
 // Each adds one to `undrained`; the caller drains the epoch by `given`. The other blocks in them
-// end, and those of all cells, unless the epoch waits (poison.h). The thread that ends the part.
-TSL_HIDDEN struct tsl_spared tsl_spare_part(struct tsl_heap *heap);
+// end, and those of all cells, unless what ends `waits` (poison.h). The thread that ends the part.
+TSL_HIDDEN struct tsl_spared tsl_spare_part(struct tsl_heap *heap, bool waits);
 
 // Ends the blocks of a sealed cell or slab that are not kept, and the caller's hold of it. Other
 // threads may free some meanwhile. True when the cell is empty and went back; a slab then drains

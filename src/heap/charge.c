@@ -112,6 +112,14 @@ TSL_NOINLINE void tsl_epoch_discharge_chain(uint32_t slot, size_t bytes) {
   for (; slot != 0; slot = tsl_epoch_at(slot)->parent) epoch_let_go(slot, bytes);
 }
 
+void tsl_epoch_move_charge(uint32_t from, uint32_t to, size_t bytes) {
+  tsl_assert(tsl_epoch_at(from)->parent == tsl_epoch_at(to)->parent);
+  size_t held = tsl_add_relaxed(&tsl_epoch_at(to)->held_bytes, bytes) + bytes;
+  tsl_report_held(to, held);
+  epoch_note_peak(to);
+  epoch_let_go(from, bytes);
+}
+
 static bool has_limits(const struct tsl_epoch *epoch) {
   return tsl_load_relaxed(&epoch->soft_limit) != SIZE_MAX ||
          tsl_load_relaxed(&epoch->hard_limit) != SIZE_MAX;

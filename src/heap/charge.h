@@ -39,6 +39,9 @@ TSL_HIDDEN void tsl_epoch_charge_freely(uint32_t slot, size_t bytes);
 // epoch; of its ancestors they are told here.
 TSL_HIDDEN void tsl_epoch_discharge_freely(uint32_t slot, size_t bytes);
 
+// Moves a charge between two epochs with the same parent: what their ancestors hold stays as it is.
+TSL_HIDDEN void tsl_epoch_move_charge(uint32_t from, uint32_t to, size_t bytes);
+
 TSL_ALWAYS_INLINE void tsl_epoch_discharge(uint32_t slot, size_t bytes) {
   if (slot != 0) tsl_epoch_discharge_chain(slot, bytes);
 }

@@ -75,6 +75,36 @@ static void read_child(void) {
   read_of(object);
 }
 
+// The epoch goes on, and an object of its next round lives.
+static struct object object_before_reset(size_t bytes, size_t first_cell_bytes) {
+  tslab_epoch_options options = {
+      .size = sizeof options, .place = TSLAB_PLACE_OWN, .first_cell_bytes = first_cell_bytes};
+  tslab_epoch epoch = tslab_epoch_open("ends early", &options);
+  struct object object = {tslab_epoch_malloc(epoch, bytes), bytes};
+  CHECK(object.block != NULL);
+  memset(object.block, FILL, bytes);
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  char *next = tslab_epoch_malloc(epoch, bytes);
+  CHECK(next != NULL);
+  memset(next, FILL, bytes);
+  return object;
+}
+
+static void read_before_reset(void) { read_of(object_before_reset(64, 0)); }
+static void write_before_reset(void) { write_of(object_before_reset(64, TSLAB_NO_CELLS)); }
+static void free_before_reset(void) { free(object_before_reset(300 * KIB, 0).block); }
+
+// One object is kept, and the other lies in another cell.
+static void free_beside_kept(void) {
+  tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_OWN};
+  tslab_epoch epoch = tslab_epoch_open("ends early", &options);
+  CHECK_EQ(tslab_epoch_keep(tslab_epoch_malloc(epoch, 64)), 0);
+  char *block = NULL;
+  for (size_t bytes = 0; bytes < 128 * KIB; bytes += 64) block = tslab_epoch_malloc(epoch, 64);
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  free(block);
+}
+
 // The epoch is released while its thread is inside.
 static void read_left(void) {
   tslab_epoch_options options = {.size = sizeof options, .place = TSLAB_PLACE_OWN};
@@ -104,6 +134,10 @@ static const struct mistake {
     {"read-survivor", read_survivor, "use of ", SMALL, true},
     {"read-child", read_child, "use of ", SMALL, true},
     {"read-left", read_left, "free(", SMALL, false},
+    {"read-before-reset", read_before_reset, "use of ", SMALL, true},
+    {"write-before-reset", write_before_reset, "use of ", SMALL, true},
+    {"free-before-reset", free_before_reset, "free(", "; 327680 bytes", false},
+    {"free-beside-kept", free_beside_kept, "free(", SMALL, false},
     {"write-cell", write_cell, "use of ", SMALL, true},
     {"write-slab", write_slab, "use of ", SMALL, true},
     {"write-large", write_large, "use of ", "; 327680 bytes", false},

@@ -96,6 +96,98 @@ static void kept_objects_in_slabs_alone_are_counted(void) {
   check_kept_are_counted(TSLAB_NO_CELLS);
 }
 
+// What a reset ended waits in an epoch of its own; the one that was reset goes on, empty.
+static void reset(tslab_epoch epoch, size_t bytes) {
+  epochs_alloc_many(blocks, epoch, bytes, 10);
+  ended = blocks[0];
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  tslab_epoch_stats stats = epochs_stats(epoch);
+  CHECK_EQ(stats.state, TSLAB_OPEN);
+  CHECK_EQ(stats.live_objects, 0);
+  CHECK_EQ(stats.held_bytes, 0);
+  state_check();
+}
+
+static void check_reset_waits(size_t bytes, size_t first_cell_bytes) {
+  start();
+  tslab_epoch parent = epochs_open();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes, .parent = parent);
+  reset(epoch, bytes);
+  size_t held = epochs_stats(parent).held_bytes;
+  CHECK(held != 0);
+  CHECK(stops(read_ended) && stops(write_ended));
+  CHECK_EQ(tslab_epoch_keep(ended), ECANCELED);
+  char *first = ended;
+  reset(epoch, bytes);
+  CHECK(ended != first && stops(read_ended));
+  CHECK_EQ(epochs_stats(parent).held_bytes, 2 * held);
+  for (unsigned i = 0; i < 2 * TSL_POISON_EPOCHS; i++) reset(epoch, bytes);
+  CHECK_EQ(epochs_stats(parent).held_bytes, TSL_POISON_EPOCHS * held);
+  CHECK_EQ(tslab_epoch_release(parent), 0);
+  others_are_released(3 * TSL_POISON_EPOCHS);
+  CHECK(epochs_is_over(parent));
+}
+
+static void cells_of_a_reset_wait(void) { check_reset_waits(BYTES, CELL_BYTES); }
+static void slabs_of_a_reset_wait(void) { check_reset_waits(BYTES, TSLAB_NO_CELLS); }
+static void large_blocks_of_a_reset_wait(void) { check_reset_waits(LARGE, 0); }
+
+// Who is inside, and the caller may be, goes on in fresh memory.
+static void a_reset_from_inside_waits(void) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES);
+  tslab_scope scope;
+  epochs_enter(&scope, epoch);
+  for (unsigned i = 0; i < 3; i++) {
+    ended = tslab_malloc(BYTES);
+    CHECK_EQ(tslab_epoch_reset(epoch), 0);
+    CHECK(stops(read_ended));
+    *(volatile char *)tslab_malloc(BYTES) = 1;
+    CHECK_EQ(epochs_stats(epoch).live_objects, 1);
+  }
+  epochs_leave(&scope);
+  epochs_close(epoch, 1);
+}
+
+// Of twenty objects and two large ones two and one are kept; these alone live on, where they were.
+static void check_kept_stay(size_t first_cell_bytes) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  epochs_alloc_many(blocks, epoch, BYTES, 20);
+  void *large = tslab_epoch_malloc(epoch, LARGE);
+  ended = tslab_epoch_malloc(epoch, LARGE);
+  CHECK_EQ(tslab_epoch_keep(blocks[3]), 0);
+  CHECK_EQ(tslab_epoch_keep(blocks[12]), 0);
+  CHECK_EQ(tslab_epoch_keep(large), 0);
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  CHECK(stops(read_ended));
+  CHECK_EQ(epochs_stats(epoch).live_objects, 3);
+  CHECK_EQ(walked(epoch), 3);
+  epochs_free(blocks[3], BYTES);
+  epochs_free(blocks[12], BYTES);
+  tslab_free(large);
+  CHECK_EQ(epochs_stats(epoch).live_objects, 0);
+  epochs_close(epoch, 0);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void kept_objects_outlive_a_reset(void) { check_kept_stay(CELL_BYTES); }
+static void kept_objects_in_slabs_outlive_a_reset(void) { check_kept_stay(TSLAB_NO_CELLS); }
+
+// Below a parent that has ended no epoch opens in which the objects could wait.
+static void below_a_closed_parent_nothing_waits(void) {
+  start();
+  tslab_epoch parent = epochs_open(), epoch = EPOCHS_OPEN(.parent = parent);
+  epochs_close(parent, 0);
+  epochs_alloc_many(blocks, epoch, BYTES, 10);
+  ended = blocks[0];
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  CHECK_EQ(epochs_stats(epoch).live_objects, 0);
+  CHECK(is_open(read_ended));
+  epochs_close(epoch, 0);
+  CHECK(epochs_is_over(parent));
+}
+
 static void survivors_of_a_close_wait(void) {
   start();
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES);
@@ -170,6 +262,13 @@ int main(void) {
   RUN(large_blocks_wait);
   RUN_UNLESS_SECURE(kept_objects_alone_are_counted);
   RUN(kept_objects_in_slabs_alone_are_counted);
+  RUN(cells_of_a_reset_wait);
+  RUN(slabs_of_a_reset_wait);
+  RUN(large_blocks_of_a_reset_wait);
+  RUN(a_reset_from_inside_waits);
+  RUN_UNLESS_SECURE(kept_objects_outlive_a_reset);
+  RUN(kept_objects_in_slabs_outlive_a_reset);
+  RUN(below_a_closed_parent_nothing_waits);
   RUN(survivors_of_a_close_wait);
   RUN(what_waits_is_held);
   RUN(who_is_inside_goes_on);

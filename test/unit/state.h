@@ -43,6 +43,9 @@ static inline bool state_is_heap(uint32_t number) {
   return number >= 1 && number <= tsl_region.last_heap;
 }
 
+// What waits after its end is held by one more (poison.h).
+static inline unsigned state_holds(uint32_t slot) { return tsl_epoch_waits(slot) ? 1 : 0; }
+
 // S5: nobody is between two steps, so every bit that is neither free nor counted is still to come.
 static inline void state_check_sealed(const struct tsl_slab *slab) {
   unsigned capacity = tsl_sizeclasses[slab->class].capacity, free = 0;
@@ -53,7 +56,8 @@ static inline void state_check_sealed(const struct tsl_slab *slab) {
     free += tsl_bit_count(slab->free[w]);
   }
   CHECK(slab->left > 0 || slab->guarded);
-  CHECK_EQ((unsigned)slab->left + free, capacity);
+  unsigned held = state_holds(tsl_span_at(tsl_slab_unit(slab))->epoch);
+  CHECK_EQ((unsigned)slab->left + free, capacity + held);
 }
 
 // The bytes of a cell's granules: those before `used` say which blocks are live, the rest nothing.
@@ -79,6 +83,7 @@ static inline void state_check_cell(tsl_cell_number number, size_t bytes) {
   uint32_t live = state_live_granules(number, used, bytes);
   CHECK(cell->heap == 0 || state_is_heap(cell->heap));
   if (cell->heap == 0) {
+    live += state_holds(cell->epoch);
     CHECK(live != 0);
     CHECK_EQ(live, 0 - remote);
   } else {
