@@ -91,9 +91,9 @@ TSLAB_API size_t tslab_usable_size(const void *block) TSLAB_NOEXCEPT;
 /* What tslab_usable_size would say of a block of `bytes` bytes; 0 when there can be none. */
 TSLAB_API size_t tslab_good_size(size_t bytes) TSLAB_NOEXCEPT;
 
-/* Gives free memory back to the system, but for `keep_bytes` bytes. Collects the calling thread's
- * caches and those of threads that ended; takes time in proportion to what it gives back.
- * Returns 1 when there was some, 0 otherwise. */
+/* Gives free memory back to the system, but for `keep_bytes` bytes; a huge page goes back whole.
+ * Collects the calling thread's caches and those of threads that ended; takes time in proportion
+ * to what it gives back. Returns 1 when there was some, 0 otherwise. */
 TSLAB_API int tslab_trim(size_t keep_bytes) TSLAB_NOEXCEPT;
 
 /* Whether the program's malloc is tslab's, so that scopes hold what malloc, new and any library

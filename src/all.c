@@ -71,6 +71,7 @@
 #include "heap/warm.c"
 #include "memory/detention.c"
 #include "memory/growth.c"
+#include "memory/huge.c"
 #include "memory/kept.c"
 #include "memory/large.c"
 #include "memory/limit.c"

@@ -1,14 +1,16 @@
 #include "memory/detention.h"
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/options.h"
 #include "base/stack.h"
 #include "memory/growth.h"
+#include "memory/huge.h"
 #include "memory/record.h"
 #include "memory/units.h"
 #include "os/os.h"
 
-enum { UNITS_BITS = 32 };
+enum { UNITS_BITS = 32, PRICED_UNITS = (256 << 10) / TSL_UNIT_BYTES };
 
 static uint64_t detained[TSL_DETENTION_PLACES];  // [remote] first unit << 32 | units; 0: empty
 static uint32_t next_place;                      // [remote]
@@ -18,11 +20,12 @@ static uint64_t stuck_units;                     // [remote]
 
 static size_t units_of(uint64_t word) { return (size_t)(word & UINT32_MAX); }
 
-// Whether a detention is affordable now: each costs `detain_ms` of passed time, and at most
-// TSL_DETENTION_PLACES of them can be saved up.
-static bool detention_pay(void) {
-  uint64_t price = tsl_option(detain_ms), most = price * TSL_DETENTION_PLACES;
-  if (TSL_SECURE || price == 0) return price != 0;
+// Whether a detention is affordable now: each PRICED_UNITS cost `detain_ms` of passed time, since
+// their pages are made again. At most TSL_DETENTION_PLACES times as much can be saved up.
+static bool detention_pay(size_t units) {
+  uint64_t least = tsl_option(detain_ms), most = least * TSL_DETENTION_PLACES;
+  if (TSL_SECURE || least == 0) return least != 0;
+  uint64_t price = least * tsl_divide_up(units, PRICED_UNITS);
   uint64_t now = tsl_os_now_ms() + most, spent = tsl_load_relaxed(&spent_ms);
   uint64_t next = (spent < now - most ? now - most : spent) + price;
   return next <= now && tsl_cas_relaxed(&spent_ms, &spent, next);
@@ -63,8 +66,8 @@ void tsl_detention_retry(void) {
 
 bool tsl_detention_take(tsl_unit first, size_t units) {
   if (units > TSL_DETENTION_MOST_UNITS) return false;
-  if (!TSL_SECURE && tsl_region_is_huge(first)) return false;  // it would be small pages for ever
-  if (!detention_pay()) return false;
+  if (!TSL_SECURE && tsl_huge_is_everywhere()) return false;  // it would be small pages for ever
+  if (!detention_pay(units)) return false;
   if (!tsl_os_guard((void *)tsl_unit_address(first), units << TSL_UNIT_LOG2, true)) return false;
   uint32_t place = tsl_add_relaxed(&next_place, 1) % TSL_DETENTION_PLACES;
   uint64_t word = (uint64_t)first << UNITS_BITS | units;

@@ -7,12 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "memory/huge.h"
 #include "memory/region.h"
 
 enum {
   TSL_DETENTION_PLACES = TSL_SECURE ? 64 : 16,
-  // A larger block costs the system more than it is worth; the secure build's have a guard unit.
-  TSL_DETENTION_MOST_UNITS = 128 + TSL_SECURE,
+  // A larger block costs the system more than it is worth, and may lie in huge pages; the secure
+  // build's have a guard unit.
+  TSL_DETENTION_MOST_UNITS = TSL_SECURE ? 128 + 1 : TSL_HUGE_LEAST_UNITS - 1,
 };
 
 // Detains the units of a freed block; those that were detained longest are given back to make room.

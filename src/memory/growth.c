@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/lock.h"
 #include "base/options.h"
+#include "memory/huge.h"
 #include "memory/record.h"
 #include "memory/region.h"
 #include "memory/segment.h"
@@ -18,7 +19,6 @@ enum {
   HEAPS_SHARE_LOG2 = 5,
   EPOCHS_PER_SHARE = 4,
   MAP_ENTRY_LOG2 = 2,
-  HUGE_UNITS = 64,
   GROWTH_SHARE = 4,
   MOST_HOLES = 64
 };
@@ -36,7 +36,6 @@ static size_t spare_units
     TSL_GUARDED_BY(grow_lock);  // [lock:grow] a step beyond what is wanted opens at most so many
 static struct hole holes[MOST_HOLES] TSL_GUARDED_BY(grow_lock);  // [lock:grow]
 static size_t hole_count TSL_GUARDED_BY(grow_lock);              // [lock:grow]
-static bool huge_everywhere;                                     // [const]
 
 static const char region_name[] = "tslab";  // in /proc/PID/maps
 
@@ -161,7 +160,7 @@ static void *region_reserve(size_t *bytes) {
 
 // Needs no lock: no other thread knows of the region yet.
 bool tsl_region_init(void) TSL_NOT_ANALYSED {
-  huge_everywhere = tsl_option(thp) == TSL_THP_ALWAYS;
+  tsl_huge_init();
   if (region_plan()) return true;
   size_t bytes;
   void *base = region_reserve(&bytes);
@@ -173,7 +172,7 @@ bool tsl_region_init(void) TSL_NOT_ANALYSED {
     return false;
   }
   tsl_os_name(base, bytes, region_name);
-  tsl_os_advise_huge(base, bytes, huge_everywhere);
+  tsl_os_advise_huge(base, bytes, tsl_huge_is_everywhere());
   return true;
 }
 
@@ -197,37 +196,11 @@ static enum tsl_os_mapped region_commit(size_t end) TSL_REQUIRES(grow_lock) {
   return result;
 }
 
-// Where the step of growth that a unit lies in begins.
-static size_t step_of(size_t unit) { return tsl_round_down(unit, TSL_GROWTH_UNITS); }
-
-static uint32_t huge_bit(size_t unit) {
-  return (uint32_t)1 << unit % TSL_SEGMENT_UNITS / TSL_GROWTH_UNITS;
-}
-
-static void region_advise(size_t first, size_t end, bool huge) {
-  tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, huge);
-}
-
-static void region_make_huge(size_t first, size_t end) {
-  region_advise(first, end, true);
-  for (size_t step = step_of(first); step < end; step += TSL_GROWTH_UNITS)
-    tsl_or_relaxed(&tsl_segment_at(step / TSL_SEGMENT_UNITS)->huge, huge_bit(step));
-}
-
-bool tsl_region_is_huge(tsl_unit unit) {
-  uint32_t huge = tsl_load_relaxed(&tsl_segment_at(unit / TSL_SEGMENT_UNITS)->huge);
-  return huge_everywhere || (huge & huge_bit(unit)) != 0;
-}
-
 bool tsl_region_renew(tsl_unit first, size_t units) {
   void *start = (void *)tsl_unit_address(first);
-  size_t end = first + units;
   if (!tsl_os_renew(start, units << TSL_UNIT_LOG2)) return false;
   tsl_os_name(start, units << TSL_UNIT_LOG2, region_name);
-  for (size_t at = first, next; at < end; at = next) {
-    next = tsl_at_most(step_of(at) + TSL_GROWTH_UNITS, end);
-    region_advise(at, next, tsl_region_is_huge((tsl_unit)at));
-  }
+  tsl_huge_renew(first, first + units);
   return true;
 }
 
@@ -308,10 +281,9 @@ static bool region_valid(void) TSL_REQUIRES(grow_lock) {
 
 // A large want is mapped in one call, so that the system can refuse it as a whole.
 // R4: memory, then `units`, then the segments.
-static bool region_grow_locked(size_t wanted_units, size_t block_units) TSL_REQUIRES(grow_lock) {
+static bool region_grow_locked(size_t wanted_units) TSL_REQUIRES(grow_lock) {
   size_t end = region_extend(wanted_units), first = next_unit;
   if (end == 0) return false;
-  if (block_units >= HUGE_UNITS && tsl_option(thp) == TSL_THP_AUTO) region_make_huge(first, end);
   spare_units = tsl_at_most(spare_units * 2, TSL_GROWTH_UNITS);
   next_unit = end;
   tsl_store_relaxed(&tsl_region.hole_units, units_in_holes());
@@ -321,15 +293,11 @@ static bool region_grow_locked(size_t wanted_units, size_t block_units) TSL_REQU
   return true;
 }
 
-bool tsl_region_grow_for(size_t wanted_units, size_t block_units) {
+bool tsl_region_grow(size_t wanted_units) {
   tsl_lock_acquire(&grow_lock);
-  bool grown = region_grow_locked(wanted_units, block_units);
+  bool grown = region_grow_locked(wanted_units);
   tsl_lock_release(&grow_lock);
   return grown;
-}
-
-bool tsl_region_grow(size_t wanted_units) {
-  return tsl_region_grow_for(wanted_units, wanted_units);
 }
 
 static uint32_t region_add_heap_locked(void) TSL_REQUIRES(grow_lock) {

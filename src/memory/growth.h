@@ -14,17 +14,9 @@
 TSL_HIDDEN bool tsl_region_init(void);
 
 // Opens units at the region's end: `wanted_units`, or a quarter of what is open where that is more
-// (from TSL_LEAST_GROWTH_UNITS to TSL_GROWTH_UNITS, less after the system refused). A want of 4 MiB
-// or more gets huge pages where option `thp` allows. False when the region is full, or the system
-// refuses. Any thread.
+// (from TSL_LEAST_GROWTH_UNITS to TSL_GROWTH_UNITS, less after the system refused). False when the
+// region is full, or the system refuses. Any thread.
 TSL_HIDDEN bool tsl_region_grow(size_t wanted_units);
-
-// Whether the unit may be part of a huge page.
-TSL_HIDDEN bool tsl_region_is_huge(tsl_unit unit);
-
-// The same where a block of `block_units` wants more units than that for its alignment: whether it
-// gets huge pages depends on `block_units`.
-TSL_HIDDEN bool tsl_region_grow_for(size_t wanted_units, size_t block_units);
 
 // Maps open units anew (tsl_os_renew), after pages were moved to them: they read as zero, and are
 // one mapping with their neighbours again. False when the system refuses; then they must never be

@@ -7,6 +7,7 @@
 #include "base/tools.h"
 #include "memory/detention.h"
 #include "memory/growth.h"
+#include "memory/huge.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
 #include "memory/record.h"
@@ -140,6 +141,7 @@ static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
   tsl_store_relaxed(&span->units, (uint32_t)wanted);
   tsl_compiler_fence();  // pairs: span-units
   if (wanted > before) {
+    tsl_huge_suit((tsl_unit)unit, wanted);
     tsl_tools_begin(tsl_unit_address(unit + before), (wanted - before) << TSL_UNIT_LOG2);
     tsl_purge_for_limit(wanted - before);
   }

@@ -18,7 +18,7 @@
 #include "os/os.h"
 
 // A step gives back at most 1 MiB for each millisecond since the last step, of which MOST_LATE_MS
-// count.
+// count, and the rest of a huge page.
 enum {
   PURGE_STEP_UNITS = 16,
   PURGE_STEP_MS = 1,
@@ -135,7 +135,7 @@ static size_t runs_purge(size_t most, bool *none) {
   size_t from = tsl_load_relaxed(&cursor), left = most, purged = 1;
   for (unsigned runs = 0; runs < MOST_RUNS && left != 0 && purged != 0; runs++) {
     purged = tsl_units_purge(&from, left);
-    left -= purged;
+    left -= tsl_at_most(purged, left);
   }
   tsl_store_relaxed(&cursor, from);
   *none = purged == 0;

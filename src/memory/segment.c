@@ -243,6 +243,17 @@ static struct tsl_run run_last(const uint64_t *words, size_t most) {
   return (struct tsl_run){end - count, count};
 }
 
+// A run does not begin within a huge page of which all is in `dirty`: it begins behind it, or with
+// it where nothing would be left.
+static struct tsl_run run_of_whole_pages(const struct tsl_segment *segment, struct tsl_run run)
+    TSL_REQUIRES(segment->lock) {
+  unsigned step = run.first - run.first % TSL_HUGE_STEP_UNITS, end = run.first + run.count;
+  bool is_huge = (tsl_load_relaxed(&segment->huge) >> step / TSL_HUGE_STEP_UNITS & 1) != 0;
+  if (!is_huge || bits_run_start(segment->dirty, run.first) > step) return run;
+  unsigned first = end > step + TSL_HUGE_STEP_UNITS ? step + TSL_HUGE_STEP_UNITS : step;
+  return (struct tsl_run){first, end - first};
+}
+
 static bool is_clean(const struct tsl_segment *segment, unsigned unit) TSL_REQUIRES(segment->lock) {
   uint64_t free = segment->free[unit / 64] & ~segment->dirty[unit / 64];
   return (free >> unit % 64 & 1) != 0;
@@ -263,7 +274,7 @@ struct tsl_run tsl_segment_take_dirty(size_t index, size_t most, struct tsl_run 
   struct tsl_segment *segment = tsl_segment_at(index);
   struct tsl_run run = {0, 0};
   if (!tsl_lock_try(&segment->lock)) return run;
-  run = run_last(segment->dirty, most);
+  run = run_of_whole_pages(segment, run_last(segment->dirty, most));
   *held = run_widen(segment, run);
   if (run.count != 0) segment_use(segment, *held, segment->longest);
   tsl_lock_release(&segment->lock);

@@ -17,7 +17,10 @@
 #include "base/lock.h"
 #include "memory/region.h"
 
-enum { TSL_SEGMENT_WORDS = TSL_SEGMENT_UNITS / 64 };
+enum {
+  TSL_SEGMENT_WORDS = TSL_SEGMENT_UNITS / 64,
+  TSL_HUGE_STEP_UNITS = (2 << 20) / TSL_UNIT_BYTES  // of a huge page
+};
 
 // What the lock guards is declared at the functions of segment.c: in C a field's declaration cannot
 // name another field.
@@ -28,7 +31,7 @@ struct tsl_segment {
   struct tsl_lock lock;                // [remote]
   uint16_t longest;                    // [lock:segment, read by any]
   uint16_t free_units;                 // [lock:segment, read by any]
-  uint32_t huge;                       // [lock:grow, read by any] see tsl_region_renew
+  uint64_t huge;                       // [remote] a bit for each huge page (huge.h)
 } TSL_ON_LINE;
 
 TSL_ALWAYS_INLINE struct tsl_segment *tsl_segment_at(size_t index) {
@@ -67,7 +70,8 @@ TSL_HIDDEN tsl_unit tsl_segment_take(size_t index, size_t count, size_t alignmen
 TSL_HIDDEN bool tsl_segment_take_at(size_t index, struct tsl_run run, bool *clean);
 
 // Takes dirty free units out of a segment, so that they can be purged without holding the lock: the
-// highest ones, because requests take the lowest. `*held` also has their clean neighbours.
+// highest ones, because requests take the lowest; `most` at most, or one huge page. `*held` also
+// has their clean neighbours.
 TSL_HIDDEN struct tsl_run tsl_segment_take_dirty(size_t index, size_t most, struct tsl_run *held);
 
 // Free units at a segment's beginning and at its end; a moment's value.

@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "base/probe.h"
 #include "memory/growth.h"
+#include "memory/huge.h"
 #include "memory/mirror.h"
 #include "memory/record.h"
 #include "memory/segment.h"
@@ -91,12 +92,12 @@ static tsl_unit segments_find(size_t count, size_t alignment, bool *clean) {
 }
 
 // Opens what is missing for `count` whole segments behind all others.
-static bool segments_grow(size_t count, size_t alignment, size_t block_units) {
+static bool segments_grow(size_t count, size_t alignment) {
   size_t open = tsl_load_acquire(&tsl_region.units);  // pairs: region-grow
   if (open < tsl_region.first_unit) open = tsl_region.first_unit;
   size_t first = tsl_round_up(tsl_divide_up(open, TSL_SEGMENT_UNITS), alignment);
   size_t end = (first + count) * TSL_SEGMENT_UNITS;
-  return end <= tsl_region.limit_units && tsl_region_grow_for(end - open, block_units);
+  return end <= tsl_region.limit_units && tsl_region_grow(end - open);
 }
 
 // Aligned addresses need aligned segment numbers: R1 makes base a multiple of every alignment up to
@@ -108,7 +109,7 @@ static tsl_unit segments_take_run(size_t units, size_t alignment, bool *clean) {
   for (;;) {
     tsl_unit found = segments_find(count, segment_alignment, clean);
     if (found != 0) units_give(found + units, count * TSL_SEGMENT_UNITS - units, !*clean);
-    if (found != 0 || !segments_grow(count, segment_alignment, units)) return found;
+    if (found != 0 || !segments_grow(count, segment_alignment)) return found;
   }
 }
 
@@ -135,7 +136,7 @@ static tsl_unit segments_search(size_t *index, size_t count, size_t alignment, b
   return 0;
 }
 
-tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
+static tsl_unit units_find(size_t count, size_t alignment, bool *clean) {
   if (count > TSL_SEGMENT_UNITS || alignment > TSL_SEGMENT_UNITS) {
     return segments_take_run(count, alignment, clean);
   }
@@ -152,6 +153,12 @@ tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
       found = segments_take_across(count, clean);
     if (index != first) index--;  // growth makes the last segment longer
   } while (found == 0 && tsl_region_grow(count));
+  return found;
+}
+
+tsl_unit tsl_units_take(size_t count, size_t alignment, bool *clean) {
+  tsl_unit found = units_find(count, alignment, clean);
+  if (found != 0) tsl_huge_suit(found, count);
   return found;
 }
 
@@ -198,6 +205,7 @@ size_t tsl_units_purge(size_t *cursor, size_t most) {
     if (run.count != 0) {
       size_t base = index * TSL_SEGMENT_UNITS, held_first = base + held.first;
       uintptr_t start = tsl_unit_address(base + run.first);
+      tsl_huge_part(base + run.first, run.count);
       bool purged = tsl_os_purge((void *)start, (size_t)run.count << TSL_UNIT_LOG2);
       tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);
       if (purged) tsl_add_relaxed(&tsl_counts.purged_bytes, run.count << TSL_UNIT_LOG2);

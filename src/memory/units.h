@@ -19,8 +19,8 @@ TSL_HIDDEN bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean);
 // Gives units back, dirty.
 TSL_HIDDEN void tsl_units_give(tsl_unit first, size_t count);
 
-// Purges one run of at most `most` dirty free units, looking from segment `*cursor` on. Returns the
-// units purged; 0 when there were none or the system refused.
+// Purges one run of at most `most` dirty free units, or one huge page, looking from segment
+// `*cursor` on. Returns the units purged; 0 when there were none or the system refused.
 TSL_HIDDEN size_t tsl_units_purge(size_t *cursor, size_t most);
 
 // Units open so far, and those of them that are free; a moment's value.

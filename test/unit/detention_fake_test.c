@@ -85,6 +85,26 @@ static void time_pays(void) {
   CHECK_EQ(guards(), TSL_DETENTION_PLACES + 2);  // one more, and one that leaves
 }
 
+// Four times the size costs four times as much.
+static void size_is_paid(void) {
+  open_region();
+  for (int i = 0; i < MANY; i++) tsl_large_free(alloc(4 * BYTES));
+  CHECK_EQ(guards(), TSL_DETENTION_PLACES / 4);
+  os_fake.now_ms += 39;
+  tsl_large_free(alloc(4 * BYTES));
+  CHECK_EQ(guards(), TSL_DETENTION_PLACES / 4);
+  os_fake.now_ms += 1;
+  tsl_large_free(alloc(4 * BYTES));
+  CHECK_EQ(guards(), TSL_DETENTION_PLACES / 4 + 1);
+}
+
+static void none_where_all_memory_may_be_huge(void) {
+  tsl_options.thp = TSL_THP_ALWAYS;
+  open_region();
+  tsl_large_free(alloc(BYTES));
+  CHECK_EQ(guards(), 0);
+}
+
 static void what_is_large_goes_back_at_once(void) {
   open_region();
   tsl_large_free(alloc((TSL_DETENTION_MOST_UNITS + 1) * TSL_UNIT_BYTES));
@@ -113,6 +133,8 @@ int main(void) {
   RUN(what_leaves_is_free);
   RUN(trimming_ends_it);
   RUN_UNLESS_SECURE(time_pays);
+  RUN_UNLESS_SECURE(size_is_paid);
+  RUN_UNLESS_SECURE(none_where_all_memory_may_be_huge);
   RUN(what_is_large_goes_back_at_once);
   RUN(what_is_refused_goes_back_at_once);
   RUN(none_when_the_option_says_so);

@@ -21,6 +21,7 @@ static void open_region(void) {
   os_fake.now_ms = 1000;
   tsl_options.purge_delay_ms = DELAY_MS;
   tsl_options.detain_ms = 0;
+  tsl_options.thp = TSL_THP_NEVER;  // huge pages go back whole, however few units may
   tsl_options.soft_limit = LIMIT * (uint64_t)(TSL_UNIT_BYTES + TSL_RECORD_BYTES);
   CHECK(tsl_region_init());
 }

@@ -25,6 +25,7 @@ static char *arena;                // [lock] NULL while nothing is reserved or p
 static size_t arena_bytes;         // [lock]
 static bool arena_is_plan;         // [lock]
 static uint8_t pages[MOST_PAGES];  // [lock] enum page, each
+static bool huge[MOST_PAGES];      // [lock] by the last advice
 static uint64_t drawn;             // [remote]
 static struct variable { const char *name, *value; } variables[MOST_VARIABLES];
 
@@ -102,6 +103,15 @@ static void pages_close(struct page_range range) {
   expect(mprotect(start, range_bytes(range), PROT_NONE) == 0, "memory");
   memset(pages + range.first, PAGE_CLOSED, range.end - range.first);
   os_fake.committed_bytes -= range_bytes(range);
+}
+
+size_t os_fake_huge_bytes(const void *address, size_t bytes) {
+  size_t wanted = 0;
+  pthread_mutex_lock(&lock);
+  struct page_range range = page_range(address, bytes);
+  for (size_t i = range.first; i < range.end; i++) wanted += huge[i];
+  pthread_mutex_unlock(&lock);
+  return wanted * os_fake_page_bytes();
 }
 
 bool os_fake_is_committed(const void *address, size_t bytes) {
@@ -362,6 +372,7 @@ bool tsl_os_renew(void *address, size_t bytes) {
   expect(pages_are(range, PAGE_COMMITTED), "renew: committed");
   bool done = !call_fails(OS_FAKE_RENEW);
   if (done) expect(madvise(address, bytes, MADV_DONTNEED) == 0, "renew: zero pages");
+  if (done) memset(huge + range.first, false, range.end - range.first);
   if (!done) pages_close(range);
   pthread_mutex_unlock(&lock);
   return done;
@@ -370,7 +381,8 @@ bool tsl_os_renew(void *address, size_t bytes) {
 void tsl_os_advise_huge(void *address, size_t bytes, bool wanted) {
   pthread_mutex_lock(&lock);
   os_fake.calls[OS_FAKE_ADVISE_HUGE]++;
-  page_range(address, bytes);
+  struct page_range range = page_range(address, bytes);
+  memset(huge + range.first, wanted, range.end - range.first);
   os_fake.huge_wanted = wanted;
   pthread_mutex_unlock(&lock);
 }

@@ -95,6 +95,9 @@ void os_fake_recover(void);
 void os_fake_setenv(const char *name, const char *value);
 
 bool os_fake_is_committed(const void *address, size_t bytes);
+
+// Bytes of pages for which huge ones were advised last.
+size_t os_fake_huge_bytes(const void *address, size_t bytes);
 bool os_fake_is_closed(const void *address, size_t bytes);
 
 // Somebody else's memory in the way of a plan.

@@ -14,6 +14,7 @@ static void open_region(void) {
   os_fake.limit_bytes = OS_FAKE_MOST_BYTES;
   os_fake.now_ms = 1000;
   tsl_options.purge_delay_ms = DELAY_MS;
+  tsl_options.thp = TSL_THP_NEVER;  // huge pages go back whole, however few units may
   CHECK(tsl_region_init());
   CHECK(tsl_region_grow(1));
 }
