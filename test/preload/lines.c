@@ -1,4 +1,4 @@
-// One request of a warm thread, for a tool that counts the cache lines which it touches: between two
+// One request of a warm thread, for a tool that counts the cache lines that it touches: between two
 // empty functions, whose addresses the program prints, lies nothing else. After each request the
 // program would pause, and come back to none of these lines.
 //
