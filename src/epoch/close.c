@@ -339,7 +339,9 @@ static void poison(uint32_t slot) {
 }
 
 void tsl_close_wait(uint32_t slot) {
-  tsl_store_release(&tsl_epoch_at(slot)->settled, 1);  // pairs: settled
+  struct tsl_epoch *epoch = tsl_epoch_at(slot);
+  tsl_store_release(&epoch->settled, 1);  // pairs: settled
+  if (tsl_load_relaxed(&epoch->held_bytes) == 0) return tsl_epoch_drain(slot, 1);
   poison(slot);
 }
 

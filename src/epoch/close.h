@@ -12,7 +12,8 @@ TSL_HIDDEN int tsl_close_epoch(tslab_epoch id, struct tsl_survivors *survivors);
 // closed one. A thread that has a heap.
 TSL_HIDDEN int tsl_close_release(tslab_epoch id);
 
-// Lets what is in an ended epoch wait (poison.h): all of its cells and slabs are sealed.
+// Lets what is in an ended epoch wait, if anything is (poison.h). All of its cells and slabs are
+// sealed.
 TSL_HIDDEN void tsl_close_wait(uint32_t slot);
 
 // Releases the children of an epoch that is not open any more, or is being reset.

@@ -1,6 +1,6 @@
 // poison: with option `release:poison`, epochs that were released and whose memory waits. It can be
-// neither read nor written, and goes back when enough epochs were released after it. What a reset
-// ends waits in an epoch of its own (reset.c).
+// neither read nor written, and goes back when enough epochs were released or reset after it. What
+// a reset ends waits in an epoch of its own (reset.c).
 //
 //  PO1  an epoch that waits is held. Its cells and slabs are sealed, its large blocks on its list
 //  PO2  whoever takes it out makes its memory accessible, and gives it back

@@ -7,6 +7,7 @@
 #include "epoch/large_list.h"
 #include "epoch/open.h"
 #include "epoch/scope.h"
+#include "heap/charge.h"
 #include "state/history.h"
 #include "tell/epochs.h"
 
@@ -51,16 +52,19 @@ static tslab_epoch parent_of(const struct tsl_epoch *epoch) {
 }
 
 // Opens, and ends, the epoch in which what a reset ends waits (poison.h). 0 when it has no memory,
-// when there is no room for another epoch, and when the parent has ended.
+// when there is no room for another epoch, when the parent has ended, and under a hard limit, which
+// what waits would use up.
 static uint32_t remnant_open(const struct tsl_epoch *epoch) {
   tslab_epoch id;
   const tslab_epoch_options options = {.size = sizeof options, .parent = parent_of(epoch)};
   if (!tsl_epochs_wait || tsl_load_relaxed(&epoch->held_bytes) == 0) return 0;
+  if (tsl_epoch_is_limited(epoch->parent)) return 0;
   if (tsl_epoch_open(epoch->label, &options, &id) != 0) return 0;
   if (tsl_epoch_end(id, TSL_EPOCH_RELEASED) != 0) return 0;
-  uint32_t slot = tsl_epoch_slot(id);
-  tsl_store_release(&tsl_epoch_at(slot)->heaps, TSL_EPOCH_ENDED);  // pairs: epoch-heaps
-  return slot;
+  struct tsl_epoch *remnant = tsl_epoch_at(tsl_epoch_slot(id));
+  tsl_store_relaxed(&remnant->has_guests, tsl_load_relaxed(&epoch->has_guests));
+  tsl_store_release(&remnant->heaps, TSL_EPOCH_ENDED);  // pairs: epoch-heaps
+  return tsl_epoch_slot(id);
 }
 
 static void end_large(const struct tsl_epoch *epoch, uint32_t slot, uint32_t remnant) {

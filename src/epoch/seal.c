@@ -416,7 +416,7 @@ static void slab_move(tsl_unit unit, uint32_t from, uint32_t to) {
   tsl_epoch_move_charge(from, to, tsl_sizeclasses[tsl_slab_at(unit)->class].slab_bytes);
 }
 
-// Held, so that all of them stay.
+// Each piece is held, so that it stays.
 static void pieces_move(struct tsl_heap *heap, uint32_t to) {
   struct tsl_survivors survivors = {0};
   struct survivor_counts counts = {{0}, {0}};

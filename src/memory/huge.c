@@ -7,6 +7,9 @@
 
 static bool is_everywhere;  // [const]
 static bool is_by_size;     // [const] option `thp` is auto
+static size_t runs;         // [remote] of marks
+
+size_t tsl_huge_most_runs = 8192;
 
 _Static_assert(TSL_SEGMENT_UNITS / TSL_HUGE_STEP_UNITS == 64, "a bit for each step");
 
@@ -34,20 +37,28 @@ static void advise(size_t first, size_t end, bool huge) {
   tsl_os_advise_huge((void *)tsl_unit_address(first), (end - first) << TSL_UNIT_LOG2, huge);
 }
 
-static void steps_mark(size_t first, size_t end, bool huge) {
-  for (size_t step = first; step < end; step += TSL_HUGE_STEP_UNITS) {
-    if (huge) tsl_or_relaxed(bits_of(step), bit_of(step));
-    if (!huge) tsl_and_relaxed(bits_of(step), ~bit_of(step));
-  }
+// Of marks in one segment: a run that goes on in the next one counts twice.
+static size_t runs_of(uint64_t bits) { return tsl_bit_count(bits & ~(bits << 1)); }
+
+static void step_mark(size_t step, bool huge) {
+  uint64_t *bits = bits_of(step), bit = bit_of(step);
+  uint64_t before = huge ? tsl_or_relaxed(bits, bit) : tsl_and_relaxed(bits, ~bit);
+  tsl_add_relaxed(&runs, runs_of(huge ? before | bit : before & ~bit) - runs_of(before));
 }
 
-// One call for all steps between those at both ends that are as they should be already.
+static void steps_mark(size_t first, size_t end, bool huge) {
+  for (size_t step = first; step < end; step += TSL_HUGE_STEP_UNITS) step_mark(step, huge);
+}
+
+// One call for all steps between those at both ends that are as they should be already. A mark lies
+// wherever the system may make a huge page: whoever finds none relies on it.
 static void steps_set(size_t first, size_t end, bool huge) {
   while (first < end && is_marked(first) == huge) first += TSL_HUGE_STEP_UNITS;
   while (first < end && is_marked(end - 1) == huge) end -= TSL_HUGE_STEP_UNITS;
   if (first >= end) return;
-  steps_mark(first, end, huge);
+  if (huge) steps_mark(first, end, true);
   advise(first, end, huge);
+  if (!huge) steps_mark(first, end, false);
 }
 
 void tsl_huge_renew(size_t first, size_t end) {
@@ -60,15 +71,20 @@ void tsl_huge_renew(size_t first, size_t end) {
   }
 }
 
-void tsl_huge_suit(tsl_unit first, size_t count) {
-  if (!is_by_size) return;
-  size_t end = first + count;
-  if (count >= TSL_HUGE_LEAST_UNITS) return steps_set(step_from(first), step_of(end), true);
-  steps_set(step_of(first), step_from(end), false);
+void tsl_huge_end(size_t first, size_t count) {
+  steps_set(step_of(first), step_from(first + count), false);
 }
 
 void tsl_huge_part(size_t first, size_t count) {
   size_t end = first + count;
-  if (step_of(first) != first) steps_set(step_of(first), step_from(first), false);
-  if (step_of(end) != end) steps_set(step_of(end), step_from(end), false);
+  if (step_of(first) != first) tsl_huge_end(first, 1);
+  if (step_of(end) != end) tsl_huge_end(end, 1);
+}
+
+void tsl_huge_suit(tsl_unit first, size_t count) {
+  if (!is_by_size) return;
+  if (count < TSL_HUGE_LEAST_UNITS) return tsl_huge_end(first, count);
+  tsl_huge_part(first, count);
+  if (tsl_load_relaxed(&runs) < tsl_huge_most_runs)
+    steps_set(step_from(first), step_of(first + count), true);
 }

@@ -1,9 +1,10 @@
 // huge: in which steps of 2 MiB the system may make huge pages. With option `thp:auto` these are
 // the ones that large blocks cover: there the first touch of a step is the program's intent.
 //
-//  HP1  in a step that may become a huge page lies nothing that was taken in units of less than
-//       TSL_HUGE_LEAST_UNITS: a few small blocks would make 2 MiB resident, again after each purge
-//  HP2  a step of which a part was purged may not either: the system would make it whole again
+//  HP1  a step may become a huge page only while one block of TSL_HUGE_LEAST_UNITS or more covers
+//       it whole, or while it is free after such a block: a few small blocks there would make 2 MiB
+//       resident, again after each purge, and so would the end of a large one
+//  HP2  a step of which a part was purged may not: the system would make it whole again
 #pragma once
 
 #include <stdbool.h>
@@ -26,8 +27,15 @@ TSL_HIDDEN bool tsl_huge_at(size_t unit);
 // Tells the system anew what it may do with units that were mapped anew.
 TSL_HIDDEN void tsl_huge_renew(size_t first, size_t end);
 
-// After `count` units were taken for one block, or for slabs (HP1). Whoever has them.
+// After `count` units were taken for one block, or for slabs, and after it got longer or shorter
+// (HP1). Whoever has them.
 TSL_HIDDEN void tsl_huge_suit(tsl_unit first, size_t count);
 
-// Before units are purged (HP2). Whoever has them.
+// Before units are purged: no huge pages in steps of which these are a part (HP2). The other: in no
+// step that they touch. Whoever has them.
 TSL_HIDDEN void tsl_huge_part(size_t first, size_t count);
+TSL_HIDDEN void tsl_huge_end(size_t first, size_t count);
+
+// Where so many runs of steps may become huge pages, no further ones may: at both ends of each the
+// system needs a mapping more, of the 65,530 that a process may have. A test lowers it.
+TSL_HIDDEN extern size_t tsl_huge_most_runs;

@@ -17,8 +17,8 @@
 // Moving pages pays from here on.
 #define MOVE_BYTES ((size_t)1 << 21)
 
-// Each move may leave the block in one mapping more. A piece costs two at most of the 65,530 that a
-// process may have (decision 015). A block of many pieces is copied, and has none then.
+// Each move may leave the block in one mapping more. A piece costs four at most of the 65,530 that
+// a process may have (decision 015). A block of many pieces is copied, and has none then.
 enum { MOST_PIECES = 2048, MOST_PIECES_OF_BLOCK = 64 };
 
 // A block that moves gets an eighth of its units as room behind it. Growth by small steps then
@@ -140,8 +140,8 @@ static bool span_set_units(struct tsl_span *span, size_t unit, size_t wanted) {
     return false;
   tsl_store_relaxed(&span->units, (uint32_t)wanted);
   tsl_compiler_fence();  // pairs: span-units
+  tsl_huge_suit((tsl_unit)unit, wanted);
   if (wanted > before) {
-    tsl_huge_suit((tsl_unit)unit, wanted);
     tsl_tools_begin(tsl_unit_address(unit + before), (wanted - before) << TSL_UNIT_LOG2);
     tsl_purge_for_limit(wanted - before);
   }
@@ -183,6 +183,7 @@ static void *alloc_with_room(size_t bytes, uint32_t entry) {
   if (block == NULL) return tsl_large_alloc(bytes, 1, entry, &clean);
   struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
   if (room == 0 || !guard_open(span, tsl_unit_of(block))) return block;
+  tsl_huge_part(tsl_unit_of(block), wanted >> TSL_UNIT_LOG2);
   if (!clean) tsl_os_discard(block + wanted, room);
   span->bytes = wanted;
   guard_close(span, tsl_unit_of(block));
@@ -196,13 +197,18 @@ static bool may_move_pages(const struct tsl_span *span) {
 }
 
 // Counts the new place as moved even when the system refused: it may be a mapping of its own
-// nevertheless.
+// nevertheless. What moves has one advice, since not every Linux moves several mappings at once,
+// and brings it along.
 static enum tsl_os_moved pages_move(const struct tsl_span *from, struct tsl_span *to, void *block,
                                     void *moved) {
   if (!tsl_os_purge(moved, from->bytes)) return TSL_OS_NOT_MOVED;
   to->pieces = from->pieces + 1;
   tsl_add_relaxed(&pieces, to->pieces);
-  return tsl_os_move(block, moved, from->bytes);
+  tsl_huge_end(tsl_unit_of(block), from->units);
+  enum tsl_os_moved result = tsl_os_move(block, moved, from->bytes);
+  size_t first = tsl_unit_of(moved);
+  if (result != TSL_OS_PLACE_LOST) tsl_huge_renew(first, first + to->units);
+  return result;
 }
 
 void *tsl_large_move(void *block, size_t bytes) {

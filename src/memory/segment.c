@@ -247,10 +247,12 @@ static struct tsl_run run_last(const uint64_t *words, size_t most) {
 // it where nothing would be left.
 static struct tsl_run run_of_whole_pages(const struct tsl_segment *segment, struct tsl_run run)
     TSL_REQUIRES(segment->lock) {
-  unsigned step = run.first - run.first % TSL_HUGE_STEP_UNITS, end = run.first + run.count;
+  unsigned step = run.first - run.first % TSL_HUGE_STEP_UNITS, behind = step + TSL_HUGE_STEP_UNITS;
+  unsigned end = run.first + run.count;
   bool is_huge = (tsl_load_relaxed(&segment->huge) >> step / TSL_HUGE_STEP_UNITS & 1) != 0;
-  if (!is_huge || bits_run_start(segment->dirty, run.first) > step) return run;
-  unsigned first = end > step + TSL_HUGE_STEP_UNITS ? step + TSL_HUGE_STEP_UNITS : step;
+  if (!is_huge || run.first == step || end < behind) return run;
+  if (bits_run_start(segment->dirty, run.first) > step) return run;
+  unsigned first = end > behind ? behind : step;
   return (struct tsl_run){first, end - first};
 }
 

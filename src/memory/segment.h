@@ -1,7 +1,7 @@
 // segment: 128 MiB of units and what is known of each: in use, or free and clean (reads as zero),
 // or free and dirty.
 //
-//  G1  the fields of a segment change under its lock only
+//  G1  the fields of a segment change under its lock only, but for `huge`
 //  G2  longest == the longest run of ones in `free`; free_units == the ones in it
 //  G3  a unit that is free and not dirty reads as zero; only free units are dirty; a unit is purged
 //      from when its pages went back until it is taken again, and then not dirty
@@ -19,7 +19,7 @@
 
 enum {
   TSL_SEGMENT_WORDS = TSL_SEGMENT_UNITS / 64,
-  TSL_HUGE_STEP_UNITS = (2 << 20) / TSL_UNIT_BYTES  // of a huge page
+  TSL_HUGE_STEP_UNITS = (2 << 20) / TSL_UNIT_BYTES  // a step: what a huge page has
 };
 
 // What the lock guards is declared at the functions of segment.c: in C a field's declaration cannot
@@ -31,7 +31,7 @@ struct tsl_segment {
   struct tsl_lock lock;                // [remote]
   uint16_t longest;                    // [lock:segment, read by any]
   uint16_t free_units;                 // [lock:segment, read by any]
-  uint64_t huge;                       // [remote] a bit for each huge page (huge.h)
+  uint64_t huge;                       // [remote] a bit for each step of 2 MiB (huge.h)
 } TSL_ON_LINE;
 
 TSL_ALWAYS_INLINE struct tsl_segment *tsl_segment_at(size_t index) {

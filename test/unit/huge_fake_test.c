@@ -101,6 +101,64 @@ static void where_a_part_is_purged_no_huge_page_comes_again(void) {
   check_marks();
 }
 
+// The end of a block may lie where a block before it had a huge page.
+static void a_large_block_has_small_pages_at_its_ends(void) {
+  bool clean;
+  start();
+  tsl_unit first = take(2 * LEAST, STEP);
+  tsl_units_give(first, 2 * LEAST);
+  CHECK(tsl_units_take_at(first + 1, LEAST, &clean));
+  tsl_huge_suit(first + 1, LEAST);
+  CHECK_EQ(huge_units(first, 2 * LEAST), 2 * STEP);
+  CHECK(!tsl_huge_at(first) && !tsl_huge_at(first + LEAST) && tsl_huge_at(first + STEP));
+  check_marks();
+}
+
+static void runs_are_bounded(void) {
+  start();
+  tsl_huge_most_runs = 2;
+  tsl_unit first = take(5 * LEAST, STEP);
+  tsl_huge_end(first, 5 * LEAST);
+  for (unsigned i = 0; i < 5; i += 2) tsl_huge_suit(first + i * LEAST, LEAST);
+  CHECK_EQ(huge_units(first, 5 * LEAST), 2 * LEAST);
+  tsl_huge_end(first, 1);
+  tsl_huge_suit(first + 4 * LEAST, LEAST);
+  CHECK_EQ(huge_units(first, 5 * LEAST), 2 * LEAST - STEP);  // what is left of a run is one
+  tsl_huge_end(first, LEAST);
+  tsl_huge_suit(first + 4 * LEAST, LEAST);
+  CHECK_EQ(huge_units(first, 5 * LEAST), 2 * LEAST);
+  check_marks();
+}
+
+// Of two runs that were one each counts.
+static void what_splits_a_run_is_counted(void) {
+  start();
+  tsl_huge_most_runs = 2;
+  tsl_unit first = take(6 * LEAST, STEP);
+  tsl_huge_end(first + LEAST, 1);
+  tsl_huge_end(first + 4 * LEAST, 2 * LEAST);
+  tsl_huge_suit(first + 5 * LEAST, LEAST);
+  CHECK_EQ(huge_units(first + 5 * LEAST, LEAST), 0);
+}
+
+// Half of a huge page does not make a run longer.
+static void what_is_not_all_dirty_is_purged_as_it_is(void) {
+  size_t cursor = 0;
+  start();
+  tsl_unit first = take(LEAST, STEP);
+  tsl_units_give(first, STEP - 1);
+  CHECK_EQ(tsl_units_purge(&cursor, 1), 1);
+  CHECK_EQ(tsl_units_dirty(), STEP - 2);
+}
+
+static void what_begins_with_a_page_is_purged_at_once(void) {
+  size_t cursor = 0;
+  start();
+  tsl_unit first = take(LEAST, STEP);
+  tsl_units_give(first, LEAST);
+  CHECK_EQ(tsl_units_purge(&cursor, LEAST), LEAST);
+}
+
 static void what_is_mapped_anew_stays_as_it_was(void) {
   start();
   tsl_unit first = take(3 * STEP, STEP);
@@ -137,6 +195,11 @@ int main(void) {
   RUN(the_next_large_block_begins_it_again);
   RUN(a_step_is_purged_whole);
   RUN(where_a_part_is_purged_no_huge_page_comes_again);
+  RUN(a_large_block_has_small_pages_at_its_ends);
+  RUN(runs_are_bounded);
+  RUN(what_splits_a_run_is_counted);
+  RUN(what_is_not_all_dirty_is_purged_as_it_is);
+  RUN(what_begins_with_a_page_is_purged_at_once);
   RUN(what_is_mapped_anew_stays_as_it_was);
   RUN(other_settings_leave_it_alone);
   return test_status();

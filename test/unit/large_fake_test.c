@@ -4,6 +4,7 @@
 #include "capture.h"
 #include "memory/detention.h"
 #include "memory/growth.h"
+#include "memory/huge.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
 #include "memory/units.h"
@@ -132,6 +133,34 @@ static void growth_in_place_brings_huge_pages(void) {
   CHECK_EQ(os_fake_huge_bytes(block, 3 * MIB), 0);
   CHECK(tsl_large_resize(block, 7 * MIB));
   CHECK_LE(4 * MIB, os_fake_huge_bytes(block, 7 * MIB));
+}
+
+static void check_small_at(const char *end) {
+  CHECK(!tsl_huge_at(tsl_unit_of(end - 1)) || (uintptr_t)end % (2 * MIB) == 0);
+}
+
+// The steps in which a block ends have small pages, whatever became of the block.
+static void huge_pages_follow_the_length(void) {
+  open_region();
+  char *block = alloc(20 * MIB);
+  CHECK(tsl_large_resize(block, 9 * MIB));
+  check_small_at(block + 9 * MIB);
+  CHECK_LE(6 * MIB, os_fake_huge_bytes(block, 9 * MIB));
+  CHECK(tsl_large_resize(block, 3 * MIB));
+  CHECK_EQ(os_fake_huge_bytes(block, 3 * MIB), 0);
+}
+
+static void huge_pages_follow_a_move(void) {
+  for (int refused = 0; refused < 2; refused++) {
+    if (refused == 0) open_region();
+    char *block = alloc(8 * MIB);
+    if (refused != 0) os_fake_fail_next(OS_FAKE_MOVE);
+    char *moved = tsl_large_move(block, 12 * MIB);
+    CHECK(moved != NULL && moved != block);
+    check_small_at(moved + 12 * MIB);
+    CHECK_LE(8 * MIB, os_fake_huge_bytes(moved, 12 * MIB));
+    tsl_large_free(moved);
+  }
 }
 
 // From a part of a segment over its end and back.
@@ -463,6 +492,8 @@ int main(void) {
   RUN(out_of_memory);
   RUN(resized_in_place);
   RUN(growth_in_place_brings_huge_pages);
+  RUN(huge_pages_follow_the_length);
+  RUN(huge_pages_follow_a_move);
   RUN(resized_over_segments);
   RUN(no_room_to_grow);
   RUN(moved);

@@ -357,7 +357,10 @@ enum tsl_os_moved tsl_os_move(void *from, void *to, size_t bytes) {
   expect(pages_are(source, PAGE_COMMITTED), "move: committed source");
   expect(pages_are(target, PAGE_COMMITTED), "move: committed target");
   expect(source.end <= target.first || target.end <= source.first, "move: no overlap");
+  for (size_t i = source.first; i < source.end; i++)
+    expect(huge[i] == huge[source.first], "move: one mapping");
   bool done = !refuses(OS_FAKE_MOVE);
+  memset(huge + target.first, done && huge[source.first], target.end - target.first);
   if (done) memcpy(to, from, bytes);
   if (done) expect(madvise(from, bytes, MADV_DONTNEED) == 0, "move: zero pages");
   enum tsl_os_moved result = done ? TSL_OS_MOVED : move_refused(target);

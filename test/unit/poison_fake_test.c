@@ -188,6 +188,42 @@ static void below_a_closed_parent_nothing_waits(void) {
   CHECK(epochs_is_over(parent));
 }
 
+// What waited would use the limit up.
+static void under_a_hard_limit_nothing_waits(void) {
+  start();
+  tslab_epoch parent = EPOCHS_OPEN(.hard_limit_bytes = 4 * CELL_BYTES);
+  tslab_epoch epoch = EPOCHS_OPEN(.parent = parent, .first_cell_bytes = CELL_BYTES);
+  for (unsigned i = 0; i < 16; i++) {
+    epochs_alloc_many(blocks, epoch, BYTES, 10);
+    CHECK_EQ(tslab_epoch_reset(epoch), 0);
+    CHECK_EQ(epochs_stats(parent).held_bytes, 0);
+  }
+}
+
+// One that holds nothing but what was kept takes no place from one that waits.
+static void a_reset_of_nothing_waits_for_nothing(void) {
+  start();
+  tslab_epoch epoch = released(BYTES, CELL_BYTES), keeps = EPOCHS_OPEN(.first_cell_bytes = 4096);
+  CHECK_EQ(tslab_epoch_keep(epochs_alloc(keeps, BYTES)), 0);
+  for (unsigned i = 0; i < 2 * TSL_POISON_EPOCHS; i++) CHECK_EQ(tslab_epoch_reset(keeps), 0);
+  CHECK_EQ(epochs_stats(epoch).state, TSLAB_RELEASED);
+}
+
+// Of several slabs one holds what is kept.
+static void slabs_beside_kept_objects_wait(void) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = TSLAB_NO_CELLS);
+  epochs_alloc_many(blocks, epoch, BYTES, MANY);
+  ended = blocks[MANY - 1];
+  CHECK_EQ(tslab_epoch_keep(blocks[0]), 0);
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  CHECK(stops(read_ended));
+  CHECK_EQ(epochs_stats(epoch).live_objects, 1);
+  state_check();
+  epochs_free(blocks[0], BYTES);
+  epochs_close(epoch, 0);
+}
+
 static void survivors_of_a_close_wait(void) {
   start();
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES);
@@ -269,6 +305,9 @@ int main(void) {
   RUN_UNLESS_SECURE(kept_objects_outlive_a_reset);
   RUN(kept_objects_in_slabs_outlive_a_reset);
   RUN(below_a_closed_parent_nothing_waits);
+  RUN(under_a_hard_limit_nothing_waits);
+  RUN(a_reset_of_nothing_waits_for_nothing);
+  RUN(slabs_beside_kept_objects_wait);
   RUN(survivors_of_a_close_wait);
   RUN(what_waits_is_held);
   RUN(who_is_inside_goes_on);
