@@ -31,9 +31,11 @@ TSL_HIDDEN void tsl_huge_renew(size_t first, size_t end);
 // (HP1). Whoever has them.
 TSL_HIDDEN void tsl_huge_suit(tsl_unit first, size_t count);
 
-// Before units are purged: no huge pages in steps of which these are a part (HP2). The other: in no
-// step that they touch. Whoever has them.
+// Before units are purged: no huge pages in the steps of which they are a part (HP2). Whoever has
+// them.
 TSL_HIDDEN void tsl_huge_part(size_t first, size_t count);
+
+// No huge pages in any step that the units touch. Whoever has them.
 TSL_HIDDEN void tsl_huge_end(size_t first, size_t count);
 
 // Where so many runs of steps may become huge pages, no further ones may: at both ends of each the

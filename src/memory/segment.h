@@ -19,7 +19,7 @@
 
 enum {
   TSL_SEGMENT_WORDS = TSL_SEGMENT_UNITS / 64,
-  TSL_HUGE_STEP_UNITS = (2 << 20) / TSL_UNIT_BYTES  // a step: what a huge page has
+  TSL_HUGE_STEP_UNITS = (2 << 20) / TSL_UNIT_BYTES  // a step: as many as a huge page has
 };
 
 // What the lock guards is declared at the functions of segment.c: in C a field's declaration cannot
