@@ -4,8 +4,9 @@
     lines.py --preload LIBRARY --program PROGRAM LIST --update   writes the list anew
 
 A line of the list names a request of lines.c and how many distinct lines of code, and of data, of
-64 bytes it may touch, but for a few: what a thread finds in no cache after a pause. The median of
-several requests counts, by valgrind's lackey; the objects are not written to.
+64 bytes it may touch, but for a few: what a thread finds in no cache after a pause. The least of
+several requests counts, since one that comes after a while also tells what its thread did; by
+valgrind's lackey. The objects are not written to.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -69,8 +69,7 @@ def lines_of(program: Path, library: Path, request: str) -> Lines:
     found = traced(program, library, request)
     if len(found) != REQUESTS:
         raise SystemExit(f"{request}: {len(found)} requests were traced, not {REQUESTS}")
-    code, data = (int(statistics.median(lines)) for lines in zip(*found, strict=True))
-    return code, data
+    return min(found)
 
 
 def main() -> int:
