@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 SKIPPED = 77
-REQUESTS = 31
+REQUESTS = 101
 LINE_BYTES = 64
 SLACK = 4  # where the stack begins depends on the lengths of paths
 
