@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../check.h"
 #include "tslab.h"
@@ -19,6 +20,14 @@
 enum { OBJECTS = 20, WARM = 200 };
 
 static void *objects[OBJECTS];
+
+// Time stands still, under the library as well: a tool makes requests slow, and one that comes after
+// a while also tells what its thread did.
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  (void)clock;
+  *now = (struct timespec){.tv_sec = 1000};
+  return 0;
+}
 
 __attribute__((noinline)) static void measure_begins(void) { __asm__ volatile(""); }
 __attribute__((noinline)) static void measure_ends(void) { __asm__ volatile(""); }

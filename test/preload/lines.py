@@ -5,8 +5,8 @@
 
 A line of the list names a request of lines.c and how many distinct lines of code, and of data, of
 64 bytes it may touch, but for a few: what a thread finds in no cache after a pause. The least of
-several requests counts, since one that comes after a while also tells what its thread did; by
-valgrind's lackey. The objects are not written to.
+several requests counts, since every few requests tell what their thread did; by valgrind's
+lackey. The objects are not written to.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 SKIPPED = 77
-REQUESTS = 101
+REQUESTS = 31
 LINE_BYTES = 64
 SLACK = 4  # where the stack begins depends on the lengths of paths
 
