@@ -21,7 +21,7 @@ enum { OBJECTS = 20, WARM = 200 };
 
 static void *objects[OBJECTS];
 
-// Time stands still, under the library as well: a tool makes requests slow, and one that comes after
+// Time stands still, for the library as well: a tool makes requests slow, and one that comes after
 // a while also tells what its thread did.
 int clock_gettime(clockid_t clock, struct timespec *now) {
   (void)clock;
