@@ -292,14 +292,15 @@ TSLAB_API int tslab_epoch_release(tslab_epoch epoch) TSLAB_NOEXCEPT;
 
 /* Ends every object in an open epoch but those that were kept, and all of its children, with what
  * was kept there, too, as a release does; the epoch stays open, for the next frame or round of a
- * loop. What tslab_epoch_defer registered runs first, and is registered no more. The calling thread
- * may be inside, and allocates next in memory that it used before the reset: this much stays with
- * the epoch, and is counted in `held_bytes`. Under a hard limit, of its own or an ancestor's, the
- * epoch holds nothing afterwards. `purge` concerns the epoch's end only. Meanwhile other threads
- * may free kept objects; they may not enter the epoch, or otherwise use, allocate or free objects
- * of it, and functions that need an open epoch fail with EBUSY. Handles of objects that ended give
- * NULL. No further epoch of its label shares (enum tslab_place). In the child of a fork that
- * another thread makes meanwhile, the epoch stays as it is, and all calls say EBUSY.
+ * loop. What tslab_epoch_defer registered runs first, and is registered no more. The calling
+ * thread may be inside, and allocates next in memory that it used before the reset: this much
+ * stays with the epoch, and is counted in `held_bytes` (not under option `release:poison`, where
+ * what ended waits elsewhere). Under a hard limit, of its own or an ancestor's, the epoch holds
+ * nothing afterwards. `purge` concerns the epoch's end only. Meanwhile other threads may free kept
+ * objects; they may not enter the epoch, or otherwise use, allocate or free objects of it, and
+ * functions that need an open epoch fail with EBUSY. Handles of objects that ended give NULL. No
+ * further epoch of its label shares (enum tslab_place). In the child of a fork that another thread
+ * makes meanwhile, the epoch stays as it is, and all calls say EBUSY.
  * Returns 0, ESTALE, ECANCELED, EPERM (TSLAB_DEFAULT, and the shared epoch of a label), EBUSY
  * (another thread is inside, or resets it: nothing changed), ENOTSUP (it shares: nothing but that
  * label changed; see TSLAB_PLACE_OWN), ENOMEM (the thread's first call). */
