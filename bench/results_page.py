@@ -1,8 +1,8 @@
-"""Writes docs/results.md and the figures in README.md from the result files alone.
+"""Writes docs/results.md and the figures in README.md and docs/epochs.md from the result files.
 
-With --check nothing is written; both have to be up to date. Between the marks
+With --check nothing is written; all have to be up to date. Between the marks
 `<!-- figures:NAME -->` and `<!-- /figures -->` a document gets the figures NAME: `counts`,
-`beside` (bench/beside.py), or a table's rows.
+`beside` (bench/beside.py), `requests` (bench/request_costs.py), or a table's rows.
 """
 
 import csv
@@ -20,6 +20,7 @@ from beside import RATE, Beside, load_beside
 from founding import ANCHORS, Anchor
 from peers import OURS
 from record import RecordError
+from request_costs import REQUEST_HEADINGS, request_rows
 from results_folder import results_folder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +56,7 @@ class Table:
     rows: list[Row]
     environment: dict[str, object]
     stolen: float | None = None  # share of time that the host gave to other machines
+    rounds: str | None = None  # the least and the most of a work
 
     def lost(self) -> list[Row]:
         """Bars that are missed, and rows without one in which we are behind."""
@@ -65,6 +67,9 @@ class Table:
 
     def commit(self) -> str:
         return str(self.environment.get("commit", "not recorded"))[:12]
+
+    def rounds_told(self) -> str:
+        return self.rounds or str(self.environment["rounds"])
 
     def count(self, met: str) -> int:
         return sum(row["met"] == met for row in self.rows)
@@ -95,6 +100,18 @@ def stolen_share(runs: Path) -> float | None:
     return sum(steal_s for steal_s, _ in times) / sum(wall_s for _, wall_s in times)
 
 
+def rounds_of(runs: Path) -> str | None:
+    """Some works have fewer rounds than their table."""
+    if not runs.exists():
+        return None
+    rounds: dict[str, set[str]] = {}
+    with runs.open(newline="") as file:
+        for run in csv.DictReader(file):
+            rounds.setdefault(run["work"], set()).add(run["round"])
+    least, most = min(map(len, rounds.values())), max(map(len, rounds.values()))
+    return str(most) if least == most else f"{least} to {most}"
+
+
 def load_table(folder: Path, name: str) -> Table | None:
     summary, about = folder / f"{name}_summary.csv", folder / f"{name}_environment.json"
     if not summary.exists():
@@ -107,7 +124,8 @@ def load_table(folder: Path, name: str) -> Table | None:
         raise PageError(f"{name}: {error}; measure it anew by: bench/run {name}") from error
     if any(None in row or None in row.values() for row in rows) or "versions" not in environment:
         raise PageError(f"{summary.name} or {about.name} is incomplete: bench/run {name}")
-    return Table(name, rows, environment, stolen_share(folder / f"{name}_runs.csv"))
+    runs = folder / f"{name}_runs.csv"
+    return Table(name, rows, environment, stolen_share(runs), rounds_of(runs))
 
 
 def load_notes(path: Path) -> dict[str, str]:
@@ -223,7 +241,7 @@ def counts_lines(tables: Sequence[Table]) -> list[str]:
     rows = [
         (
             table.name, str(table.environment["time"])[:10], table.commit(),
-            str(table.environment["rounds"]), percent(table.stolen), str(table.count("True")),
+            table.rounds_told(), percent(table.stolen), str(table.count("True")),
             str(table.count("False")), str(table.unmeasured()), str(table.unbarred()),
             str(table.behind()),
         )
@@ -251,6 +269,14 @@ def beside_lines(sources: Sources) -> list[str]:
     names = [OURS, *dict.fromkeys(name for row in sources.beside for name in row.peers)]
     rows = [beside_cells(row, names, units[f"{row.work} {RATE}"]) for row in sources.beside]
     return lines_of(["program", "unit", *names, "ratio"], rows)
+
+
+def request_lines(sources: Sources) -> list[str]:
+    """What a request costs in an epoch (bench/request_costs.py)."""
+    if "epochs" not in sources.tables:
+        raise PageError("nothing to show of requests; measure it by: bench/run epochs")
+    ours = {row["name"]: row["ours"] for row in sources.tables["epochs"].rows}
+    return lines_of(REQUEST_HEADINGS, request_rows(ours))
 
 
 def cause(notes: dict[str, str], name: str) -> str:
@@ -327,8 +353,10 @@ def figures_named(sources: Sources, name: str) -> list[str]:
         return counts_lines(list(sources.tables.values()))
     if name == "beside":
         return beside_lines(sources)
+    if name == "requests":
+        return request_lines(sources)
     if name not in sources.tables:
-        known = ", ".join(["counts", "beside", *sources.tables])
+        known = ", ".join(["counts", "beside", "requests", *sources.tables])
         raise PageError(f"no figures {name}; there are: {known}")
     return table_lines(sources.tables[name])
 
@@ -369,12 +397,13 @@ def write_or_check(path: Path, wanted: str, check: bool) -> bool:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )  # fmt: skip
 def main(check: bool, folder: Path, docs: Path, readme: Path) -> None:
-    """Writes docs/results.md, and the figures between the marks of README.md."""
+    """Writes docs/results.md, and the figures between the marks of README.md and docs/epochs.md."""
     try:
         sources = load(folder, docs / "images")
+        guides = (readme, docs / "epochs.md")
         wanted = {
             docs / "results.md": page(sources),
-            readme: with_figures(readme.read_text(), sources),
+            **{path: with_figures(path.read_text(), sources) for path in guides},
         }
         right = [write_or_check(path, text, check) for path, text in wanted.items()]
     except (PageError, RecordError, OSError) as error:

@@ -197,9 +197,9 @@ typedef void tslab_limit_callback(tslab_epoch epoch, enum tslab_limit limit, siz
 
 /* Where the objects of an epoch lie. An epoch with memory of its own shares none with another one.
  * Epochs that share lie in one long epoch of their label, the shared one, beside objects of the
- * others: malloc then costs what it costs without epochs, and who holds memory is known by label,
- * not by epoch. The shared epoch never ends; it can be entered and asked by its id, which
- * tslab_epoch_of and tslab_epoch_stats tell.
+ * others: malloc then costs what it costs without epochs, for the first eight labels of a thread
+ * and for busy ones, and who holds memory is known by label, not by epoch. The shared epoch never
+ * ends; it can be entered and asked by its id, which tslab_epoch_of and tslab_epoch_stats tell.
  * A guest shares the memory of its host, which is its parent, or its parent's host: its objects
  * count there, and end with the host's release or reset. Otherwise what is said below of an epoch
  * that shares is true of a guest. Once the host was closed, new objects of the guest lie with the

@@ -16,6 +16,7 @@
 #include "os/os.h"
 #include "os/pressure.h"
 #include "state/change.h"
+#include "state/outside.h"
 #include "tell/process.h"
 #include "tell/request.h"
 #include "upkeep/pool.h"
@@ -39,7 +40,7 @@ enum {
   RESTS_SHARE = 10,      // it uses less than one in so many milliseconds,
   REST_LOOK_MS = 100,    // as found once in this time
   SAVED_UP_MS = 20000,   // at most, when it did not work for a while
-  MOST_DEBT_MS = 10000,  // what it does at once when asked is owed up to here
+  MOST_DEBT_MS = 10000,  // a step that takes longer is owed up to here
 };
 
 static uint32_t lives;          // [remote] 1 from an attempt to start it until it ends
@@ -222,15 +223,14 @@ static sigset_t signals_of_others(void) {
 
 // What the C library allocates for a thread lies in the default epoch.
 static int helper_create(void) {
-  struct tsl_heap *current = tsl_heap_current;
   pthread_attr_t attributes;
   sigset_t blocked = signals_of_others(), before;
   pthread_sigmask(SIG_SETMASK, &blocked, &before);
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  tsl_heap_current = &current->home->heap;
+  struct tsl_outside outside = tsl_outside_begin();
   int error = helper_create_with(&attributes);
-  tsl_heap_current = current;
+  tsl_outside_end(outside);
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return error;

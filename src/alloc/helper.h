@@ -1,6 +1,6 @@
 // helper: a thread that gives unneeded memory back, also while the program idles (option `helper`).
 // It is born on a slow path of malloc or free, or at the end of an epoch, once much memory is idle,
-// never in a constructor, and ends when nothing is left to give. It has no heap.
+// not by the library's constructor, and ends when nothing is left to give. It has no heap.
 //
 //  HE1  at most one lives. While it lives no other thread gives back what is idle in the process
 //  HE2  it uses at most a hundredth of a processor, or a tenth: near the soft limit, or while

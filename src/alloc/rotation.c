@@ -1,7 +1,6 @@
 // rotation: epochs that follow each other (include/tslab.h). Turns are made under a lock, which
 // nobody takes who asks for the current epoch before a turn is due. All rotations have the same
-// one, so that a fork finds it: two threads that do nothing but turn, each its own, take 112 ns a
-// turn, one 42 (by hand).
+// one, so that a fork finds it (docs/decisions/042-rotations-share-a-lock.md).
 #include "alloc/fork.h"
 #include "base/atomic.h"
 #include "base/lock.h"

@@ -362,6 +362,7 @@ void tsl_scope_leave_all(struct tsl_home *home) {
   tsl_heap_current = &home->heap;
   if (home->heap.depth != 0) tsl_misuse_forgotten(&home->heap, current);
   home->heap.depth = 0;
+  home->heap.name = TSLAB_DEFAULT;
   for (uint32_t number = home->family; number != 0; number = tsl_part_at(number)->family_next) {
     struct tsl_heap *heap = tsl_heap_at(number);
     if (heap->depth == 0) continue;

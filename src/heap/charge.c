@@ -5,6 +5,7 @@
 #include "state/change.h"
 #include "state/epoch.h"
 #include "state/heap.h"
+#include "state/outside.h"
 #include "tell/epochs.h"
 #include "tell/watch.h"
 
@@ -12,18 +13,17 @@
 // default epoch, with the change paused (C3), and is not called for limits that it exceeds itself.
 static void limit_tell(uint32_t slot, enum tslab_limit limit, size_t held, size_t bytes) {
   struct tsl_epoch *epoch = tsl_epoch_at(slot);
-  struct tsl_heap *current = tsl_heap_current;
-  if (epoch->on_limit == NULL || current->home->telling) return;
-  tsl_assert(current->home != &tsl_home_empty);
-  struct tsl_home *home = current->home;
+  struct tsl_home *home = tsl_heap_current->home;
+  if (epoch->on_limit == NULL || home->telling) return;
+  tsl_assert(home != &tsl_home_empty);
   struct tsl_change change = tsl_change_pause(home);
-  tsl_heap_current = &home->heap;
+  struct tsl_outside outside = tsl_outside_begin();
   home->telling = true;
   tslab_epoch id = tsl_epoch_id(slot, tsl_load_relaxed(&epoch->word));
   epoch->on_limit(id, limit, held, bytes, epoch->limit_context);
   home->telling = false;
   tsl_change_end(change);
-  tsl_heap_current = current;
+  tsl_outside_end(outside);
 }
 
 void tsl_epoch_begin_limits(struct tsl_epoch *epoch, size_t soft_bytes, size_t hard_bytes) {

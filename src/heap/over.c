@@ -5,6 +5,7 @@
 #include "heap/slots.h"
 #include "state/change.h"
 #include "state/epoch.h"
+#include "state/outside.h"
 
 static struct tsl_stack waiting;
 
@@ -23,10 +24,9 @@ static void call(uint32_t slot) {
   void *context = epoch->over_context;
   epoch->on_over = NULL;
   tsl_slot_give(slot);
-  struct tsl_heap *current = tsl_heap_current;
-  tsl_heap_current = &current->home->heap;
+  struct tsl_outside outside = tsl_outside_begin();
   on_over(id, context);
-  if (current != &tsl_home_empty.heap) tsl_heap_current = current;
+  if (outside.heap != &tsl_home_empty.heap) tsl_outside_end(outside);
 }
 
 void tsl_over_tell(uint32_t slot) {

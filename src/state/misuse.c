@@ -115,7 +115,7 @@ void tsl_misuse_size(const void *block, size_t said, size_t usable) {
              text.bytes);
 }
 
-static unsigned long long released_ms_ago(const void *block) {
+static unsigned long long ended_ms_ago(const void *block) {
   return tsl_os_now_ms() - tsl_epoch_at(slot_of(block))->closed_ms;
 }
 
@@ -123,15 +123,15 @@ static unsigned long long released_ms_ago(const void *block) {
 void tsl_misuse_late(const void *address, const void *block, const void *code) {
   struct text text = said_of(block, NULL);
   tsl_misuse(
-      "use of %p by the code at %p: the block %p ended with its epoch, which was released %llu ms "
+      "use of %p by the code at %p: the block %p ended as its epoch was released or reset %llu ms "
       "ago%s",
-      address, code, block, released_ms_ago(block), text.bytes);
+      address, code, block, ended_ms_ago(block), text.bytes);
 }
 
 void tsl_misuse_late_free(const void *block) {
   struct text text = said_of(block, __builtin_frame_address(0));
-  tsl_misuse("free(%p): the block ended with its epoch, which was released %llu ms ago%s", block,
-             released_ms_ago(block), text.bytes);
+  tsl_misuse("free(%p): the block ended as its epoch was released or reset %llu ms ago%s", block,
+             ended_ms_ago(block), text.bytes);
 }
 
 void tsl_misuse_written(const void *block) {

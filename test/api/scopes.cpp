@@ -5,7 +5,9 @@
 #include <tslab.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "epochs.hpp"
 
@@ -47,6 +49,25 @@ void scope_refused_test() {
   CHECK_EQ(tslab_epoch_current(), owner.id());
 }
 
+// The thread stays where it is, and the program goes on.
+void leave_out_of_order() {
+  tslab::epoch owner{"outer"}, other{"inner"};
+  std::optional<tslab::scope> outer, inner;
+  outer.emplace(owner);
+  inner.emplace(other);
+  outer.reset();
+  CHECK_EQ(tslab_epoch_current(), other.id());
+  inner.reset();
+  CHECK_EQ(tslab_epoch_current(), owner.id());
+}
+
+// Only the end of its thread leaves the outer one.
+void misuse_test() {
+  CHECK_EQ(tslab_option_set("on_error", "ignore"), 0);
+  std::thread{leave_out_of_order}.join();
+  CHECK_EQ(tslab_option_set("on_error", "abort"), 0);
+}
+
 void plain_new_test() {
   CHECK_EQ(tslab::captures_malloc(), is_preloaded);
   tslab::epoch owner{"plain new"};
@@ -65,6 +86,6 @@ void plain_new_test() {
 int main(int argc, char **argv) {
   CHECK_EQ(argc, 2);
   is_preloaded = strcmp(argv[1], "preloaded") == 0;
-  tests_run({scope_test, scope_refused_test, plain_new_test});
+  tests_run({scope_test, scope_refused_test, plain_new_test, misuse_test});
   return 0;
 }

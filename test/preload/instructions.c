@@ -1,6 +1,6 @@
 // One pair of an allocation and its free, repeated, for a tool that counts instructions: the
 // function `measured` holds nothing else but its loop. Or one account of so many epochs, or one
-// walk beside so much memory.
+// walk around so much memory.
 //
 //   preload_instructions PAIR COUNT
 #include <stddef.h>
@@ -42,17 +42,24 @@ static void open_epochs(long count) {
 
 static tslab_epoch walked;
 
-// An epoch of a few blocks, beside so many other epochs, and so many units of other memory.
-static void fill_beside(long count) {
-  walked = tslab_epoch_open("walked", NULL);
-  for (int i = 0; i < 100; i++) CHECK(tslab_epoch_malloc(walked, 100) != NULL);
-  open_epochs(count);
-  for (long i = 0; i < count; i++) CHECK(malloc(64 << 10) != NULL);
+enum { HALF = 1000 };  // of the blocks of `walked`: more than one cell
+
+static void fill_half(void) {
+  for (int i = 0; i < HALF; i++) CHECK(tslab_epoch_malloc(walked, 100) != NULL);
 }
 
-static void close_beside(long count) {
-  fill_beside(count);
-  CHECK_EQ(tslab_epoch_close(walked).objects, 100);
+// Between the halves of an epoch lie so many other epochs, and so many units of other memory.
+static void fill_around(long count) {
+  walked = tslab_epoch_open("walked", NULL);
+  fill_half();
+  open_epochs(count);
+  for (long i = 0; i < count; i++) CHECK(malloc(64 << 10) != NULL);
+  fill_half();
+}
+
+static void close_around(long count) {
+  fill_around(count);
+  CHECK_EQ(tslab_epoch_close(walked).objects, 2 * HALF);
 }
 
 static int pass_block(void *block, size_t bytes, void *context) {
@@ -92,8 +99,8 @@ static const struct pair {
     {"malloc_1024", measured_malloc_1024, NULL},
     {"calloc_64", measured_calloc_64, NULL},
     {"new_64", measured_new_64, NULL},
-    {"walks_of_open", measured_walks_of_open, fill_beside},
-    {"walks_of_closed", measured_walks_of_closed, close_beside},
+    {"walks_of_open", measured_walks_of_open, fill_around},
+    {"walks_of_closed", measured_walks_of_closed, close_around},
     {"json_of_epochs", measured_json_of_epochs, open_epochs},
 };
 

@@ -4,6 +4,7 @@
 
 #include "alloc/malloc.h"
 #include "base/options.h"
+#include "capture.h"
 #include "memory/limit.h"
 #include "memory/purge.h"
 #include "memory/segment.h"
@@ -381,6 +382,20 @@ static void the_end_of_many_small_epochs_is_enough(void) {
   end_helper();
 }
 
+static void refused_twice_it_is_said_once(void) {
+  (void)tsl_fast_malloc(100);
+  is_refusing = true;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  tsl_options.verbose = 1;
+  capture_start();
+  for (unsigned i = 0; i < 2; i++) {
+    os_fake.now_ms += 60001;
+    tsl_purge_call_helper(0);
+  }
+  CHECK_EQ(capture_lines(capture_end()), 1);
+  CHECK_EQ(attempts, 2);
+}
+
 static void ends_and_starts_by_option(void) {
   tsl_options.helper = TSL_HELPER_ALWAYS;
   tsl_options.purge_delay_ms = 1;
@@ -482,6 +497,7 @@ int main(void) {
   RUN(no_end_of_an_epoch_is_missed);
   RUN_UNLESS_SECURE(the_end_of_one_small_epoch_is_enough);
   RUN(the_end_of_many_small_epochs_is_enough);
+  RUN(refused_twice_it_is_said_once);
   RUN(ends_and_starts_by_option);
   RUN(starting_keeps_errno);
   RUN(tries_again_a_minute_after_a_refusal);

@@ -1,6 +1,7 @@
 // The helper among the system's threads. The calls of libc here allocate from libc's own heap.
 #include "alloc/helper.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -85,6 +86,39 @@ static void one_thread_with_more_gets_one(void) {
   CHECK(all_goes_back());
   CHECK(tasks_become(1));
   CHECK(may_unshare());
+}
+
+static void born_again_on_need(void) {
+  begin();
+  for (uint32_t lives = 1; lives <= 3; lives++) {
+    make_idle(40 * MIB);
+    CHECK_EQ(threads_made(), lives);
+    CHECK(all_goes_back());
+    CHECK(tasks_become(1));
+  }
+}
+
+static int enter_own_mounts(void) {
+  int mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  CHECK_GE(mounts, 0);
+  int error = setns(mounts, CLONE_NEWNS) == 0 ? 0 : errno;
+  close(mounts);
+  return error;
+}
+
+// Who may enter namespaces at all may do so once the helper has ended.
+static void namespaces_are_refused_beside_it(void) {
+  begin();
+  bool may_enter = enter_own_mounts() == 0;
+  tsl_options.helper = TSL_HELPER_ALWAYS;
+  (void)tsl_fast_malloc(100);
+  for (int ms = 0; !tsl_purge_has_helper() && ms < PATIENCE_MS; ms++) usleep(1000);
+  CHECK(unshare(CLONE_NEWUSER) != 0 && errno == EINVAL);
+  if (may_enter) CHECK_EQ(enter_own_mounts(), EINVAL);
+  tsl_store_relaxed(&tsl_options.helper, TSL_HELPER_NEVER);
+  CHECK(tasks_become(1));
+  if (may_enter) CHECK_EQ(enter_own_mounts(), 0);
+  CHECK(unshare(CLONE_NEWUSER) == 0 || errno != EINVAL);
 }
 
 static void small_blocks_freed_last_are_noticed(void) {
@@ -215,6 +249,8 @@ static void busy_threads_are_tended(void) {
 }
 
 static void has_a_name_no_signals_and_no_heap(void) {
+  // But for the three that C libraries keep for themselves.
+  const uint64_t all = UINT64_C(0xfffffffc7fffffff);
   char line[200];
   begin();
   tsl_options.helper = TSL_HELPER_ALWAYS;
@@ -226,7 +262,7 @@ static void has_a_name_no_signals_and_no_heap(void) {
   CHECK_THAT(strcmp(line, "Name:\ttslab-helper\n") == 0, "%s", line);
   tasks_other_line("SigBlk:", line, sizeof line);
   uint64_t blocked = strtoull(line + strlen("SigBlk:"), NULL, 16);
-  CHECK_EQ(blocked & 0x7fffffff, 0x7fffffff & ~signals_of_its_own());
+  CHECK_EQ(blocked & all, all & ~signals_of_its_own());
   CHECK_EQ(tsl_region.last_heap, 1);
 }
 
@@ -320,6 +356,8 @@ int main(void) {
   RUN(one_thread_with_less_has_none);
   RUN(never_means_none);
   RUN(one_thread_with_more_gets_one);
+  RUN(born_again_on_need);
+  RUN(namespaces_are_refused_beside_it);
   RUN(small_blocks_freed_last_are_noticed);
   RUN(an_epoch_that_ends_is_noticed);
   RUN_UNLESS_SECURE(sparse_slabs_of_a_silent_thread_give_pages_back);

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "bets.h"
 #include "epoch/place.h"
+#include "epoch/scope.h"
 #include "epochs.h"
 #include "heap/valid.h"
 #include "os_fake.h"
@@ -253,6 +254,33 @@ static void what_came_after_the_close_outlives_a_release(void) {
 static tslab_epoch guest_of_deferred;
 static int error_of_deferred;
 
+static tslab_epoch seen_by_callback = TSLAB_NO_EPOCH;
+
+static void see_epoch(tslab_epoch epoch, void *context) {
+  (void)epoch, (void)context;
+  seen_by_callback = tslab_epoch_current();
+}
+
+// A guest whose host was closed lies in the thread's own heap, under its name.
+static void outside_of_epochs_only_scopes_have_the_guests_name(void) {
+  tslab_epoch tenant = epochs_open(), other = epochs_open();
+  tslab_scope scope;
+  lose_bet();
+  tslab_epoch request = request_below(tenant);
+  epochs_close(tenant, 0);
+  epochs_enter(&scope, request);
+  CHECK_EQ(tslab_epoch_of(tslab_malloc(BYTES)), TSLAB_DEFAULT);
+  CHECK_EQ(tslab_epoch_on_over(other, see_epoch, NULL), 0);
+  epochs_close(other, 0);
+  CHECK_EQ(seen_by_callback, TSLAB_DEFAULT);
+  CHECK_EQ(tslab_epoch_current(), request);
+  epochs_leave(&scope);
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
+  epochs_enter(&scope, request);
+  tsl_scope_leave_all(tsl_heap_current->home);
+  CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);
+}
+
 static void allocate_in_guest(void *unused) {
   (void)unused;
   errno = 0;
@@ -394,6 +422,7 @@ int main(void) {
   RUN(who_outlives_the_host_lies_further_up);
   RUN(nobody_moves_up_into_a_shared_one);
   RUN(what_came_after_the_close_outlives_a_release);
+  RUN(outside_of_epochs_only_scopes_have_the_guests_name);
   RUN(nobody_allocates_in_a_guest_while_its_host_ends);
   RUN(guests_lose_no_bet_of_their_host);
   RUN(a_kept_block_of_a_guest_survives_the_host);

@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "epochs.h"
 #include "os_fake.h"
+#include "threads.h"
 
 // A cell is as large as any page.
 enum { BYTES = 100, LARGE = 200000, MANY = 2000, CELL_BYTES = 1 << 16 };
@@ -188,6 +189,52 @@ static void below_a_closed_parent_nothing_waits(void) {
   CHECK(epochs_is_over(parent));
 }
 
+// The system has no memory for the record of another epoch.
+static void without_a_record_nothing_waits(void) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES);
+  epochs_alloc_many(blocks, epoch, BYTES, 10);
+  ended = blocks[0];
+  os_fake_fail_all(OS_FAKE_COMMIT);
+  while (tslab_epoch_open("test", NULL) != TSLAB_NO_EPOCH) continue;
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  os_fake_recover();
+  CHECK_EQ(epochs_stats(epoch).live_objects, 0);
+  CHECK(is_open(read_ended));
+  epochs_close(epoch, 0);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void *allocate_inside(void *epoch) {
+  tslab_scope scope;
+  epochs_enter(&scope, *(tslab_epoch *)epoch);
+  ended = tslab_malloc(BYTES);
+  epochs_leave(&scope);
+  return NULL;
+}
+
+// Objects of a thread that left, and has ended.
+static void check_others_wait(size_t first_cell_bytes) {
+  start();
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
+  epochs_alloc_many(blocks, epoch, BYTES, 10);
+  threads_run_one(allocate_inside, &epoch);
+  CHECK_EQ(epochs_stats(epoch).live_objects, 11);
+  CHECK_EQ(tslab_epoch_reset(epoch), 0);
+  CHECK_EQ(epochs_stats(epoch).live_objects, 0);
+  CHECK(stops(read_ended));
+  ended = blocks[0];
+  CHECK(stops(read_ended));
+  state_check();
+  others_are_released(TSL_POISON_EPOCHS);
+  CHECK(is_open(read_ended));
+  epochs_close(epoch, 0);
+  CHECK(epochs_is_over(epoch));
+}
+
+static void cells_of_other_threads_wait(void) { check_others_wait(CELL_BYTES); }
+static void slabs_of_other_threads_wait(void) { check_others_wait(TSLAB_NO_CELLS); }
+
 // What waited would use the limit up.
 static void under_a_hard_limit_nothing_waits(void) {
   start();
@@ -305,6 +352,9 @@ int main(void) {
   RUN_UNLESS_SECURE(kept_objects_outlive_a_reset);
   RUN(kept_objects_in_slabs_outlive_a_reset);
   RUN(below_a_closed_parent_nothing_waits);
+  RUN(without_a_record_nothing_waits);
+  RUN(cells_of_other_threads_wait);
+  RUN(slabs_of_other_threads_wait);
   RUN(under_a_hard_limit_nothing_waits);
   RUN(a_reset_of_nothing_waits_for_nothing);
   RUN(slabs_beside_kept_objects_wait);

@@ -117,6 +117,23 @@ static void pages_of_a_sleeper_go_back(void) {
   check_pages_go_back();
 }
 
+// The owner may be waiting: the helper, which asks for the home before each turn, lets it go after
+// eight calls at most, where a slab needs one.
+static void a_turn_is_short(void) {
+  enum { MOST_CALLS = 8 };
+  fall_asleep();
+  free_all_but_firsts();
+  tsl_home_rest_all(sleeper);
+  for (unsigned ms = 0; ms < 4 * DELAY_MS; ms++) {
+    uint64_t calls = os_fake.calls[OS_FAKE_PURGE], turns = os_fake.calls[OS_FAKE_BARRIER];
+    help(1);
+    calls = os_fake.calls[OS_FAKE_PURGE] - calls;
+    turns = os_fake.calls[OS_FAKE_BARRIER] - turns;
+    CHECK_LE(calls, turns * MOST_CALLS);
+  }
+  CHECK_EQ(os_fake.purged_bytes, SLABS * DEAD_BYTES);
+}
+
 // What another thread freed waits for the owner; its pages do not.
 static void pages_of_remote_frees_go_back(void) {
   fall_asleep();
@@ -618,6 +635,7 @@ static void the_child_of_a_fork_begins_anew(void) {
 
 int main(void) {
   RUN_UNLESS_SECURE(pages_of_a_sleeper_go_back);
+  RUN_UNLESS_SECURE(a_turn_is_short);
   RUN_UNLESS_SECURE(pages_of_remote_frees_go_back);
   RUN_UNLESS_SECURE(pages_of_own_epochs_go_back);
   RUN_UNLESS_SECURE(pages_of_remote_frees_in_own_epochs_go_back);

@@ -6,6 +6,7 @@
 #include "heap/store.h"
 #include "memory/segment.h"
 #include "memory/units.h"
+#include "state/change.h"
 #include "takes.h"
 #include "tell/rows.h"
 #include "upkeep/reports.h"
@@ -37,6 +38,35 @@ static void sleepers_memory_goes_back(void) {
     CHECK(rounds < 1000000);
   }
   free_many();
+}
+
+// Calls of the system that give memory back, while the thread allocates for some delays.
+static uint64_t purges_of_a_busy_thread(void) {
+  uint64_t before = os_fake.calls[OS_FAKE_PURGE];
+  for (unsigned ms = 0; ms < 500; ms++) {
+    for (unsigned i = 0; i < 1000; i++) tsl_fast_free(tsl_fast_malloc(64));
+    os_fake.now_ms++;
+  }
+  return os_fake.calls[OS_FAKE_PURGE] - before;
+}
+
+// HE1: neither idle units nor pages of its own sparse slabs.
+static void beside_a_helper_no_other_thread_gives_back(void) {
+  static void *sparse[20000];
+  bool clean;
+  open_heaps();
+  tsl_options.detain_ms = 0;
+  tsl_tend_is_possible = true;
+  tsl_purge_set_helper(true);
+  for (unsigned i = 0; i < 20000; i++) sparse[i] = tsl_fast_malloc(512);
+  for (unsigned i = 0; i < 20000; i++)
+    if (i % 128 != 0) tsl_fast_free(sparse[i]);
+  tsl_units_give(tsl_units_take(40, 1, &clean), 40);
+  tsl_fast_free(tsl_fast_malloc(16 << 20));
+  CHECK_EQ(purges_of_a_busy_thread(), 0);
+  CHECK_GE(tsl_units_dirty(), 40);
+  tsl_purge_set_helper(false);
+  CHECK_GE(purges_of_a_busy_thread(), 100);
 }
 
 // Neither does it refill, nor has it anything to give back.
@@ -164,6 +194,7 @@ int main(void) {
   RUN(the_part_that_is_looked_at_wakes);
   RUN(parts_wake_as_all_are_asked);
   RUN_UNLESS_SECURE(sleepers_memory_goes_back);
+  RUN_UNLESS_SECURE(beside_a_helper_no_other_thread_gives_back);
   RUN_UNLESS_SECURE(sleepers_begin_to_sample_and_end);
   RUN_UNLESS_SECURE(a_tick_wakes);
   RUN_UNLESS_SECURE(looks_follow_the_clock);

@@ -1,0 +1,76 @@
+// places: the epochs of a shadow, each in its place, and what follows from where they lie.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <tslab.h>
+
+#include "gate.h"
+#include "shadow.h"
+
+enum { PLACES = 24 };
+
+enum state { GONE, OPEN, CLOSING, CLOSED };
+
+// An epoch of the shadow; the first one is the default epoch.
+static struct place {
+  struct gate gate;
+  atomic_int state;
+  _Atomic tslab_epoch id, parent;
+  atomic_long live;
+  atomic_long deferred, deferred_runs;
+  atomic_bool limited;
+  atomic_ulong resets;  // of all epochs that were here
+  atomic_long kept;     // of `live`: the end of the epoch spares them
+  atomic_long spared;   // resets did, and they live on
+  atomic_bool shares;   // its objects may lie in memory of its label or of its parent
+} places[PLACES];
+
+static inline struct place *place_choose(struct random *random) {
+  return &places[random_below(random, PLACES)];
+}
+
+static inline bool has_children(const struct place *parent) {
+  for (int i = 1; i < PLACES; i++)
+    if (parent != &places[0] && places[i].parent == parent->id) return true;
+  return false;
+}
+
+// Its figures are not those of its own objects.
+static inline bool is_vague(const struct place *place) {
+  for (int i = 1; i < PLACES; i++)
+    if (places[i].shares && places[i].state != GONE && places[i].parent == place->id) return true;
+  return place->shares;
+}
+
+static inline bool is_drained(const struct place *place) {
+  bool is_empty = place->live == 0 && place->spared == 0;
+  return place->state == CLOSED && is_empty && !has_children(place);
+}
+
+static inline bool is_limited(const struct place *place) {
+  for (int i = 1; i < PLACES; i++)
+    if (place->parent != 0 && places[i].id == place->parent && places[i].limited) return true;
+  return place->limited;
+}
+
+static inline bool is_child(const struct place *place, const struct place *parent) {
+  return parent->state != GONE && place->parent == parent->id;
+}
+
+// Takes the children's gates as well: they end, too. Until its gate is taken, a child may end and
+// its place get an epoch of another parent.
+static inline bool family_take(struct place *parent, struct place **family, int *count) {
+  *count = 0;
+  if (!gate_take(&parent->gate)) return false;
+  family[(*count)++] = parent;
+  for (int i = 1; i < PLACES; i++) {
+    if (!is_child(&places[i], parent)) continue;
+    if (!gate_take(&places[i].gate)) return false;
+    if (is_child(&places[i], parent))
+      family[(*count)++] = &places[i];
+    else
+      gate_give(&places[i].gate);
+  }
+  return true;
+}
