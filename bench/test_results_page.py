@@ -315,9 +315,8 @@ def counts_are_true(page: str, results: Path) -> bool:
             return False
         if int(behind) != sum(ratio < 0.95 for ratio in ratios):
             return False
-        if told != rounds(results / f"{name}_runs.csv", about["rounds"]):
-            return False
-        if date != about["time"][:10]:
+        runs = results / f"{name}_runs.csv"
+        if (date, told) != (about["time"][:10], rounds(runs, about["rounds"])):
             return False
         if commit != about.get("commit", "not recorded")[:12]:
             return False
