@@ -7,6 +7,7 @@
 
 #include "gate.h"
 #include "shadow.h"
+#include "stale.h"
 
 enum { PLACES = 24 };
 
@@ -46,6 +47,12 @@ static inline bool is_vague(const struct place *place) {
 static inline bool is_drained(const struct place *place) {
   bool is_empty = place->live == 0 && place->spared == 0;
   return place->state == CLOSED && is_empty && !has_children(place);
+}
+
+static bool releases_wait;  // option `release` is poison: the last 64 and their parents are there
+
+static inline void over_check(const struct place *place) {
+  if (!releases_wait) stale_check(place->id);
 }
 
 static inline bool is_limited(const struct place *place) {
