@@ -37,7 +37,7 @@ static inline bool has_children(const struct place *parent) {
   return false;
 }
 
-// Its figures are not those of its own objects.
+// Its figures are not those of its own objects, and who has it alone is not alone in its memory.
 static inline bool is_vague(const struct place *place) {
   for (int i = 1; i < PLACES; i++)
     if (places[i].shares && places[i].state != GONE && places[i].parent == place->id) return true;
