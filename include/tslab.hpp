@@ -5,8 +5,8 @@
  * What an epoch and a scope are stands in tslab.h. Constructors and functions that fail throw
  * std::system_error with a code of tslab::error_category(); allocation throws std::bad_alloc, and
  * errno says why. So do the others where no memory is left for the error itself. Destructors throw
- * nothing; what they find wrong goes to option `on_error`. Everything may be used by any thread,
- * but each object by one thread at a time, unless it says otherwise. */
+ * nothing, and report nothing but misuse of a scope. Everything may be used by any thread, but each
+ * object by one thread at a time, unless it says otherwise. */
 #pragma once
 
 #include <tslab_memory.hpp>
