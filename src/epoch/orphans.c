@@ -21,6 +21,8 @@ static void home_after_fork(struct tsl_home *home) {
   if (home->hold == TSL_HOME_POOLED) tsl_store_relaxed(&home->hold, TSL_HOME_OWNED);
   home->telling = false;
   home->unwinding = false;
+  home->heap.depth = 0;
+  home->heap.name = TSLAB_DEFAULT;
 }
 
 // Nobody ends the free of a lost thread: it becomes a scope, which a close passes over and the

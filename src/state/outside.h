@@ -12,13 +12,18 @@ struct tsl_outside {
 TSL_ALWAYS_INLINE struct tsl_outside tsl_outside_begin(void) {
   struct tsl_heap *current = tsl_heap_current, *home = &current->home->heap;
   struct tsl_outside outside = {current, home->name};
-  if (home->name != TSLAB_DEFAULT) home->name = TSLAB_DEFAULT;
   tsl_heap_current = home;
+  if (outside.name == TSLAB_DEFAULT) return outside;
+  home->name = TSLAB_DEFAULT;
+  home->depth++;  // the code may not leave the guest's scope
   return outside;
 }
 
 // The thread had a home when this began.
 TSL_ALWAYS_INLINE void tsl_outside_end(struct tsl_outside outside) {
-  outside.heap->home->heap.name = outside.name;
+  struct tsl_heap *home = &outside.heap->home->heap;
   tsl_heap_current = outside.heap;
+  if (outside.name == TSLAB_DEFAULT) return;
+  home->name = outside.name;
+  home->depth--;
 }

@@ -52,7 +52,6 @@ static struct mailbox {
 
 static const char sharing_label[] = "shares";
 
-static tslab_epoch shared_one;  // the label's, which never ends
 static atomic_ulong opens, closes, releases, resets, inspections, refusals, told, spares;
 static atomic_ulong cancels, limits_set, overs_wanted, overs_told, names, guests, operations;
 
@@ -115,7 +114,8 @@ static void new_check(tslab_epoch id) {
 }
 
 // An epoch becomes a guest of a parent to which its thread came several times (enum tslab_place).
-static tslab_epoch open_sharing(const struct place *parent, struct random *random) {
+static tslab_epoch open_sharing(const struct place *parent, struct random *random,
+                                bool *lies_elsewhere) {
   enum { TIMES = 8 };
   tslab_epoch_options options = {.size = sizeof options, .parent = parent->id};
   if (parent == &places[0] && random_below(random, 2) == 0) options.place = TSLAB_PLACE_SHARED;
@@ -124,7 +124,8 @@ static tslab_epoch open_sharing(const struct place *parent, struct random *rando
   tslab_epoch id = tslab_epoch_open(sharing_label, &options);
   tslab_epoch_stats stats = {.size = sizeof stats};
   bool is_known = id != TSLAB_NO_EPOCH && tslab_epoch_get_stats(id, &stats) == 0;
-  if (is_known && stats.place != id) atomic_fetch_add(parent->id == 0 ? &names : &guests, 1);
+  *lies_elsewhere = is_known && stats.place != id;
+  if (*lies_elsewhere) atomic_fetch_add(parent->id == 0 ? &names : &guests, 1);
   return id;
 }
 
@@ -135,10 +136,10 @@ static tslab_epoch open_own(const tslab_epoch_options *options) {
 // The place is the caller's alone, and free.
 static void open_below(struct place *place, struct place *parent, struct random *random) {
   tslab_epoch_options options = options_choose(random);
-  bool shares = random_below(random, 4) == 0;
+  bool shares = random_below(random, 4) == 0, lies_elsewhere = false;
   options.parent = parent->id;
   errno = 0;
-  tslab_epoch id = shares ? open_sharing(parent, random) : open_own(&options);
+  tslab_epoch id = shares ? open_sharing(parent, random, &lies_elsewhere) : open_own(&options);
   if (id == TSLAB_NO_EPOCH) {
     CHECK_THAT(parent->state != OPEN && (errno == ECANCELED || errno == ESTALE), "errno %d", errno);
     return;
@@ -154,6 +155,7 @@ static void open_below(struct place *place, struct place *parent, struct random 
   place->parent = options.parent;
   place->limited = !shares && options.hard_limit_bytes != 0;
   place->shares = shares;
+  place->lies_elsewhere = lies_elsewhere;
   place->live = place->deferred = place->deferred_runs = place->kept = place->spared = 0;
   place->state = OPEN;
   atomic_fetch_add(&opens, 1);
@@ -243,7 +245,7 @@ static void make(struct desk *desk, struct block *block) {
     block->site = tslab_epoch_of(made);
     block->resets = place->resets;
     block->kept = false;
-    CHECK(block->site == block->id || place->shares);
+    CHECK(may_lie_in(place, block->site));
   } else {
     CHECK_NE(errno, 0);
     atomic_fetch_sub(&place->live, 1);
@@ -315,7 +317,7 @@ static void block_moved(struct block *block, struct place *other, void *moved, s
   shadow_take(shadow, moved, size, old.seed + 1);
   tslab_epoch now = tslab_epoch_of(moved);
   if (now == block->site) return;
-  CHECK(now == other->id || other->shares);
+  CHECK(may_lie_in(other, now));
   block_forget(block);
   atomic_fetch_sub(&block->place->live, 1);
   atomic_fetch_add(&other->live, 1);
@@ -352,7 +354,7 @@ static void resize_to(struct desk *desk, struct block *block) {
     errno = 0;
     void *moved = tslab_epoch_realloc(to->id, block->shadow.block, size);
     int error = moved == NULL ? errno : 0;
-    if (moved == NULL || tslab_epoch_of(moved) != block->site) answer_check(to, before, error);
+    if (moved != block->shadow.block) answer_check(to, before, error);
     if (moved != NULL && moved != block->shadow.block) block_forget(block);
     if (moved != NULL) block_moved(block, to, moved, size);
     if (!same) atomic_fetch_sub(&to->live, 1);
@@ -431,6 +433,7 @@ static void close_one(struct desk *desk, struct place *place) {
     tslab_survivors left = tslab_epoch_close(place->id);
     CHECK_EQ(left.error, 0);
     CHECK_GE(left.bytes, left.objects * 16);
+    if (place->lies_elsewhere) CHECK_EQ(left.objects, 0);
     if (alone && !vague) CHECK_EQ(left.objects, place->live + place->spared);
     if (alone) CHECK_EQ(place->deferred, place->deferred_runs);
     place->state = CLOSED;
@@ -469,6 +472,7 @@ static void inspect_alone(struct place *place, bool walk) {
   if (!walk) return;
   CHECK_EQ(tslab_epoch_blocks_each(place->id, block_count, &count), 0);
   CHECK_EQ(count, place->live + place->spared);
+  atomic_fetch_add(&inspections, 1);
 }
 
 // Its id is refused, unless what the end spared lives on.
@@ -530,7 +534,6 @@ static void inspect(struct desk *desk) {
     over_check(place);
   else if (place->state == OPEN || (place->state == CLOSED && place->live != 0 && !place->shares))
     inspect_alone(place, random_next(&desk->random) & 1);
-  atomic_fetch_add(&inspections, 1);
   gate_give(&place->gate);
 }
 
@@ -636,6 +639,7 @@ static void end_check(void) {
   if (releases_wait) released_go();
   for (int i = 1; i < PLACES; i++) stale_check(places[i].id);
   if (!releases_wait) tslab_epochs_each(epoch_see, NULL);
+  shared_check();
   overs_check();
   check_print("%lu epochs, %lu closed, %lu released, %lu reset, %lu inspected, %lu refusals\n",
               opens, closes, releases, resets, inspections, refusals);
@@ -645,7 +649,8 @@ static void end_check(void) {
               operations, names, guests);
   CHECK(names != 0 && guests != 0);
   CHECK(opens != 0 && closes != 0 && releases != 0 && resets != 0 && inspections != 0 &&
-        refusals != 0 && spares != 0 && cancels != 0 && limits_set != 0 && overs_told != 0);
+        refusals != 0 && spares != 0 && cancels != 0 && limits_set != 0 && overs_told != 0 &&
+        told != 0);
 }
 
 static void arguments_read(int count, char **values) {

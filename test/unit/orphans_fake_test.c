@@ -22,8 +22,11 @@ static void what_has_no_thread_is_pooled(void) {
   struct tsl_heap *inside = &tsl_home_take()->heap, *pooled = &tsl_home_take()->heap;
   tsl_region_add_heap();  // as if its thread had come no further
   inside->home->changing = 1;
+  other->depth = 1;  // its thread was in a guest outside of epochs
+  other->name = 5;
   tsl_home_pool(pooled->home);
   adopt_orphans();
+  CHECK(other->depth == 0 && other->name == TSLAB_DEFAULT);
   struct tsl_heap *first = &tsl_home_take()->heap, *second = &tsl_home_take()->heap,
                   *third = &tsl_home_take()->heap;
   CHECK(first != second && (first == other || first == pooled));

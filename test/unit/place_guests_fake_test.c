@@ -256,26 +256,39 @@ static int error_of_deferred;
 
 static tslab_epoch seen_by_callback = TSLAB_NO_EPOCH;
 
-static void see_epoch(tslab_epoch epoch, void *context) {
-  (void)epoch, (void)context;
+static void see_epoch(tslab_epoch epoch, void *scope) {
+  (void)epoch;
   seen_by_callback = tslab_epoch_current();
+  CHECK_EQ(tslab_scope_leave(scope), EPERM);  // misuse: it is the thread's, not this call's
+}
+
+static void see_limit(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
+                      size_t wanted_bytes, void *scope) {
+  (void)limit, (void)held_bytes, (void)wanted_bytes;
+  see_epoch(epoch, scope);
 }
 
 // A guest whose host was closed lies in the thread's own heap, under its name.
 static void outside_of_epochs_only_scopes_have_the_guests_name(void) {
-  tslab_epoch tenant = epochs_open(), other = epochs_open();
   tslab_scope scope;
+  tslab_epoch tenant = epochs_open(), other = epochs_open();
+  tslab_epoch limited =
+      EPOCHS_OPEN(.soft_limit_bytes = 1, .on_limit = see_limit, .limit_context = &scope);
   lose_bet();
+  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
   tslab_epoch request = request_below(tenant);
   epochs_close(tenant, 0);
   epochs_enter(&scope, request);
   CHECK_EQ(tslab_epoch_of(tslab_malloc(BYTES)), TSLAB_DEFAULT);
-  CHECK_EQ(tslab_epoch_on_over(other, see_epoch, NULL), 0);
+  CHECK_EQ(tslab_epoch_on_over(other, see_epoch, &scope), 0);
   epochs_close(other, 0);
   CHECK_EQ(seen_by_callback, TSLAB_DEFAULT);
   CHECK_EQ(tslab_epoch_current(), request);
+  seen_by_callback = TSLAB_NO_EPOCH;
+  CHECK(tslab_epoch_malloc(limited, BYTES) != NULL);
+  CHECK_EQ(seen_by_callback, TSLAB_DEFAULT);
+  CHECK_EQ(tslab_epoch_current(), request);
   epochs_leave(&scope);
-  tsl_options.on_error = TSL_ON_ERROR_IGNORE;
   epochs_enter(&scope, request);
   tsl_scope_leave_all(tsl_heap_current->home);
   CHECK_EQ(tslab_epoch_current(), TSLAB_DEFAULT);

@@ -219,6 +219,7 @@ static void check_others_wait(size_t first_cell_bytes) {
   tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = first_cell_bytes);
   epochs_alloc_many(blocks, epoch, BYTES, 10);
   threads_run_one(allocate_inside, &epoch);
+  char *of_other = ended;
   CHECK_EQ(epochs_stats(epoch).live_objects, 11);
   CHECK_EQ(tslab_epoch_reset(epoch), 0);
   CHECK_EQ(epochs_stats(epoch).live_objects, 0);
@@ -227,6 +228,8 @@ static void check_others_wait(size_t first_cell_bytes) {
   CHECK(stops(read_ended));
   state_check();
   others_are_released(TSL_POISON_EPOCHS);
+  CHECK(is_open(read_ended));
+  ended = of_other;
   CHECK(is_open(read_ended));
   epochs_close(epoch, 0);
   CHECK(epochs_is_over(epoch));
