@@ -160,7 +160,10 @@ MEMORY = (
         tuple(
             metric
             for way in ("double", "half", "step")
-            for metric in (*times("ms", f"{way}_ms"), *shown("%", f"{way}_overhead_pct"))
+            for metric in (
+                *times("ms", f"{way}_ms", f"{way}_round_ms"),
+                *shown("%", f"{way}_overhead_pct"),
+            )
         ),
         "memory over time",
     ),

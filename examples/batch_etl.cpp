@@ -56,11 +56,7 @@ tslab_survivors run(int batch, warehouse &to) {
 
 int epochs_alive() {
   int count = 0;
-  auto visit = [](tslab_epoch, void *counter) {
-    ++*static_cast<int *>(counter);
-    return 0;
-  };
-  EXPECT(tslab_epochs_each(visit, &count) == 0);
+  tslab::for_each_epoch([&](tslab_epoch) { count++; });
   return count;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* tslab for C++17: epochs and arenas that end with their block, scopes, memory resources,
- * allocators, handles, rotations, statistics.
+ * allocators, handles, rotations, statistics, walks.
  *
  * What an epoch and a scope are stands in tslab.h. Constructors and functions that fail throw
  * std::system_error with a code of tslab::error_category(); allocation throws std::bad_alloc, and
@@ -418,6 +418,64 @@ inline tslab_epoch_stats stats(epoch_ref epoch) {
   one.size = sizeof one;
   detail::throw_if(tslab_epoch_get_stats(epoch.id(), &one), "tslab_epoch_get_stats");
   return one;
+}
+
+namespace detail {
+
+/* A callable as C's `visit`. What it throws ends the walk, and is thrown when the walk is over. */
+template <class F>
+class visitor {
+ public:
+  explicit visitor(F &visit) noexcept : visit_(visit) {}
+
+  template <class... Args>
+  int operator()(Args... args) noexcept try {
+    if constexpr (std::is_same_v<std::invoke_result_t<F &, Args...>, bool>) {
+      return visit_(args...) ? 0 : stop;
+    } else {
+      visit_(args...);
+      return 0;
+    }
+  } catch (...) {
+    thrown_ = std::current_exception();
+    return stop;
+  }
+
+  void end(int result, const char *what) const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+    if (result != stop) throw_if(result, what);
+  }
+
+ private:
+  static constexpr int stop = -1;  // no error of errno.h
+
+  F &visit_;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace detail
+
+/* tslab_epochs_each: calls `visit(tslab_epoch)` for each epoch but the default one that is not
+ * over. A visit that returns bool ends the walk by false, one that throws by that. */
+template <class F>
+void for_each_epoch(F &&visit) {
+  detail::visitor<F> visitor(visit);
+  auto call = [](tslab_epoch epoch, void *context) {
+    return (*static_cast<detail::visitor<F> *>(context))(epoch);
+  };
+  visitor.end(tslab_epochs_each(call, &visitor), "tslab_epochs_each");
+}
+
+/* tslab_epoch_blocks_each: calls `visit(void *block, std::size_t bytes)` for each live block of an
+ * epoch; no other thread may allocate or free there meanwhile. A visit that returns bool ends the
+ * walk by false, one that throws by that. Throws ESTALE, EPERM too. */
+template <class F>
+void for_each_block(epoch_ref epoch, F &&visit) {
+  detail::visitor<F> visitor(visit);
+  auto call = [](void *block, std::size_t bytes, void *context) {
+    return (*static_cast<detail::visitor<F> *>(context))(block, bytes);
+  };
+  visitor.end(tslab_epoch_blocks_each(epoch.id(), call, &visitor), "tslab_epoch_blocks_each");
 }
 
 }  // namespace tslab

@@ -33,20 +33,16 @@ static bool detention_pay(size_t units) {
 
 static uint32_t *stuck_link(uint32_t unit) { return &tsl_span_at(unit)->cache_next; }
 
-// Gives units back; where pages were moved there, as one mapping with their neighbours. What the
-// system refuses to map anew is never used again.
-static void give(tsl_unit first, size_t units) {
-  if (tsl_span_at(first)->pieces == 0 || tsl_region_renew(first, units))
-    tsl_units_give(first, units);
-}
-
 static void let_go(uint64_t word) {
   tsl_unit first = (tsl_unit)(word >> UNITS_BITS);
   size_t bytes = units_of(word) << TSL_UNIT_LOG2;
   if (word == 0) return;
   if (!tsl_os_guard((void *)tsl_unit_address(first), bytes, false))
     return tsl_detention_keep(first, units_of(word));
-  give(first, units_of(word));
+  if (tsl_span_at(first)->pieces == 0)
+    tsl_units_give(first, units_of(word));
+  else
+    tsl_units_give_moved(first, units_of(word));
 }
 
 void tsl_detention_keep(tsl_unit first, size_t units) {

@@ -15,15 +15,21 @@
 #include "os/os.h"
 
 // Moving pages pays from here on.
-#define MOVE_BYTES ((size_t)1 << 21)
+#define MOVE_BYTES ((size_t)512 << 10)
+
+// Below this, a copy to memory that is there takes less time than the page faults after a move.
+#define COPY_BYTES ((size_t)TSL_HUGE_LEAST_UNITS << TSL_UNIT_LOG2)
 
 // Each move may leave the block in one mapping more. A piece costs four at most of the 65,530 that
-// a process may have (decision 015). A block of many pieces is copied, and has none then.
+// a process may have (decision 015). A block of many pieces is copied, and has none then. Blocks
+// below LARGER_BYTES leave half of the pieces to others.
 enum { MOST_PIECES = 2048, MOST_PIECES_OF_BLOCK = 64 };
+#define LARGER_BYTES ((size_t)2 << 20)
 
-// A block that moves gets an eighth of its units as room behind it. Growth by small steps then
-// moves it so seldom that even copying takes time in proportion to its final size.
-enum { ROOM_SHARE_LOG2 = 3 };
+// A block that moves because it grows by less than an eighth gets a quarter of its units as room
+// behind it: growth by small steps then moves it so seldom that even copying takes time in
+// proportion to its final size.
+enum { STEP_SHARE_LOG2 = 3, ROOM_SHARE_LOG2 = 2 };
 
 // The secure build gives each block a unit more, whose first page is a guard.
 enum { GUARD_UNITS = TSL_SECURE ? 1 : 0 };
@@ -56,11 +62,12 @@ static bool guard_open(struct tsl_span *span, size_t unit) {
   return !TSL_SECURE || span->guard == 0 || guard_set(span, unit, span->guard, false);
 }
 
-// Gives units back; where pages were moved there, as one mapping with their neighbours. What the
-// system refuses to map anew is never used again.
+// Gives units of a span back that has so many pieces.
 static void span_give(uint32_t span_pieces, size_t first, size_t units) {
-  if (span_pieces != 0 && !tsl_region_renew((tsl_unit)first, units)) return;
-  tsl_units_give((tsl_unit)first, units);
+  if (span_pieces == 0)
+    tsl_units_give((tsl_unit)first, units);
+  else
+    tsl_units_give_moved((tsl_unit)first, units);
   tsl_purge_for_limit(units);
 }
 
@@ -72,11 +79,30 @@ static void units_wipe(size_t first, size_t units) {
   if (!tsl_os_purge(start, bytes)) memset(start, 0, bytes);
 }
 
-// Gives back a place that nobody uses, or keeps it while its guard stays.
-static void span_end(size_t unit) {
+// Before a place is given back that nobody uses. False: its guard stays, and it is kept.
+static bool span_open(size_t unit) {
   struct tsl_span *span = tsl_span_at(unit);
-  if (!guard_open(span, unit)) return tsl_detention_keep((tsl_unit)unit, span->units);
-  span_give(span->pieces, unit, span->units);  // pairs: span-units
+  bool opened = guard_open(span, unit);
+  if (!opened) tsl_detention_keep((tsl_unit)unit, span->units);
+  return opened;
+}
+
+static void span_end(size_t unit) {
+  const struct tsl_span *span = tsl_span_at(unit);
+  if (span_open(unit)) span_give(span->pieces, unit, span->units);  // pairs: span-units
+}
+
+// The same where the contents have moved to another block; what lies behind them is as it was.
+static void span_end_empty(size_t unit) {
+  const struct tsl_span *span = tsl_span_at(unit);
+  size_t units = span->units, empty = span->bytes >> TSL_UNIT_LOG2;
+  if (!span_open(unit)) return;
+  if (span->pieces != 0) {
+    if (!tsl_units_renew((tsl_unit)unit, units)) return;
+    empty = units;
+  }
+  tsl_units_give_empty((tsl_unit)unit, empty);
+  if (empty != units) span_give(0, unit + empty, units - empty);
 }
 
 void *tsl_large_alloc(size_t bytes, size_t alignment, uint32_t entry, bool *clean) {
@@ -116,7 +142,7 @@ static void large_forget(size_t unit) {
 static void large_end(void *block) {
   size_t unit = tsl_unit_of(block);
   large_forget(unit);
-  span_end(unit);
+  span_end_empty(unit);
   tsl_purge_tick();
 }
 
@@ -173,27 +199,33 @@ bool tsl_large_resize(void *block, size_t bytes) {
   return resized;
 }
 
-// Allocates a block with units behind its bytes into which it can grow. The pages of these units
-// have no memory until then.
-static void *alloc_with_room(size_t bytes, uint32_t entry) {
+// The bytes of room for a block that grows from `before` to `bytes`.
+static size_t room_for(size_t before, size_t bytes) {
+  if (bytes - before > before >> STEP_SHARE_LOG2) return 0;
+  return bytes >> ROOM_SHARE_LOG2 & ~(TSL_UNIT_BYTES - 1);
+}
+
+// Allocates a block with room behind its bytes, units into which it can grow. The room of a block
+// to which pages may be moved has no memory until then.
+static void *alloc_with_room(size_t bytes, size_t room, uint32_t entry, bool *clean) {
   size_t wanted = units_for(bytes) << TSL_UNIT_LOG2;
-  size_t room = wanted >> ROOM_SHARE_LOG2 & ~(TSL_UNIT_BYTES - 1);
-  bool clean;
-  char *block = tsl_large_alloc(wanted + room, 1, entry, &clean);
-  if (block == NULL) return tsl_large_alloc(bytes, 1, entry, &clean);
+  char *block = tsl_large_alloc(wanted + room, 1, entry, clean);
+  if (block == NULL) return tsl_large_alloc(bytes, 1, entry, clean);
   struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
   if (room == 0 || !guard_open(span, tsl_unit_of(block))) return block;
   tsl_huge_part(tsl_unit_of(block), wanted >> TSL_UNIT_LOG2);
-  if (!clean) tsl_os_discard(block + wanted, room);
+  if (!*clean && wanted >= COPY_BYTES) tsl_os_discard(block + wanted, room);
   span->bytes = wanted;
   guard_close(span, tsl_unit_of(block));
   count_large(0, -(ptrdiff_t)room);
   return block;
 }
 
-static bool may_move_pages(const struct tsl_span *span) {
-  return span->bytes >= MOVE_BYTES && span->pieces < MOST_PIECES_OF_BLOCK &&
-         tsl_load_relaxed(&pieces) < MOST_PIECES;
+static bool may_move_pages(const struct tsl_span *span, bool clean) {
+  if (span->bytes < MOVE_BYTES || span->pieces >= MOST_PIECES_OF_BLOCK) return false;
+  if (!TSL_SECURE && !clean && span->bytes < COPY_BYTES) return false;
+  uint32_t most = span->bytes < LARGER_BYTES ? MOST_PIECES / 2 : MOST_PIECES;
+  return tsl_load_relaxed(&pieces) < most;
 }
 
 // Counts the new place as moved even when the system refused: it may be a mapping of its own
@@ -215,11 +247,13 @@ void *tsl_large_move(void *block, size_t bytes) {
   size_t unit = tsl_unit_of(block);
   const struct tsl_span *span = tsl_span_at(unit);
   if (bytes <= span->bytes) return NULL;
-  void *moved = alloc_with_room(bytes, tsl_load_relaxed(tsl_map_entry(unit)));
+  bool clean;
+  uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
+  void *moved = alloc_with_room(bytes, room_for(span->bytes, bytes), entry, &clean);
   if (moved == NULL) return NULL;
   struct tsl_span *to = tsl_span_at(tsl_unit_of(moved));
   enum tsl_os_moved result = TSL_OS_NOT_MOVED;
-  if (may_move_pages(span)) result = pages_move(span, to, block, moved);
+  if (may_move_pages(span, clean)) result = pages_move(span, to, block, moved);
   if (result == TSL_OS_PLACE_LOST) {
     large_forget(tsl_unit_of(moved));  // the place is the system's now
     return NULL;

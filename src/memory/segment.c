@@ -10,6 +10,9 @@
 // Free units.
 static size_t free_units_total;  // [remote], relaxed
 
+// Units to which pages were moved.
+static size_t moved_units_total;  // [remote], relaxed
+
 // The number of dirty units, and its minimum since tsl_units_dirty_low was called last. [remote],
 // relaxed: the purge is steered by them, no invariant depends on them.
 static size_t dirty_units, dirty_low;
@@ -25,6 +28,8 @@ static void dirty_remove(size_t units) {
 }
 
 size_t tsl_segments_free_units(void) { return tsl_load_relaxed(&free_units_total); }
+
+size_t tsl_segments_moved_units(void) { return tsl_load_relaxed(&moved_units_total); }
 
 size_t tsl_units_dirty(void) { return tsl_load_relaxed(&dirty_units); }
 
@@ -122,13 +127,17 @@ static unsigned segment_use(struct tsl_segment *segment, struct tsl_run run, uns
   return dirty;
 }
 
-static void segment_free(struct tsl_segment *segment, struct tsl_run run, bool dirty)
+// Marks used units free; returns how many of them are dirty now.
+static unsigned segment_free(struct tsl_segment *segment, struct tsl_run run, bool dirty)
     TSL_REQUIRES(segment->lock) {
+  unsigned more = 0;
   for (struct tsl_run rest = run; rest.count != 0;) {
     struct run_part part = {0, 0};
     run_cut(&rest, &part);
     tsl_assert((segment->free[part.word] & part.mask) == 0);
-    if (dirty) segment->dirty[part.word] |= part.mask;
+    uint64_t bits = dirty ? part.mask : segment->moved[part.word] & part.mask;
+    segment->dirty[part.word] |= bits;
+    more += tsl_bit_count(bits);
     tsl_compiler_fence();  // pairs: segment-fork
     segment->free[part.word] |= part.mask;
   }
@@ -136,6 +145,7 @@ static void segment_free(struct tsl_segment *segment, struct tsl_run run, bool d
       bits_find(segment->free, run.first, false) - bits_run_start(segment->free, run.first);
   segment_set(segment, merged > segment->longest ? merged : segment->longest,
               segment->free_units + run.count);
+  return more;
 }
 
 // Takes free units for an allocation; returns how many of them were dirty.
@@ -180,9 +190,9 @@ static struct tsl_run segment_best_fit(const struct tsl_segment *segment, unsign
 void tsl_segment_give(size_t index, struct tsl_run run, bool dirty) {
   struct tsl_segment *segment = tsl_segment_at(index);
   tsl_lock_acquire(&segment->lock);
-  segment_free(segment, run, dirty);
+  unsigned more = segment_free(segment, run, dirty);
   tsl_lock_release(&segment->lock);
-  if (dirty) tsl_add_relaxed(&dirty_units, run.count);
+  if (more != 0) tsl_add_relaxed(&dirty_units, more);
 }
 
 void tsl_segment_mark_purged(size_t index, struct tsl_run run) {
@@ -192,6 +202,29 @@ void tsl_segment_mark_purged(size_t index, struct tsl_run run) {
   for (struct run_part part; run_cut(&rest, &part);) segment->purged[part.word] |= part.mask;
   tsl_lock_release(&segment->lock);
   tsl_add_relaxed(&counts.purged, run.count);
+}
+
+void tsl_segment_mark_moved(size_t index, struct tsl_run run, bool moved) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  ptrdiff_t more = 0;
+  tsl_lock_acquire(&segment->lock);
+  for (struct run_part part; run_cut(&run, &part);) {
+    uint64_t *word = &segment->moved[part.word];
+    more -= tsl_bit_count(*word & part.mask);
+    *word = moved ? *word | part.mask : *word & ~part.mask;
+    more += tsl_bit_count(*word & part.mask);
+  }
+  tsl_lock_release(&segment->lock);
+  tsl_add_relaxed(&moved_units_total, (size_t)more);
+}
+
+bool tsl_segment_has_moved(size_t index, struct tsl_run run) {
+  struct tsl_segment *segment = tsl_segment_at(index);
+  uint64_t moved = 0;
+  tsl_lock_acquire(&segment->lock);
+  for (struct run_part part; run_cut(&run, &part);) moved |= segment->moved[part.word] & part.mask;
+  tsl_lock_release(&segment->lock);
+  return moved != 0;
 }
 
 // `longest` is read without the lock, which a segment without room is not worth.
@@ -296,19 +329,21 @@ static void segment_mend(struct tsl_segment *segment) TSL_REQUIRES(segment->lock
   segment_set(segment, segment_find_longest(segment), free_units);
 }
 
-// The units are counted anew: threads change the count of dirty ones after they have released the
-// segment's lock, and a fork may come between the two stores of the other.
+// The units are counted anew: threads change the counts of dirty and moved ones after they have
+// released the segment's lock, and a fork may come between the two stores of the other.
 void tsl_segments_after_fork(void) TSL_NOT_ANALYSED {
-  size_t dirty = 0, free = 0;
+  size_t dirty = 0, moved = 0, free = 0;
   for (size_t i = tsl_segments_first(); i < tsl_segments_end(); i++) {
     struct tsl_segment *segment = tsl_segment_at(i);
     if (tsl_lock_take_over(&segment->lock)) segment_mend(segment);
     for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) dirty += tsl_bit_count(segment->dirty[w]);
+    for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) moved += tsl_bit_count(segment->moved[w]);
     free += segment->free_units;
   }
   tsl_store_relaxed(&free_units_total, free);
   tsl_store_relaxed(&dirty_units, dirty);
   tsl_store_relaxed(&dirty_low, dirty);
+  tsl_store_relaxed(&moved_units_total, moved);
 }
 
 bool tsl_segment_valid(const struct tsl_segment *segment) {
@@ -320,6 +355,7 @@ bool tsl_segment_valid(const struct tsl_segment *segment) {
     if (current > longest) longest = current;
     if (!free && (segment->dirty[i / 64] >> (i % 64) & 1)) return false;
     if ((segment->dirty[i / 64] & segment->purged[i / 64]) >> (i % 64) & 1) return false;
+    if (free && ((segment->moved[i / 64] & ~segment->dirty[i / 64]) >> (i % 64) & 1)) return false;
   }
   return free_units == segment->free_units && longest == segment->longest;
 }

@@ -7,6 +7,8 @@
 //      from when its pages went back until it is taken again, and then not dirty
 //  G4  nobody waits for a segment's lock on the way to an allocation: it looks at the next segment
 //      instead
+//  G5  a unit to which pages were moved is marked until it is mapped anew, and dirty while it is
+//      free: whoever purges it finds it, and maps it anew
 #pragma once
 
 #include <stdbool.h>
@@ -28,6 +30,7 @@ struct tsl_segment {
   uint64_t free[TSL_SEGMENT_WORDS];    // [lock:segment] all in use before the segment is opened
   uint64_t dirty[TSL_SEGMENT_WORDS];   // [lock:segment]
   uint64_t purged[TSL_SEGMENT_WORDS];  // [lock:segment]
+  uint64_t moved[TSL_SEGMENT_WORDS];   // [lock:segment]
   struct tsl_lock lock;                // [remote]
   uint16_t longest;                    // [lock:segment, read by any]
   uint16_t free_units;                 // [lock:segment, read by any]
@@ -80,11 +83,20 @@ struct tsl_ends {
 };
 TSL_HIDDEN struct tsl_ends tsl_segment_ends(size_t index);
 
-// Gives a run back that was taken.
+// Gives a run back that was taken: as dirty, or what is not marked as moved (G5) as clean.
 TSL_HIDDEN void tsl_segment_give(size_t index, struct tsl_run run, bool dirty);
 
 // Notes that the pages of a run that was taken have gone back to the system.
 TSL_HIDDEN void tsl_segment_mark_purged(size_t index, struct tsl_run run);
+
+// Marks a run that was taken: pages were moved there, or it was mapped anew.
+TSL_HIDDEN void tsl_segment_mark_moved(size_t index, struct tsl_run run, bool moved);
+
+// Whether any unit of a run that was taken is marked so.
+TSL_HIDDEN bool tsl_segment_has_moved(size_t index, struct tsl_run run);
+
+// Units everywhere that are marked so; a moment's value.
+TSL_HIDDEN size_t tsl_segments_moved_units(void);
 
 // Units since the process's start: those that went back to the system, and those of them that were
 // taken again.

@@ -15,6 +15,10 @@ static size_t search_from;
 // Runs longer than this may lie across two segments.
 enum { ACROSS_UNITS = TSL_SEGMENT_UNITS / 4 };
 
+// So many free units may wait for being mapped anew. Each may cost a mapping, of the 65,530 that a
+// process may have (decision 015).
+enum { MOST_MOVED_UNITS = 4096 };
+
 static void run_give(size_t index, struct tsl_run run, bool dirty) {
   tsl_segment_give(index, run, dirty);
   if (index < tsl_load_relaxed(&search_from)) tsl_store_relaxed(&search_from, index);
@@ -46,6 +50,35 @@ static bool units_are_nobodys(size_t first, size_t count) {
 void tsl_units_give(tsl_unit first, size_t count) {
   tsl_invariant(units_are_nobodys(first, count));
   units_give(first, count, true);
+}
+
+void tsl_units_give_empty(tsl_unit first, size_t count) {
+  tsl_invariant(units_are_nobodys(first, count));
+  units_give(first, count, false);
+}
+
+static void units_mark_moved(size_t first, size_t count, bool moved) {
+  while (count != 0) {
+    struct tsl_run run = run_in_segment(first, count);
+    tsl_segment_mark_moved(first / TSL_SEGMENT_UNITS, run, moved);
+    first += run.count;
+    count -= run.count;
+  }
+}
+
+bool tsl_units_renew(tsl_unit first, size_t count) {
+  if (!tsl_region_renew(first, count)) return false;
+  units_mark_moved(first, count, false);
+  return true;
+}
+
+void tsl_units_give_moved(tsl_unit first, size_t count) {
+  if (tsl_segments_moved_units() + count <= MOST_MOVED_UNITS) {
+    units_mark_moved(first, count, true);
+    tsl_units_give(first, count);
+  } else if (tsl_units_renew(first, count)) {
+    tsl_units_give_empty(first, count);
+  }
 }
 
 // Takes one whole free segment.
@@ -184,39 +217,45 @@ static void discard_records(size_t first, size_t end) {
   discard_within(kept, kept + (end - first) * TSL_KEPT_BYTES);
 }
 
-// The neighbours stay clean.
-static void run_give_held(size_t index, struct tsl_run held, struct tsl_run run, bool dirty) {
+// Gives back the clean neighbours of a run.
+static void neighbours_give(size_t index, struct tsl_run held, struct tsl_run run) {
   unsigned end = run.first + run.count;
   struct tsl_run before = {held.first, run.first - held.first};
   struct tsl_run after = {end, held.first + held.count - end};
-  run_give(index, run, dirty);
   if (before.count != 0) run_give(index, before, false);
   if (after.count != 0) run_give(index, after, false);
 }
 
-// The units are taken meanwhile: nobody gets one whose pages are about to go. So are their clean
-// neighbours, since a page of records tells of several units. After a refusal the next call begins
-// elsewhere.
+// Purges a run of units that are taken meanwhile: nobody gets one whose pages are about to go. So
+// are their clean neighbours, since a page of records tells of several units. False when the system
+// refused; what could not be mapped anew is not given back then.
+static bool held_purge(size_t index, struct tsl_run held, struct tsl_run run) {
+  size_t base = index * TSL_SEGMENT_UNITS, bytes = (size_t)run.count << TSL_UNIT_LOG2;
+  tsl_unit first = (tsl_unit)(base + run.first);
+  uintptr_t start = tsl_unit_address(first);
+  bool moved = tsl_segment_has_moved(index, run);
+  tsl_huge_part(first, run.count);
+  bool purged = moved ? tsl_units_renew(first, run.count) : tsl_os_purge((void *)start, bytes);
+  tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);
+  if (purged) tsl_add_relaxed(&tsl_counts.purged_bytes, bytes);
+  TSL_PROBE2(purge, start, purged ? bytes : 0);
+  if (purged) tsl_segment_mark_purged(index, run);
+  if (purged) discard_records(base + held.first, base + held.first + held.count);
+  if (purged || !moved) run_give(index, run, !purged);
+  neighbours_give(index, held, run);
+  return purged;
+}
+
+// After a refusal the next call begins elsewhere.
 size_t tsl_units_purge(size_t *cursor, size_t most) {
   size_t first = tsl_segments_first(), count = tsl_segments_end() - first;
   for (size_t tried = 0; tried < count; tried++) {
     size_t index = first + *cursor % count;
     struct tsl_run held = {0, 0}, run = tsl_segment_take_dirty(index, most, &held);
-    if (run.count != 0) {
-      size_t base = index * TSL_SEGMENT_UNITS, held_first = base + held.first;
-      uintptr_t start = tsl_unit_address(base + run.first);
-      tsl_huge_part(base + run.first, run.count);
-      bool purged = tsl_os_purge((void *)start, (size_t)run.count << TSL_UNIT_LOG2);
-      tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);
-      if (purged) tsl_add_relaxed(&tsl_counts.purged_bytes, run.count << TSL_UNIT_LOG2);
-      TSL_PROBE2(purge, start, purged ? (size_t)run.count << TSL_UNIT_LOG2 : 0);
-      if (purged) tsl_segment_mark_purged(index, run);
-      if (purged) discard_records(held_first, held_first + held.count);
-      run_give_held(index, held, run, !purged);
-      if (!purged) *cursor = (*cursor + 1) % count;
-      return purged ? run.count : 0;
-    }
+    bool purged = run.count != 0 && held_purge(index, held, run);
+    if (purged) return run.count;
     *cursor = (*cursor + 1) % count;
+    if (run.count != 0) return 0;
   }
   return 0;
 }

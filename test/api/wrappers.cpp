@@ -1,7 +1,8 @@
 // include/tslab.hpp: what is about more than one epoch's memory: deferred calls and their
-// cancellation, limits, user pointers, handles, rotations, statistics.
+// cancellation, limits, user pointers, handles, rotations, statistics, walks.
 //
 // The argument says whether plain new stays the C++ library's, "alone", or is ours, "preloaded".
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -187,6 +188,68 @@ void stats_test() {
   CHECK_EQ(error_of([&] { static_cast<void>(tslab::stats(owner)); }), ESTALE);
 }
 
+// ---- Walks ----
+
+// An epoch of its own, since that of a label has no blocks of its own.
+tslab::epoch_options own_place() {
+  tslab::epoch_options options;
+  options.place = TSLAB_PLACE_OWN;
+  return options;
+}
+
+void epochs_walk_test() {
+  tslab::epoch first{"first"}, second{"second"};
+  std::vector<tslab_epoch> seen;
+  tslab::for_each_epoch([&](tslab_epoch epoch) { seen.push_back(epoch); });
+  CHECK_EQ(seen.size(), static_cast<size_t>(epochs_alive()));
+  for (const tslab::epoch *owner : {&first, &second})
+    CHECK_EQ(std::count(seen.begin(), seen.end(), owner->id()), 1);
+  size_t calls = 0;
+  tslab::for_each_epoch([&](tslab_epoch) { return ++calls < 2; });
+  CHECK_EQ(calls, 2);
+}
+
+void blocks_walk_test() {
+  tslab::epoch owner{"blocks", own_place()};
+  auto one = tslab::make<int>(owner, 1), two = tslab::make<int>(owner, 2);
+  int sum = 0;
+  auto add = [&](const void *block, size_t bytes) {
+    CHECK(bytes >= sizeof(int));
+    sum += *static_cast<const int *>(block);
+  };
+  tslab::for_each_block(owner, add);
+  CHECK_EQ(sum, 3);
+  size_t calls = 0;
+  tslab::for_each_block(owner, [&](void *, size_t) { return ++calls < 1; });
+  CHECK_EQ(calls, 1);
+}
+
+// The number of calls of a visit that throws at once, which the walk throws on.
+template <class Walk>
+int calls_until_thrown(Walk &&walk) {
+  int calls = 0;
+  try {
+    walk([&](auto...) { throw ++calls; });
+  } catch (int thrown) {
+    CHECK_EQ(thrown, calls);
+    return calls;
+  }
+  return 0;
+}
+
+void thrown_in_a_walk_test() {
+  tslab::epoch owner{"thrown", own_place()}, other{"other"};
+  auto one = tslab::make<int>(owner, 1), two = tslab::make<int>(owner, 2);
+  CHECK_EQ(calls_until_thrown([&](auto visit) { tslab::for_each_block(owner, visit); }), 1);
+  CHECK_EQ(calls_until_thrown([](auto visit) { tslab::for_each_epoch(visit); }), 1);
+}
+
+void walk_refused_test() {
+  auto ignore = [](auto...) {};
+  CHECK_EQ(error_of([&] { tslab::for_each_block(stale_id(), ignore); }), ESTALE);
+  CHECK_EQ(error_of([&] { tslab::for_each_block(tslab::default_epoch, ignore); }), EPERM);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -195,6 +258,7 @@ int main(int argc, char **argv) {
   tests_run({no_allocation_test, one_resource_for_all_threads_test, user_pointer_test, limits_test,
              cancel_test, handle_test, handle_refused_test, rotation_by_requests_test,
              rotation_by_hand_test, rotation_by_time_test, rotation_options_test,
-             rotation_refused_test, stats_test});
+             rotation_refused_test, stats_test, epochs_walk_test, blocks_walk_test,
+             thrown_in_a_walk_test, walk_refused_test});
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "memory/huge.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
+#include "memory/segment.h"
 #include "memory/units.h"
 #include "os_fake.h"
 #include "state.h"
@@ -216,13 +217,14 @@ static void moved(void) {
 }
 
 static void small_blocks_are_copied(void) {
+  enum { LEAST = 512 * KIB, LESS = LEAST - TSL_UNIT_BYTES };
   open_region();
-  char *small = alloc(2 * MIB - TSL_UNIT_BYTES), *block = alloc(2 * MIB);
-  fill(small, 2 * MIB - TSL_UNIT_BYTES, 5);
-  CHECK(tsl_large_move(block, MIB) == NULL);
-  CHECK(tsl_large_move(block, 2 * MIB) == NULL);
-  char *copied = tsl_large_move(small, 4 * MIB);
-  CHECK(copied != NULL && is_filled(copied, 2 * MIB - TSL_UNIT_BYTES, 5));
+  char *small = alloc(LESS), *block = alloc(LEAST);
+  fill(small, LESS, 5);
+  CHECK(tsl_large_move(block, LEAST / 2) == NULL);
+  CHECK(tsl_large_move(block, LEAST) == NULL);
+  char *copied = tsl_large_move(small, MIB);
+  CHECK(copied != NULL && is_filled(copied, LESS, 5));
   CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 0);
   CHECK(tsl_large_move(block, 4 * MIB) != NULL);
   CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 1);
@@ -230,28 +232,76 @@ static void small_blocks_are_copied(void) {
   state_check();
 }
 
-// A block that moved grows where it is for an eighth of its size, in units that hold no memory and
-// are nobody's until then.
+// 16 MiB of which every page holds memory, and nobody has them.
+static char *free_dirty(void) {
+  char *block = alloc(16 * MIB);
+  memset(block, 1, 16 * MIB);
+  tsl_large_free(block);
+  return block;
+}
+
+// Memory that is there is used: no page of it goes back, none is made.
+static void blocks_are_copied_to_memory(void) {
+  open_region();
+  char *block = alloc(3 * MIB), *large = alloc(4 * MIB);
+  fill(block, 3 * MIB, 5);
+  char *dirty = free_dirty();
+  size_t purged = os_fake.purged_bytes;
+  CHECK(tsl_large_move(block, 3 * MIB + TSL_UNIT_BYTES) == dirty);
+  CHECK(is_filled(dirty, 3 * MIB, 5));
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 0);
+  CHECK_EQ(os_fake.purged_bytes, purged);
+  CHECK(tsl_large_move(large, 8 * MIB) != NULL);
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 1);
+  state_check();
+}
+
+// Their places read as zero, as what was never used.
+static void places_left_by_moves_are_clean(void) {
+  bool clean = false;
+  open_region();
+  char *block = alloc(MIB);
+  fill(block, MIB, 5);
+  char *second = tsl_large_move(block, 2 * MIB), *third = tsl_large_move(second, 4 * MIB);
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], 2);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  CHECK(is_filled(third, MIB, 5));
+  CHECK(tsl_large_alloc(MIB, 1, ENTRY, &clean) == block && clean && *block == 0);
+  CHECK(tsl_large_alloc(2 * MIB, 1, ENTRY, &clean) == second && clean && *second == 0);
+  state_check();
+}
+
+// A block that moved because it grew by steps grows where it is for a quarter of its size, in units
+// that are nobody's until then, and hold no memory where pages were moved.
 static void room_behind_what_moved(void) {
+  enum { BYTES = 4 * MIB + 512 * KIB, ROOM = BYTES / 4, ALL = BYTES + ROOM };
   open_region();
   char *before = alloc(16 * MIB), *block = alloc(4 * MIB), *next = alloc(MIB);
-  fill(before, 16 * MIB, 1);
+  memset(before, 1, 16 * MIB);
   tsl_large_free(before);
   CHECK(next == block + 4 * MIB);
-  block = tsl_large_move(block, 8 * MIB);
+  block = tsl_large_move(block, BYTES);
   CHECK(block == before);
-  CHECK_EQ(tsl_os_resident(block + 8 * MIB, MIB), 0);
-  CHECK_EQ(tsl_large_bytes(block), 8 * MIB);
-  CHECK_EQ(tsl_counts.large_bytes, 9 * MIB);
-  CHECK(alloc(6 * MIB) == block + 9 * MIB);
+  CHECK_EQ(tsl_os_resident(block + BYTES, ROOM), 0);
+  CHECK_EQ(tsl_large_bytes(block), BYTES);
+  CHECK_EQ(tsl_counts.large_bytes, BYTES + MIB);
+  CHECK(alloc(6 * MIB) == block + ALL);
   state_check();
-  CHECK(tsl_large_resize(block, 8 * MIB + 1));
-  CHECK(tsl_large_resize(block, 9 * MIB));
-  CHECK(!tsl_large_resize(block, 9 * MIB + 1));
-  CHECK_EQ(tsl_counts.large_bytes, 16 * MIB);
-  fill(block, 9 * MIB, 7);
-  CHECK(tsl_large_resize(block, 8 * MIB));
-  CHECK(alloc(MIB) == block + 8 * MIB);
+  CHECK(tsl_large_resize(block, BYTES + 1));
+  CHECK(tsl_large_resize(block, ALL));
+  CHECK(!tsl_large_resize(block, ALL + 1));
+  CHECK_EQ(tsl_counts.large_bytes, ALL + 7 * MIB);
+  fill(block, ALL, 7);
+  CHECK(tsl_large_resize(block, BYTES));
+  CHECK(alloc(ROOM) == block + BYTES);
+  state_check();
+}
+
+static void no_room_behind_what_grew_much(void) {
+  open_region();
+  char *block = tsl_large_move(alloc(MIB), MIB + 3 * TSL_UNIT_BYTES);
+  char *next = alloc(4 * MIB);
+  CHECK(next == block + MIB + 3 * TSL_UNIT_BYTES);
   state_check();
 }
 
@@ -311,10 +361,10 @@ static void lost_place_is_left_alone(void) {
 // system for nothing.
 static char *move_on(char *block, unsigned *copies) {
   uint64_t moves = os_fake.calls[OS_FAKE_MOVE];
-  fill(block, 2 * MIB, (unsigned)moves);
-  char *next = tsl_large_move(block, 2 * MIB + TSL_UNIT_BYTES);
-  CHECK(next != NULL && is_filled(next, 2 * MIB, (unsigned)moves));
-  CHECK(tsl_large_resize(next, 2 * MIB));
+  fill(block, 4 * MIB, (unsigned)moves);
+  char *next = tsl_large_move(block, 4 * MIB + TSL_UNIT_BYTES);
+  CHECK(next != NULL && is_filled(next, 4 * MIB, (unsigned)moves));
+  CHECK(tsl_large_resize(next, 4 * MIB));
   *copies += os_fake.calls[OS_FAKE_MOVE] == moves;
   return next;
 }
@@ -323,7 +373,7 @@ static char *move_on(char *block, unsigned *copies) {
 static void moves_never_come_to_an_end(void) {
   unsigned copies = 0;
   open_region();
-  char *block = alloc(2 * MIB);
+  char *block = alloc(4 * MIB);
   for (int i = 0; i < 650; i++) block = move_on(block, &copies);
   CHECK_EQ(copies, 650 / 65);
   state_check();
@@ -335,44 +385,95 @@ static void pieces_are_bounded(void) {
   static char *crowd[CROWD];
   unsigned copies = 0, more = 0;
   open_region();
-  for (int i = 0; i < CROWD; i++) crowd[i] = alloc(2 * MIB);
+  for (int i = 0; i < CROWD; i++) crowd[i] = alloc(4 * MIB);
   for (int i = 0; i < CROWD * 64; i++) crowd[i / 64] = move_on(crowd[i / 64], &copies);
   CHECK_EQ(copies, 0);
-  char *late = move_on(alloc(2 * MIB), &copies);
+  char *late = move_on(alloc(4 * MIB), &copies);
   CHECK_EQ(copies, 1);
   tsl_large_free(crowd[LAST]);
   for (int i = 0; i < 64; i++) late = move_on(late, &more);
   CHECK_EQ(more, 0);
-  move_on(alloc(2 * MIB), &more);
+  move_on(alloc(4 * MIB), &more);
   CHECK_EQ(more, 1);
   state_check();
 }
 
-// Others get such a place only after the system made it one with its neighbours.
-static void moved_places_are_renewed(void) {
+// Small blocks leave half of the pieces to others.
+static void small_blocks_take_half_of_the_pieces(void) {
+  enum { SMALL = 512 * KIB, MANY = 2048 / 2 };
   open_region();
-  char *block = tsl_large_move(alloc(4 * MIB), 8 * MIB);
-  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 0);
-  CHECK(tsl_large_resize(block, 6 * MIB));
-  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 1);
-  tsl_large_free(block);
-  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 2);
-  tsl_large_free(alloc(8 * MIB));
-  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 2);
+  for (int i = 0; i < MANY; i++) CHECK(tsl_large_move(alloc(SMALL), 2 * SMALL) != NULL);
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], MANY);
+  CHECK(tsl_large_move(alloc(SMALL), 2 * SMALL) != NULL);
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], MANY);
+  CHECK(tsl_large_move(alloc(2 * MIB), 3 * MIB) != NULL);
+  CHECK_EQ(os_fake.calls[OS_FAKE_MOVE], MANY + 1);
+  state_check();
 }
 
-// The fake stops who touches what it took.
-static void places_not_renewed_are_left_alone(void) {
+// What was moved keeps its memory when it is freed, and is one mapping with its neighbours again
+// when that goes back.
+static void moved_places_are_renewed_when_purged(void) {
   open_region();
-  char *block = tsl_large_move(alloc(4 * MIB), 8 * MIB);
-  os_fake_fail_next(OS_FAKE_RENEW);
+  char *first = alloc(4 * MIB), *block = tsl_large_move(first, 8 * MIB);
+  size_t purged = os_fake.purged_bytes;
+  CHECK(tsl_large_resize(block, 6 * MIB));
   tsl_large_free(block);
-  CHECK_EQ(entry_of(block), 0);
+  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 0);
+  if (!TSL_SECURE) CHECK_EQ(os_fake.purged_bytes, purged);
+  CHECK_EQ(tsl_segments_moved_units(), 8 * MIB / TSL_UNIT_BYTES + TSL_SECURE);
+  CHECK(alloc(12 * MIB) == first);
+  tsl_large_free(first);
+  tsl_purge_all(0);
+  CHECK_LE(1, os_fake.calls[OS_FAKE_RENEW]);
+  CHECK_EQ(tsl_segments_moved_units(), 0);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  state_check();
+  uint64_t renewed = os_fake.calls[OS_FAKE_RENEW];
+  tsl_large_free(alloc(8 * MIB));
+  tsl_purge_all(0);
+  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], renewed);
+}
+
+// Each of them may cost a mapping.
+static void few_moved_places_wait_for_a_purge(void) {
+  enum { MOST = 256 * MIB };
+  open_region();
+  char *first = tsl_large_move(alloc(4 * MIB), MOST / 2), *second;
+  second = tsl_large_move(alloc(4 * MIB), MOST);
+  tsl_large_free(first);
+  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 0);
+  tsl_large_free(second);
+  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 1);
+  CHECK_EQ(tsl_units_dirty(), MOST / 2 / TSL_UNIT_BYTES + TSL_SECURE);
+  state_check();
+}
+
+// The fake stops who touches it.
+static void check_lost(size_t units) {
   size_t lost = tsl_units_open() - state_owned_units() - tsl_units_free();
-  CHECK_EQ(lost, 9 * MIB / TSL_UNIT_BYTES + TSL_SECURE);
+  CHECK_EQ(lost, units);
   for (int i = 0; i < 20; i++) fill(alloc(3 * MIB), 3 * MIB, 6);
   tsl_purge_all(0);
   state_check_segments();
+}
+
+static void places_not_renewed_are_left_alone(void) {
+  open_region();
+  char *block = tsl_large_move(alloc(4 * MIB), 8 * MIB);
+  tsl_large_free(block);
+  CHECK_EQ(entry_of(block), 0);
+  os_fake_fail_next(OS_FAKE_RENEW);
+  tsl_purge_all(0);
+  check_lost(8 * MIB / TSL_UNIT_BYTES + TSL_SECURE);
+}
+
+static void places_not_renewed_at_once_are_left_alone(void) {
+  open_region();
+  char *block = tsl_large_move(alloc(4 * MIB), 8 * MIB);
+  os_fake_fail_next(OS_FAKE_RENEW);
+  CHECK(tsl_large_move(block, 12 * MIB) != NULL);
+  check_lost(8 * MIB / TSL_UNIT_BYTES + TSL_SECURE);
 }
 
 // What a large block leaves free is purged in time.
@@ -498,14 +599,20 @@ int main(void) {
   RUN(no_room_to_grow);
   RUN(moved);
   RUN(small_blocks_are_copied);
+  RUN_UNLESS_SECURE(blocks_are_copied_to_memory);
+  RUN_UNLESS_SECURE(places_left_by_moves_are_clean);
   RUN_UNLESS_SECURE(room_behind_what_moved);
+  RUN_UNLESS_SECURE(no_room_behind_what_grew_much);
   RUN_UNLESS_SECURE(no_memory_for_room);
   RUN(refused_move_copies);
   RUN(lost_place_is_left_alone);
   RUN(moves_never_come_to_an_end);
   RUN(pieces_are_bounded);
-  RUN(moved_places_are_renewed);
+  RUN(small_blocks_take_half_of_the_pieces);
+  RUN(moved_places_are_renewed_when_purged);
+  RUN(few_moved_places_wait_for_a_purge);
   RUN(places_not_renewed_are_left_alone);
+  RUN(places_not_renewed_at_once_are_left_alone);
   RUN_UNLESS_SECURE(free_ticks);
   RUN(random_operations);
   return test_status();

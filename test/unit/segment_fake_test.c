@@ -66,6 +66,29 @@ static void least_dirty_since_asked(void) {
   CHECK_EQ(tsl_units_dirty_low(), 10);
 }
 
+// G5
+static void moved_units_stay_dirty(void) {
+  open_region(SMALL);
+  tsl_unit first = take(100, 1);
+  size_t index = first / SEGMENT;
+  struct tsl_run all = {first % SEGMENT, 100}, moved = {all.first + 30, 50};
+  struct tsl_run renewed = {all.first + 20, 30}, before = {all.first, 30};
+  tsl_segment_mark_moved(index, moved, true);
+  tsl_segment_mark_moved(index, renewed, false);
+  CHECK_EQ(tsl_segments_moved_units(), 30);
+  CHECK(tsl_segment_has_moved(index, all) && !tsl_segment_has_moved(index, renewed));
+  CHECK(!tsl_segment_has_moved(index, before));
+  tsl_segment_give(index, all, false);
+  CHECK_EQ(tsl_units_dirty(), 30);
+  state_check_segments();
+  CHECK_EQ(take(100, 1), first);
+  CHECK_EQ(tsl_segments_moved_units(), 30);
+  tsl_segment_mark_moved(index, all, false);
+  tsl_segment_give(index, all, false);
+  CHECK_EQ(tsl_units_dirty(), 0);
+  CHECK_EQ(tsl_segments_moved_units(), 0);
+}
+
 static void broken_segments_are_found(void) {
   open_region(SMALL);
   take(100, 1);
@@ -81,6 +104,9 @@ static void broken_segments_are_found(void) {
   CHECK(!tsl_segment_valid(segment));
   *segment = before;
   segment->free[0] ^= 1;
+  CHECK(!tsl_segment_valid(segment));
+  *segment = before;
+  for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) segment->moved[w] = segment->free[w];
   CHECK(!tsl_segment_valid(segment));
 }
 
@@ -104,12 +130,26 @@ static void torn_segments_are_mended(void) {
   CHECK_EQ(segment->lock.holder, 0);
 }
 
+static void moved_units_are_counted_anew(void) {
+  open_region(SMALL);
+  tsl_unit first = take(1, 1);
+  struct tsl_run run = {first % SEGMENT, 1};
+  tsl_segment_mark_moved(first / SEGMENT, run, true);
+  tsl_segments_after_fork();
+  CHECK_EQ(tsl_segments_moved_units(), 1);
+  tsl_segment_at(first / SEGMENT)->moved[run.first / 64] = 0;  // and had not counted that
+  tsl_segments_after_fork();
+  CHECK_EQ(tsl_segments_moved_units(), 0);
+}
+
 int main(void) {
   RUN(neighbours_meet);
   RUN(best_fit);
   RUN(runs_cross_words);
   RUN(least_dirty_since_asked);
+  RUN(moved_units_stay_dirty);
   RUN(broken_segments_are_found);
   RUN(torn_segments_are_mended);
+  RUN(moved_units_are_counted_anew);
   return test_status();
 }

@@ -370,6 +370,34 @@ static void refused_purge_keeps_units_dirty(void) {
   CHECK(!clean);
 }
 
+// What lies beside it is given back nevertheless.
+static void moved_units_are_purged_by_renewal(void) {
+  bool clean = false;
+  size_t cursor = 0;
+  open_region(SMALL);
+  tsl_unit first = take(20, 1);
+  for (unsigned i = 0; i < 20; i++) unit_write(first + i, 7);
+  tsl_units_give(first, 4);
+  tsl_units_give_moved(first + 4, 6);
+  tsl_units_give_empty(first + 10, 10);
+  CHECK_EQ(tsl_units_dirty(), 10);
+  CHECK_EQ(tsl_units_purge(&cursor, 4), 4);
+  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 1);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
+  CHECK_EQ(tsl_segments_moved_units(), 2);
+  size_t free = tsl_units_free();
+  os_fake_fail_next(OS_FAKE_RENEW);
+  CHECK_EQ(tsl_units_purge(&cursor, 4), 0);
+  CHECK_EQ(tsl_units_free(), free - 4);
+  CHECK_EQ(tsl_units_dirty(), 2);
+  CHECK_EQ(tsl_units_purge(&cursor, 4), 2);
+  CHECK_EQ(os_fake.calls[OS_FAKE_RENEW], 2);
+  CHECK_EQ(tsl_units_purge(&cursor, 4), 0);
+  CHECK(tsl_units_take_at(first + 6, 14, &clean));
+  CHECK(clean && unit_is_zero(first + 6));
+  state_check_segments();
+}
+
 static void purge_looks_through_all_segments(void) {
   size_t cursor = 0, purged = 0;
   open_region(LARGE);
@@ -412,7 +440,10 @@ static void run_check(const struct taken *run) {
 
 static void run_end(struct taken *run) {
   run_check(run);
-  tsl_units_give((tsl_unit)run->first, run->count);
+  if (run->value % 3 == 0)
+    tsl_units_give_moved((tsl_unit)run->first, run->count);
+  else
+    tsl_units_give((tsl_unit)run->first, run->count);
   *run = (struct taken){0};
 }
 
@@ -508,6 +539,7 @@ int main(void) {
   RUN(segments_with_some_room_are_not_passed_over_later);
   RUN(purged_units_are_clean);
   RUN(refused_purge_keeps_units_dirty);
+  RUN(moved_units_are_purged_by_renewal);
   RUN(purge_looks_through_all_segments);
   RUN(purge_begins_where_nobody_takes);
   RUN(random_operations);
