@@ -479,9 +479,9 @@ TSLAB_API int tslab_epochs_each(int (*visit)(tslab_epoch epoch, void *context), 
     TSLAB_NONNULL(1);
 
 /* Calls `visit` for each live block of an epoch, until it returns other than 0; returns that, 0, or
- * ESTALE, EPERM (TSLAB_DEFAULT, and the shared epoch of a label). No other thread may allocate or
- * free in the epoch meanwhile; `visit` may free the block that it is given. Takes time in
- * proportion to the epoch's memory; once it was closed, to its extent. */
+ * ESTALE, EPERM (TSLAB_DEFAULT, and the shared epoch of a label). Nobody may allocate or free in
+ * the epoch meanwhile, but `visit` may free the block that it is given. Takes time in proportion to
+ * the epoch's memory; once it was closed, to its extent. */
 TSLAB_API int tslab_epoch_blocks_each(tslab_epoch epoch,
                                       int (*visit)(void *block, size_t bytes, void *context),
                                       void *context) TSLAB_NONNULL(2);

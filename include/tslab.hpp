@@ -430,7 +430,9 @@ class visitor {
 
   template <class... Args>
   int operator()(Args... args) noexcept try {
-    if constexpr (std::is_same_v<std::invoke_result_t<F &, Args...>, bool>) {
+    using result = std::invoke_result_t<F &, Args...>;
+    static_assert(std::is_void_v<result> || std::is_same_v<result, bool>, "void or bool");
+    if constexpr (std::is_same_v<result, bool>) {
       return visit_(args...) ? 0 : stop;
     } else {
       visit_(args...);
@@ -467,8 +469,9 @@ void for_each_epoch(F &&visit) {
 }
 
 /* tslab_epoch_blocks_each: calls `visit(void *block, std::size_t bytes)` for each live block of an
- * epoch; no other thread may allocate or free there meanwhile. A visit that returns bool ends the
- * walk by false, one that throws by that. Throws ESTALE, EPERM too. */
+ * epoch. Nobody may allocate or free there meanwhile, but the visit may free the block that it is
+ * given. A visit that returns bool ends the walk by false, one that throws by that. Throws ESTALE,
+ * EPERM too. */
 template <class F>
 void for_each_block(epoch_ref epoch, F &&visit) {
   detail::visitor<F> visitor(visit);

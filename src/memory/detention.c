@@ -4,7 +4,6 @@
 #include "base/bits.h"
 #include "base/options.h"
 #include "base/stack.h"
-#include "memory/growth.h"
 #include "memory/huge.h"
 #include "memory/record.h"
 #include "memory/units.h"

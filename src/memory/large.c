@@ -6,7 +6,6 @@
 #include "base/bits.h"
 #include "base/tools.h"
 #include "memory/detention.h"
-#include "memory/growth.h"
 #include "memory/huge.h"
 #include "memory/mirror.h"
 #include "memory/purge.h"
@@ -26,7 +25,7 @@
 enum { MOST_PIECES = 2048, MOST_PIECES_OF_BLOCK = 64 };
 #define LARGER_BYTES ((size_t)2 << 20)
 
-// A block that moves because it grows by less than an eighth gets a quarter of its units as room
+// A block that moves because it grows by an eighth at most gets a quarter of its units as room
 // behind it: growth by small steps then moves it so seldom that even copying takes time in
 // proportion to its final size.
 enum { STEP_SHARE_LOG2 = 3, ROOM_SHARE_LOG2 = 2 };
@@ -92,16 +91,16 @@ static void span_end(size_t unit) {
   if (span_open(unit)) span_give(span->pieces, unit, span->units);  // pairs: span-units
 }
 
-// The same where the contents have moved to another block; what lies behind them is as it was.
+// The same where the pages have moved to another block; what lies behind them is as it was.
 static void span_end_empty(size_t unit) {
   const struct tsl_span *span = tsl_span_at(unit);
   size_t units = span->units, empty = span->bytes >> TSL_UNIT_LOG2;
   if (!span_open(unit)) return;
-  if (span->pieces != 0) {
+  if (span->pieces != 0 || tsl_units_count_moved((tsl_unit)unit, units) != 0) {
     if (!tsl_units_renew((tsl_unit)unit, units)) return;
     empty = units;
   }
-  tsl_units_give_empty((tsl_unit)unit, empty);
+  tsl_units_give_clean((tsl_unit)unit, empty);
   if (empty != units) span_give(0, unit + empty, units - empty);
 }
 
@@ -146,7 +145,7 @@ static void large_end(void *block) {
   tsl_purge_tick();
 }
 
-// A place that consists of pieces is not detained: the mappings that it costs would stay as long.
+// A place that consists of pieces is not detained: its memory would be gone for the next block.
 void tsl_large_free(void *block) {
   size_t unit = tsl_unit_of(block);
   const struct tsl_span *span = tsl_span_at(unit);
@@ -205,8 +204,7 @@ static size_t room_for(size_t before, size_t bytes) {
   return bytes >> ROOM_SHARE_LOG2 & ~(TSL_UNIT_BYTES - 1);
 }
 
-// Allocates a block with room behind its bytes, units into which it can grow. The room of a block
-// to which pages may be moved has no memory until then.
+// Allocates a block with room behind its bytes: units into which it can grow.
 static void *alloc_with_room(size_t bytes, size_t room, uint32_t entry, bool *clean) {
   size_t wanted = units_for(bytes) << TSL_UNIT_LOG2;
   char *block = tsl_large_alloc(wanted + room, 1, entry, clean);
@@ -214,33 +212,61 @@ static void *alloc_with_room(size_t bytes, size_t room, uint32_t entry, bool *cl
   struct tsl_span *span = tsl_span_at(tsl_unit_of(block));
   if (room == 0 || !guard_open(span, tsl_unit_of(block))) return block;
   tsl_huge_part(tsl_unit_of(block), wanted >> TSL_UNIT_LOG2);
-  if (!*clean && wanted >= COPY_BYTES) tsl_os_discard(block + wanted, room);
   span->bytes = wanted;
   guard_close(span, tsl_unit_of(block));
   count_large(0, -(ptrdiff_t)room);
   return block;
 }
 
-static bool may_move_pages(const struct tsl_span *span, bool clean) {
-  if (span->bytes < MOVE_BYTES || span->pieces >= MOST_PIECES_OF_BLOCK) return false;
+// The pieces of a block after its pages moved: a unit that is marked as moved may be one, too.
+static size_t pieces_after_move(const struct tsl_span *span, size_t unit) {
+  return span->pieces + tsl_units_count_moved((tsl_unit)unit, span->units) + 1;
+}
+
+// `clean`: the new place reads as zero. What is free in the secure build has no memory either way.
+static bool may_move_pages(const struct tsl_span *span, size_t pieces_then, bool clean) {
+  if (span->bytes < MOVE_BYTES || pieces_then > MOST_PIECES_OF_BLOCK) return false;
   if (!TSL_SECURE && !clean && span->bytes < COPY_BYTES) return false;
   uint32_t most = span->bytes < LARGER_BYTES ? MOST_PIECES / 2 : MOST_PIECES;
   return tsl_load_relaxed(&pieces) < most;
+}
+
+// Leaves no page in the place to which pages will move, nor in its room, and no unit marked. False
+// when the system refuses; `*lost`: the place must not be used then.
+static bool place_empty(const struct tsl_span *to, void *place, bool *lost) {
+  tsl_unit first = (tsl_unit)tsl_unit_of(place);
+  size_t units = TSL_SECURE ? to->bytes >> TSL_UNIT_LOG2 : to->units;  // a guard lies between
+  *lost = false;
+  if (tsl_units_count_moved(first, units) == 0) return tsl_os_purge(place, units << TSL_UNIT_LOG2);
+  bool renewed = tsl_units_renew(first, units);
+  *lost = !renewed;
+  return renewed;
 }
 
 // Counts the new place as moved even when the system refused: it may be a mapping of its own
 // nevertheless. What moves has one advice, since not every Linux moves several mappings at once,
 // and brings it along.
 static enum tsl_os_moved pages_move(const struct tsl_span *from, struct tsl_span *to, void *block,
-                                    void *moved) {
-  if (!tsl_os_purge(moved, from->bytes)) return TSL_OS_NOT_MOVED;
-  to->pieces = from->pieces + 1;
+                                    void *moved, size_t pieces_then) {
+  to->pieces = (uint32_t)pieces_then;
   tsl_add_relaxed(&pieces, to->pieces);
   tsl_huge_end(tsl_unit_of(block), from->units);
   enum tsl_os_moved result = tsl_os_move(block, moved, from->bytes);
   size_t first = tsl_unit_of(moved);
   if (result != TSL_OS_PLACE_LOST) tsl_huge_renew(first, first + to->units);
   return result;
+}
+
+// Moves the pages of a block to another one where that pays.
+static enum tsl_os_moved contents_move(void *block, void *moved, bool clean) {
+  size_t unit = tsl_unit_of(block);
+  const struct tsl_span *from = tsl_span_at(unit);
+  struct tsl_span *to = tsl_span_at(tsl_unit_of(moved));
+  bool lost = false;
+  size_t pieces_then = pieces_after_move(from, unit);
+  if (!may_move_pages(from, pieces_then, clean)) return TSL_OS_NOT_MOVED;
+  if (!clean && !place_empty(to, moved, &lost)) return lost ? TSL_OS_PLACE_LOST : TSL_OS_NOT_MOVED;
+  return pages_move(from, to, block, moved, pieces_then);
 }
 
 void *tsl_large_move(void *block, size_t bytes) {
@@ -251,9 +277,7 @@ void *tsl_large_move(void *block, size_t bytes) {
   uint32_t entry = tsl_load_relaxed(tsl_map_entry(unit));
   void *moved = alloc_with_room(bytes, room_for(span->bytes, bytes), entry, &clean);
   if (moved == NULL) return NULL;
-  struct tsl_span *to = tsl_span_at(tsl_unit_of(moved));
-  enum tsl_os_moved result = TSL_OS_NOT_MOVED;
-  if (may_move_pages(span, clean)) result = pages_move(span, to, block, moved);
+  enum tsl_os_moved result = contents_move(block, moved, clean);
   if (result == TSL_OS_PLACE_LOST) {
     large_forget(tsl_unit_of(moved));  // the place is the system's now
     return NULL;

@@ -22,7 +22,7 @@ TSL_HIDDEN void tsl_large_free(void *block);
 // Grows or shrinks without moving. False, and nothing changed, when there is no room.
 TSL_HIDDEN bool tsl_large_resize(void *block, size_t bytes);
 
-// Moves the contents to a larger new block that has room to grow, and frees the old one: by moving
-// pages where that pays and the system can, otherwise by copying. NULL, and nothing changed, when
+// Moves the contents to a larger new block, and frees the old one: by moving pages where that pays
+// and the system can, otherwise by copying. A block that grew little has room for more. NULL, and nothing changed, when
 // `bytes` is no more than the block has, or memory is out.
 TSL_HIDDEN void *tsl_large_move(void *block, size_t bytes);

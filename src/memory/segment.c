@@ -127,17 +127,14 @@ static unsigned segment_use(struct tsl_segment *segment, struct tsl_run run, uns
   return dirty;
 }
 
-// Marks used units free; returns how many of them are dirty now.
-static unsigned segment_free(struct tsl_segment *segment, struct tsl_run run, bool dirty)
+static void segment_free(struct tsl_segment *segment, struct tsl_run run, bool dirty)
     TSL_REQUIRES(segment->lock) {
-  unsigned more = 0;
   for (struct tsl_run rest = run; rest.count != 0;) {
     struct run_part part = {0, 0};
     run_cut(&rest, &part);
     tsl_assert((segment->free[part.word] & part.mask) == 0);
-    uint64_t bits = dirty ? part.mask : segment->moved[part.word] & part.mask;
-    segment->dirty[part.word] |= bits;
-    more += tsl_bit_count(bits);
+    tsl_assert(dirty || (segment->moved[part.word] & part.mask) == 0);
+    if (dirty) segment->dirty[part.word] |= part.mask;
     tsl_compiler_fence();  // pairs: segment-fork
     segment->free[part.word] |= part.mask;
   }
@@ -145,7 +142,6 @@ static unsigned segment_free(struct tsl_segment *segment, struct tsl_run run, bo
       bits_find(segment->free, run.first, false) - bits_run_start(segment->free, run.first);
   segment_set(segment, merged > segment->longest ? merged : segment->longest,
               segment->free_units + run.count);
-  return more;
 }
 
 // Takes free units for an allocation; returns how many of them were dirty.
@@ -190,9 +186,9 @@ static struct tsl_run segment_best_fit(const struct tsl_segment *segment, unsign
 void tsl_segment_give(size_t index, struct tsl_run run, bool dirty) {
   struct tsl_segment *segment = tsl_segment_at(index);
   tsl_lock_acquire(&segment->lock);
-  unsigned more = segment_free(segment, run, dirty);
+  segment_free(segment, run, dirty);
   tsl_lock_release(&segment->lock);
-  if (more != 0) tsl_add_relaxed(&dirty_units, more);
+  if (dirty) tsl_add_relaxed(&dirty_units, run.count);
 }
 
 void tsl_segment_mark_purged(size_t index, struct tsl_run run) {
@@ -218,13 +214,14 @@ void tsl_segment_mark_moved(size_t index, struct tsl_run run, bool moved) {
   tsl_add_relaxed(&moved_units_total, (size_t)more);
 }
 
-bool tsl_segment_has_moved(size_t index, struct tsl_run run) {
+size_t tsl_segment_count_moved(size_t index, struct tsl_run run) {
   struct tsl_segment *segment = tsl_segment_at(index);
-  uint64_t moved = 0;
+  size_t moved = 0;
   tsl_lock_acquire(&segment->lock);
-  for (struct run_part part; run_cut(&run, &part);) moved |= segment->moved[part.word] & part.mask;
+  for (struct run_part part; run_cut(&run, &part);)
+    moved += tsl_bit_count(segment->moved[part.word] & part.mask);
   tsl_lock_release(&segment->lock);
-  return moved != 0;
+  return moved;
 }
 
 // `longest` is read without the lock, which a segment without room is not worth.
@@ -289,6 +286,18 @@ static struct tsl_run run_of_whole_pages(const struct tsl_segment *segment, stru
   return (struct tsl_run){first, end - first};
 }
 
+static bool is_moved(const struct tsl_segment *segment, unsigned unit) TSL_REQUIRES(segment->lock) {
+  return (segment->moved[unit / 64] >> unit % 64 & 1) != 0;
+}
+
+// The end of a run in which all units are marked as moved, or none.
+static struct tsl_run run_of_one_kind(const struct tsl_segment *segment, struct tsl_run run)
+    TSL_REQUIRES(segment->lock) {
+  unsigned end = run.first + run.count, first = end;
+  while (first > run.first && is_moved(segment, first - 1) == is_moved(segment, end - 1)) first--;
+  return (struct tsl_run){first, end - first};
+}
+
 static bool is_clean(const struct tsl_segment *segment, unsigned unit) TSL_REQUIRES(segment->lock) {
   uint64_t free = segment->free[unit / 64] & ~segment->dirty[unit / 64];
   return (free >> unit % 64 & 1) != 0;
@@ -310,6 +319,7 @@ struct tsl_run tsl_segment_take_dirty(size_t index, size_t most, struct tsl_run 
   struct tsl_run run = {0, 0};
   if (!tsl_lock_try(&segment->lock)) return run;
   run = run_of_whole_pages(segment, run_last(segment->dirty, most));
+  run = run_of_one_kind(segment, run);
   *held = run_widen(segment, run);
   if (run.count != 0) segment_use(segment, *held, segment->longest);
   tsl_lock_release(&segment->lock);

@@ -73,8 +73,8 @@ TSL_HIDDEN tsl_unit tsl_segment_take(size_t index, size_t count, size_t alignmen
 TSL_HIDDEN bool tsl_segment_take_at(size_t index, struct tsl_run run, bool *clean);
 
 // Takes dirty free units out of a segment, so that they can be purged without holding the lock: the
-// highest ones, because requests take the lowest; `most` at most, or one huge page. `*held` also
-// has their clean neighbours.
+// highest ones, because requests take the lowest; `most` at most, or one huge page; all of them
+// marked as moved, or none. `*held` also has their clean neighbours.
 TSL_HIDDEN struct tsl_run tsl_segment_take_dirty(size_t index, size_t most, struct tsl_run *held);
 
 // Free units at a segment's beginning and at its end; a moment's value.
@@ -83,19 +83,19 @@ struct tsl_ends {
 };
 TSL_HIDDEN struct tsl_ends tsl_segment_ends(size_t index);
 
-// Gives a run back that was taken: as dirty, or what is not marked as moved (G5) as clean.
+// Gives a run back that was taken; as clean only what is not marked as moved (G5).
 TSL_HIDDEN void tsl_segment_give(size_t index, struct tsl_run run, bool dirty);
 
 // Notes that the pages of a run that was taken have gone back to the system.
 TSL_HIDDEN void tsl_segment_mark_purged(size_t index, struct tsl_run run);
 
-// Marks a run that was taken: pages were moved there, or it was mapped anew.
+// Marks a run that was taken: pages were moved there, or not any more.
 TSL_HIDDEN void tsl_segment_mark_moved(size_t index, struct tsl_run run, bool moved);
 
-// Whether any unit of a run that was taken is marked so.
-TSL_HIDDEN bool tsl_segment_has_moved(size_t index, struct tsl_run run);
+// How many units of a run that was taken are marked so.
+TSL_HIDDEN size_t tsl_segment_count_moved(size_t index, struct tsl_run run);
 
-// Units everywhere that are marked so; a moment's value.
+// Units everywhere that are marked so, in use or free; a moment's value.
 TSL_HIDDEN size_t tsl_segments_moved_units(void);
 
 // Units since the process's start: those that went back to the system, and those of them that were

@@ -15,8 +15,8 @@ static size_t search_from;
 // Runs longer than this may lie across two segments.
 enum { ACROSS_UNITS = TSL_SEGMENT_UNITS / 4 };
 
-// So many free units may wait for being mapped anew. Each may cost a mapping, of the 65,530 that a
-// process may have (decision 015).
+// So many units may be marked as moved. Each may cost a mapping, of the 65,530 that a process may
+// have (decision 015).
 enum { MOST_MOVED_UNITS = 4096 };
 
 static void run_give(size_t index, struct tsl_run run, bool dirty) {
@@ -52,7 +52,7 @@ void tsl_units_give(tsl_unit first, size_t count) {
   units_give(first, count, true);
 }
 
-void tsl_units_give_empty(tsl_unit first, size_t count) {
+void tsl_units_give_clean(tsl_unit first, size_t count) {
   tsl_invariant(units_are_nobodys(first, count));
   units_give(first, count, false);
 }
@@ -66,18 +66,28 @@ static void units_mark_moved(size_t first, size_t count, bool moved) {
   }
 }
 
+size_t tsl_units_count_moved(tsl_unit first, size_t count) {
+  size_t moved = 0;
+  for (size_t at = first, end = at + count; at < end;) {
+    struct tsl_run run = run_in_segment(at, end - at);
+    moved += tsl_segment_count_moved(at / TSL_SEGMENT_UNITS, run);
+    at += run.count;
+  }
+  return moved;
+}
+
 bool tsl_units_renew(tsl_unit first, size_t count) {
-  if (!tsl_region_renew(first, count)) return false;
+  bool renewed = tsl_region_renew(first, count);
   units_mark_moved(first, count, false);
-  return true;
+  return renewed;
 }
 
 void tsl_units_give_moved(tsl_unit first, size_t count) {
-  if (tsl_segments_moved_units() + count <= MOST_MOVED_UNITS) {
+  if (!TSL_SECURE && tsl_segments_moved_units() + count <= MOST_MOVED_UNITS) {
     units_mark_moved(first, count, true);
     tsl_units_give(first, count);
   } else if (tsl_units_renew(first, count)) {
-    tsl_units_give_empty(first, count);
+    tsl_units_give_clean(first, count);
   }
 }
 
@@ -233,7 +243,7 @@ static bool held_purge(size_t index, struct tsl_run held, struct tsl_run run) {
   size_t base = index * TSL_SEGMENT_UNITS, bytes = (size_t)run.count << TSL_UNIT_LOG2;
   tsl_unit first = (tsl_unit)(base + run.first);
   uintptr_t start = tsl_unit_address(first);
-  bool moved = tsl_segment_has_moved(index, run);
+  bool moved = tsl_segment_count_moved(index, run) != 0;
   tsl_huge_part(first, run.count);
   bool purged = moved ? tsl_units_renew(first, run.count) : tsl_os_purge((void *)start, bytes);
   tsl_add_relaxed(purged ? &tsl_counts.purges : &tsl_counts.purges_refused, 1);

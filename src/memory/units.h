@@ -19,16 +19,20 @@ TSL_HIDDEN bool tsl_units_take_at(tsl_unit first, size_t count, bool *clean);
 // Gives units back, dirty.
 TSL_HIDDEN void tsl_units_give(tsl_unit first, size_t count);
 
-// The same for units to which pages were moved. They are mapped anew when they are purged, at once
-// where too many would wait for that. What the system refuses to map anew is never used again.
+// The same for units to which pages were moved: they are marked, and mapped anew when they are
+// purged; at once in the secure build, and where too many would be marked. What the system refuses
+// to map anew is never used again.
 TSL_HIDDEN void tsl_units_give_moved(tsl_unit first, size_t count);
 
-// Gives units back that read as zero, because their pages were moved elsewhere.
-TSL_HIDDEN void tsl_units_give_empty(tsl_unit first, size_t count);
+// Gives units back that read as zero, and of which none is marked.
+TSL_HIDDEN void tsl_units_give_clean(tsl_unit first, size_t count);
 
-// Maps units anew (tsl_region_renew), whose contents end. False when the system refuses; then they
-// must never be used again. Whoever has them.
+// Maps units anew (tsl_region_renew); then they are not marked, and read as zero. False when the
+// system refuses: they must never be used again. Whoever has them.
 TSL_HIDDEN bool tsl_units_renew(tsl_unit first, size_t count);
+
+// How many of the units are marked. Whoever has them.
+TSL_HIDDEN size_t tsl_units_count_moved(tsl_unit first, size_t count);
 
 // Purges one run of at most `most` dirty free units, or one huge page, looking from segment
 // `*cursor` on. Returns the units purged; 0 when there were none or the system refused.

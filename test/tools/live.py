@@ -58,6 +58,7 @@ def check_last_ones(tslab: Command, leaker: str, places: str) -> None:
     closed = pages["closed"]
     assert closed["classes"] == [{"class_bytes": 128, "objects": closed["objects"]}], pages
     most = pages["closed" if places == "own" else "shared"]
+    assert most["classes"] == [{"class_bytes": 128, "objects": most["objects"]}], pages
     assert 0.7 * epochs < most["outlived_objects"] <= epochs + unfreed, pages
     assert 0 <= most["last_for_ms"] <= most["for_ms"] <= lived_ms, (pages, lived_ms)
     stack = most["stacks"][0]

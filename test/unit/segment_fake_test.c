@@ -76,17 +76,34 @@ static void moved_units_stay_dirty(void) {
   tsl_segment_mark_moved(index, moved, true);
   tsl_segment_mark_moved(index, renewed, false);
   CHECK_EQ(tsl_segments_moved_units(), 30);
-  CHECK(tsl_segment_has_moved(index, all) && !tsl_segment_has_moved(index, renewed));
-  CHECK(!tsl_segment_has_moved(index, before));
-  tsl_segment_give(index, all, false);
-  CHECK_EQ(tsl_units_dirty(), 30);
+  CHECK_EQ(tsl_segment_count_moved(index, all), 30);
+  CHECK_EQ(tsl_segment_count_moved(index, renewed), 0);
+  CHECK_EQ(tsl_segment_count_moved(index, before), 0);
+  tsl_segment_give(index, all, true);
   state_check_segments();
   CHECK_EQ(take(100, 1), first);
   CHECK_EQ(tsl_segments_moved_units(), 30);
   tsl_segment_mark_moved(index, all, false);
   tsl_segment_give(index, all, false);
-  CHECK_EQ(tsl_units_dirty(), 0);
   CHECK_EQ(tsl_segments_moved_units(), 0);
+  state_check_segments();
+}
+
+// What is purged at once is marked, or none of it is.
+static void dirty_runs_are_of_one_kind(void) {
+  static const struct tsl_run expected[] = {{70, 30}, {50, 20}, {30, 20}, {10, 20}, {0, 10}};
+  open_region(SMALL);
+  tsl_unit first = take(100, 1);
+  unsigned base = first % SEGMENT;
+  struct tsl_run low = {base + 10, 20}, high = {base + 50, 20}, held;
+  tsl_segment_mark_moved(first / SEGMENT, low, true);
+  tsl_segment_mark_moved(first / SEGMENT, high, true);
+  tsl_units_give(first, 100);
+  for (unsigned i = 0; i < sizeof expected / sizeof *expected; i++) {
+    struct tsl_run run = tsl_segment_take_dirty(first / SEGMENT, SEGMENT, &held);
+    CHECK_EQ(run.first - base, expected[i].first);
+    CHECK_EQ(run.count, expected[i].count);
+  }
 }
 
 static void broken_segments_are_found(void) {
@@ -148,6 +165,7 @@ int main(void) {
   RUN(runs_cross_words);
   RUN(least_dirty_since_asked);
   RUN(moved_units_stay_dirty);
+  RUN(dirty_runs_are_of_one_kind);
   RUN(broken_segments_are_found);
   RUN(torn_segments_are_mended);
   RUN(moved_units_are_counted_anew);

@@ -27,15 +27,17 @@ static inline void state_end_helper(void) {
 }
 
 static inline void state_check_segments(void) {
-  size_t dirty = 0, free = 0, open = tsl_divide_up(tsl_region.units, TSL_SEGMENT_UNITS);
+  size_t dirty = 0, moved = 0, free = 0, open = tsl_divide_up(tsl_region.units, TSL_SEGMENT_UNITS);
   for (size_t i = tsl_region.first_unit / TSL_SEGMENT_UNITS; i < open; i++) {
     const struct tsl_segment *segment = tsl_segment_at(i);
     CHECK(tsl_segment_valid(segment));
     free += segment->free_units;
     CHECK_EQ(segment->lock.holder, 0);
     for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) dirty += tsl_bit_count(segment->dirty[w]);
+    for (unsigned w = 0; w < TSL_SEGMENT_WORDS; w++) moved += tsl_bit_count(segment->moved[w]);
   }
   CHECK_EQ(dirty, tsl_units_dirty());
+  CHECK_EQ(moved, tsl_segments_moved_units());
   CHECK_EQ(free, tsl_units_free());
 }
 

@@ -4,6 +4,8 @@
 //! and the two are written by different threads. Sums wrap as the counters do; a total that comes
 //! out negative, because its parts are of different moments, is 0 and called unsettled.
 
+use std::ops::RangeInclusive;
+
 use crate::rows::{Field, HeapState, bins, epochs, heaps, process};
 use crate::segment::{Column, Rows};
 
@@ -272,8 +274,25 @@ pub fn in_default(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Total>>
     Some(classes.iter().map(|class| class.live(bits)).collect())
 }
 
-/// Objects that live in slabs of parts of epochs, by size class. None when the file does not tell.
-pub fn in_parts(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Total>> {
+/// Objects that live in slabs of some epochs, and in sealed parts of some, each by row; by size
+/// class. None when the file does not tell.
+pub fn in_epochs(
+    tables: Tables,
+    heaps: &[(usize, Role)],
+    slabs: RangeInclusive<usize>,
+    sealed: impl Iterator<Item = usize>,
+) -> Option<Vec<Total>> {
+    let in_slabs = in_slabs(tables, heaps, slabs)?;
+    let sealed = survivors(tables.epochs.column(epochs::SURVIVORS)?, sealed);
+    Some(in_slabs.into_iter().zip(sealed).map(|(some, others)| some.plus(others)).collect())
+}
+
+// In slabs of the parts of these epochs.
+fn in_slabs(
+    tables: Tables,
+    heaps: &[(usize, Role)],
+    epochs: RangeInclusive<usize>,
+) -> Option<Vec<Total>> {
     let Slabs { out, hot, taken } = Slabs::of(tables.bins)?;
     let away = tables.bins.column(bins::AWAY);
     let mut sums = vec![0_u64; out.count()];
@@ -282,7 +301,8 @@ pub fn in_parts(tables: Tables, heaps: &[(usize, Role)]) -> Option<Vec<Total>> {
             *sum = join(*sum, value);
         }
     };
-    for &(row, _) in heaps.iter().filter(|(_, role)| matches!(role, Role::Part(1..))) {
+    let is_wanted = |role| matches!(role, Role::Part(epoch) if epochs.contains(&epoch));
+    for &(row, _) in heaps.iter().filter(|(_, role)| is_wanted(*role)) {
         add(&mut out.each(row), u64::wrapping_add);
         add(&mut hot.each(row), u64::wrapping_sub);
         add(&mut taken.each(row), u64::wrapping_add);

@@ -3,6 +3,7 @@
 //! What the file does not tell is None, never 0.
 
 use std::collections::BTreeMap;
+use std::iter::once;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -151,7 +152,7 @@ pub struct Epoch {
     pub large: Live,
     /// Objects in it.
     pub live: Live,
-    /// Of them, those whose threads left, by size class.
+    /// Of them, those whose threads left, and of a shared one those in slabs, by size class.
     pub survivors: Vec<Survivors>,
 }
 
@@ -589,10 +590,15 @@ impl Reading<'_> {
             let total = |lives: &Option<Lives>| lives.as_ref()?.get(row, survivors);
             let live = Live::of(total(&objects), total(&bytes));
             let live = Live { unsettled: live.unsettled || has_changed, ..live };
-            let survivors = survivors.map(|column| self.survivors(column, row));
             let epoch = self.epoch(&fields, row);
             let large = large(row, epoch.large);
-            Epoch { live, large, survivors: survivors.unwrap_or_default(), ..epoch }
+            let by_class = match (epoch.state, self.tables, &self.heaps) {
+                (Some(EpochState::Shared), Some(tables), Some(heaps)) => {
+                    live::in_epochs(tables, heaps, row..=row, once(row))
+                }
+                _ => survivors.map(|column| live::survivors(column, once(row))),
+            };
+            Epoch { live, large, survivors: self.survivors(by_class.unwrap_or_default()), ..epoch }
         };
         whole.iter().map(epoch).collect()
     }
@@ -624,14 +630,10 @@ impl Reading<'_> {
         self.label_texts.get(usize::try_from(label).ok()?).cloned()
     }
 
-    fn survivors(&self, column: Column, row: usize) -> Vec<Survivors> {
-        let by_class = live::survivors_of(column, row).enumerate();
-        let some = by_class.filter(|(_, objects)| *objects > 0);
-        let survivors = |(class, objects): (usize, i64)| Survivors {
-            class_bytes: self.sizes.get(class).copied(),
-            objects: objects.cast_unsigned(),
-        };
-        some.map(survivors).collect()
+    fn survivors(&self, by_class: Vec<Total>) -> Vec<Survivors> {
+        let some = by_class.iter().map(|live| live.value).enumerate().filter(|one| one.1 > 0);
+        let class_bytes = |class| self.sizes.get(class).copied();
+        some.map(|(class, objects)| Survivors { class_bytes: class_bytes(class), objects }).collect()
     }
 
     // Nobody counts it: slabs and cells of homes, and large blocks.
@@ -654,10 +656,8 @@ impl Reading<'_> {
 
     // What lives of each class: in slabs, and what outlived its epochs.
     fn live_by_class(&self, whole: &[Whole]) -> Option<Vec<Total>> {
-        let in_parts = live::in_parts(self.tables?, self.heaps.as_ref()?)?;
-        let epochs = self.tables?.epochs.column(epochs::SURVIVORS)?;
-        let survivors = live::survivors(epochs, whole.iter().map(|whole| whole.row));
-        let in_epochs = in_parts.into_iter().zip(survivors).map(|(part, gone)| part.plus(gone));
+        let rows = whole.iter().map(|whole| whole.row);
+        let in_epochs = live::in_epochs(self.tables?, self.heaps.as_ref()?, 1..=usize::MAX, rows)?;
         let in_default = self.in_default.as_ref()?.iter();
         Some(in_default.zip(in_epochs).map(|(one, other)| one.plus(other)).collect())
     }

@@ -117,6 +117,22 @@ fn classes_cells_and_large_blocks_are_all_that_lives() {
     assert_eq!(snapshot.totals().live_objects, Some(131 + 340 + 31 + 309 + 3));
 }
 
+// Nobody has sealed what lives in its slabs.
+#[test]
+fn a_shared_epoch_has_classes_in_slabs() {
+    let mut image = sample(42, 7);
+    image.set_class("bins", 3, "away", 2, 9);
+    image.set_class("epochs", 3, "survivors", 2, 4);
+    let classes = |image: &Image| -> Vec<_> {
+        let epochs = snapshot(image).epochs;
+        let survivors = &epochs.iter().find(|epoch| epoch.row == 3).unwrap().survivors;
+        survivors.iter().map(|one| (one.class_bytes, one.objects)).collect()
+    };
+    assert_eq!(classes(&image), [(Some(256), 4)]);
+    image.set("epochs", 3, "state", 3);
+    assert_eq!(classes(&image), [(Some(256), 20 - 2 - 9 + 5 + 4)]);
+}
+
 #[test]
 fn what_all_epochs_hold_is_live_at_hand_or_free() {
     let mut image = sample(42, 7);
