@@ -23,6 +23,6 @@ TSL_HIDDEN void tsl_large_free(void *block);
 TSL_HIDDEN bool tsl_large_resize(void *block, size_t bytes);
 
 // Moves the contents to a larger new block, and frees the old one: by moving pages where that pays
-// and the system can, otherwise by copying. A block that grew little has room for more. NULL, and nothing changed, when
-// `bytes` is no more than the block has, or memory is out.
+// and the system can, otherwise by copying. A block that grew little has room for more. NULL, and
+// nothing changed, when `bytes` is no more than the block has, or memory is out.
 TSL_HIDDEN void *tsl_large_move(void *block, size_t bytes);

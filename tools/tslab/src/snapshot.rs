@@ -598,7 +598,7 @@ impl Reading<'_> {
                 }
                 _ => survivors.map(|column| live::survivors(column, once(row))),
             };
-            Epoch { live, large, survivors: self.survivors(by_class.unwrap_or_default()), ..epoch }
+            Epoch { live, large, survivors: self.survivors(&by_class.unwrap_or_default()), ..epoch }
         };
         whole.iter().map(epoch).collect()
     }
@@ -630,10 +630,11 @@ impl Reading<'_> {
         self.label_texts.get(usize::try_from(label).ok()?).cloned()
     }
 
-    fn survivors(&self, by_class: Vec<Total>) -> Vec<Survivors> {
+    fn survivors(&self, by_class: &[Total]) -> Vec<Survivors> {
         let some = by_class.iter().map(|live| live.value).enumerate().filter(|one| one.1 > 0);
         let class_bytes = |class| self.sizes.get(class).copied();
-        some.map(|(class, objects)| Survivors { class_bytes: class_bytes(class), objects }).collect()
+        some.map(|(class, objects)| Survivors { class_bytes: class_bytes(class), objects })
+            .collect()
     }
 
     // Nobody counts it: slabs and cells of homes, and large blocks.
