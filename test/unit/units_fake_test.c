@@ -455,7 +455,7 @@ static void run_check(const struct taken *run) {
 
 static void run_end(struct taken *run) {
   run_check(run);
-  if (run->value % 3 == 0)
+  if (run->count != 0 && run->value % 3 == 0)
     tsl_units_give_moved((tsl_unit)run->first, run->count);
   else
     tsl_units_give((tsl_unit)run->first, run->count);
