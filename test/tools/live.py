@@ -58,7 +58,12 @@ def check_last_ones(tslab: Command, leaker: str, places: str) -> None:
     closed = pages["closed"]
     assert closed["classes"] == [{"class_bytes": 128, "objects": closed["objects"]}], pages
     most = pages["closed" if places == "own" else "shared"]
-    assert most["classes"] == [{"class_bytes": 128, "objects": most["objects"]}], pages
+    counted = {one["class_bytes"]: one["objects"] for one in most["classes"]}
+    # Of sampled objects, which lie in cells, the samples name the class. What the program allocates
+    # otherwise may be on its way.
+    sampled = most["stacks"][0]["samples"]
+    assert 0 <= most["objects"] - counted[128] <= 1.05 * sampled, pages
+    assert sum(counted.values()) - counted[128] <= 2, pages
     assert 0.7 * epochs < most["outlived_objects"] <= epochs + unfreed, pages
     assert 0 <= most["last_for_ms"] <= most["for_ms"] <= lived_ms, (pages, lived_ms)
     stack = most["stacks"][0]
