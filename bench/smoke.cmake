@@ -127,6 +127,8 @@ if(TARGET tslab_preload)
       tslab_bench_smoke_epochs(arena_${mode} arena_request "request_ns=${positive}" ${mode} 1000)
     endif()
   endforeach()
+  tslab_bench_smoke_epochs(epoch_sessions epoch_sessions "resident_over_live=${positive}"
+    --released 64 200000)
   tslab_bench_smoke_epochs(many_epochs many_epochs "near_ns=${positive}" 100 10000)
   tslab_bench_smoke_epochs(epoch_curve epoch_curve
     "alloc_ns_1=${positive}.* floor_ns_100=${positive}.* filled_kib_100=${positive}" 100 10000 2)

@@ -410,6 +410,25 @@ TENANTS = tuple(
     )
 )
 
+# Sessions that are open at once, small and larger.
+SESSIONS = tuple(
+    work
+    for kib in ("8", "32")
+    for work in beside_plain(
+        f"sessions_{kib}",
+        "epoch_sessions",
+        ((kib, "3000000"), (kib, "300000")),
+        (shown("object_ns", "ns"), shown("resident_over_live", "x")),
+        {
+            mode: (
+                times_plain("object_ns", "ns", 1.05),
+                times_plain("resident_over_live", "x", 1.1),
+            )
+            for mode in (("--wrapped",), ("--released",))
+        },
+    )
+)
+
 # Small requests of many labels, whose objects are freed within their epoch, or of which one is kept
 # for 20 requests more.
 LABELS = tuple(
@@ -573,6 +592,7 @@ EPOCHS = (
     request("request_released_malloc", "epoch_release", "malloc", Bar.TIMES_BEST, 0.75),
     lifetime_mix("lifetime_epochs", ("--epochs",), Bar.AT_MOST, 1.3),
     lifetime_mix("lifetime_plain", (), Bar.TWICE),
+    lifetime_mix("lifetime_idle", ("--idle",), Bar.TWICE),
     *SURVIVORS,
     *SERVER,
     *LEAKS,
@@ -580,6 +600,7 @@ EPOCHS = (
     *OUTLIVED,
     *TENANTS,
     *LABELS,
+    *SESSIONS,
     *PACED_OR_SATURATED,
     *WATCHED,
 )

@@ -3,6 +3,7 @@
 #include "base/tools.h"
 #include "heap/cells.h"
 #include "heap/charge.h"
+#include "heap/part.h"
 #include "heap/sampled.h"
 #include "heap/store.h"
 #include "os/os.h"
@@ -22,6 +23,7 @@ enum {
   FEW_FREED = 64,        // the same in a shared epoch, which never ends
   BUSY_FREED = 2048,     // a part is busy that frees so many blocks
   BUSY_MS = 16,          // in so long at most
+  UNCUT = 4,             // of the cells of one epoch of many at most one byte in so many is uncut
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
@@ -94,14 +96,23 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
   return 2 * out < blocks;
 }
 
+// What is not cut yet of a large cell is worth its time where few are open (decision 044).
+static unsigned class_of_own(struct tsl_heap *heap, const struct tsl_epoch *epoch) {
+  unsigned class = epoch->largest_cell;
+  if (!tsl_part_has_many_like(tsl_part_of(heap))) return class;
+  size_t held = (size_t)heap->cell_pages << TSL_CELL_PAGE_LOG2;
+  while (class > epoch->first_cell && tsl_sizeclasses[class].bytes * (UNCUT - 1) > held) class -= 1;
+  return class;
+}
+
 // Where none is at hand, a heap without cells takes what it needed last, and one whose cells hold
 // survivors a small one, which the next survivor may keep. A program may have many labels: in a
 // shared epoch cells grow only while more than half of what lies in them lives as they are full.
-static unsigned next_class(const struct tsl_heap *heap, bool is_at_hand) {
+static unsigned next_class(struct tsl_heap *heap, bool is_at_hand) {
   const struct tsl_epoch *epoch = tsl_epoch_at(heap->epoch);
   if (heap->cells == 0) return heap->cell_class;
   if (!is_at_hand) return epoch->first_cell;
-  if (!tsl_epoch_is_shared(epoch)) return epoch->largest_cell;
+  if (!tsl_epoch_is_shared(epoch)) return class_of_own(heap, epoch);
   bool grows = 2 * tsl_cell_out(heap->cells) > tsl_cell_at(heap->cells)->blocks;
   return (unsigned)tsl_at_most(tsl_cells_class(heap->cells) + grows, epoch->largest_cell);
 }

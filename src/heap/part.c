@@ -4,8 +4,11 @@
 #include "heap/total.h"
 #include "state/bin.h"
 #include "state/epoch.h"
+#include "state/history.h"
 #include "state/owner.h"
 #include "tell/heaps.h"
+
+enum { FEW_IN_USE = 16 };
 
 bool tsl_part_is_empty(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
@@ -80,15 +83,26 @@ void tsl_part_renew(struct tsl_part *part) {
   tsl_report_scopes(part);
 }
 
+static uint32_t *in_use_with(const struct tsl_part *part) {
+  return &part->heap.home->own->in_use[part->label % TSL_HOME_LABEL_PLACES];
+}
+
+static void returned_take(struct tsl_home *home) {
+  home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
+  for (uint32_t number = home->spare; number != 0; number = tsl_part_at(number)->spare_next)
+    *in_use_with(tsl_part_at(number)) -= 1;
+}
+
 // What other threads gave back is taken only when the home's own are used up, and then all at once:
 // one exchange for many parts.
 struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0)
-    home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
+  if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0) returned_take(home);
   struct tsl_part *part = home->spare != 0 ? tsl_part_at(home->spare) : part_add(home);
   if (part == NULL) return NULL;
   home->spare = part->spare_next;
+  part->label = tsl_epoch_at(epoch)->label;
+  *in_use_with(part) += 1;
   tsl_invariant(tsl_part_is_empty(part));
   tsl_part_begin(part, epoch);
   tsl_report_part(part);
@@ -102,12 +116,17 @@ void tsl_part_give(struct tsl_part *part) {
   if (home == tsl_heap_current->home) {
     part->spare_next = home->spare;
     home->spare = part->heap.number;
+    *in_use_with(part) -= 1;
     return;
   }
   uint32_t head = tsl_load_relaxed(&home->returned);
   do {
     part->spare_next = head;
   } while (!tsl_cas_release(&home->returned, &head, part->heap.number));  // pairs: returned
+}
+
+bool tsl_part_has_many_like(const struct tsl_part *part) {
+  return *in_use_with(part) > FEW_IN_USE && tsl_history_is_known(part->label);
 }
 
 // Who alone still holds the part needs no locked instruction: nobody can come to hold it again.

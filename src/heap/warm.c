@@ -24,6 +24,7 @@ bool tsl_warm_may_keep(const struct tsl_part *part) {
   bool is_mine = heap->home == tsl_heap_current->home;
   if (!is_mine || heap->cell_end == 0 || tsl_heap_has_store(heap)) return false;
   if (heap->home->own->warm_count == TSL_HOME_WARM || tsl_limit_is_near()) return false;
+  if (tsl_part_has_many_like(part)) return false;
   if (tsl_load_acquire(&part->holds) != 1) return false;  // pairs: heap-holds
   return tsl_load_relaxed(&tsl_epoch_at(heap->epoch)->is_usual) != 0;
 }

@@ -33,7 +33,7 @@ enum {
   TSL_MOST_HEAPS = (1 << 24) - 2,  // the next two numbers are no heap's (entry.h)
   TSL_MOST_EPOCHS = 1 << 24,
   TSL_HEAP_BYTES = 17 * TSL_CACHE_LINE,
-  TSL_STORE_BYTES = (TSL_SECURE ? 116 : 108) * TSL_CACHE_LINE,
+  TSL_STORE_BYTES = (TSL_SECURE ? 120 : 112) * TSL_CACHE_LINE,
   TSL_EPOCH_BYTES = 4 * TSL_CACHE_LINE,
   TSL_CELLS_BYTES = 9 * TSL_CACHE_LINE,
   TSL_GRANULE_LOG2 = 4,  // each granule of memory has a byte

@@ -65,7 +65,7 @@ TSL_HIDDEN extern struct tsl_free_block tsl_bin_end;
 
 enum { TSL_HOME_UNITS = 64, TSL_HOME_SLOTS = 8, TSL_HOME_PARTS = 8, TSL_HOME_WARM = 4 };
 enum { TSL_HOME_LABELS = 8, TSL_HOME_REGULARS = 4, TSL_HOME_SAMPLES = 8 };
-enum { TSL_HOME_SHARED_PLACES = 64 };
+enum { TSL_HOME_SHARED_PLACES = 64, TSL_HOME_LABEL_PLACES = 64 };
 
 // Freed blocks of one word of another heap's slab, which wait to be sent together (remote.h).
 struct tsl_gather {
@@ -189,6 +189,8 @@ struct tsl_home_store {
   uint32_t shared_in_slabs;                         // [owner] how many left their cells (mixed.c),
   uint32_t shared_by_slot[TSL_HOME_SHARED_PLACES];  // [owner] and the last one of those whose
                                                     // epochs' slots are equal modulo that number
+  uint32_t in_use[TSL_HOME_LABEL_PLACES];  // [owner] its parts that are not spare, by their labels
+                                           // modulo that number
   uint32_t grown;                       // [owner, read by helper] its parts that ever had two cells
                                         // or a store
   uint32_t passing;                     // [owner] the last heap that did not stay (owner.h) as the
@@ -346,6 +348,7 @@ struct tsl_part {
   uint32_t busy_ms;      // [owner] in a shared epoch: the time when it had freed
   uint32_t busy_freed;   // [owner] so many blocks (mixed.c); lower halves
   uint32_t slot_next;    // [owner] next part of its home at the same place of shared_by_slot
+  uint32_t label;        // [owner] of the epoch that it was taken for
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part

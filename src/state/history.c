@@ -79,6 +79,12 @@ bool tsl_history_shares(uint32_t label) {
   return tsl_load_relaxed(&history->shares) != OWN && tsl_load_relaxed(&history->released) == 0;
 }
 
+bool tsl_history_is_known(uint32_t label) {
+  const struct tsl_sums *history = &tsl_histories[label];
+  return tsl_load_relaxed(&history->released) != 0 ||
+         tsl_load_relaxed(&history->ended) >= TSL_HISTORY_ENOUGH;
+}
+
 struct tsl_history tsl_history_of(uint32_t label) {
   const struct tsl_sums *history = &tsl_histories[label];
   return (struct tsl_history){

@@ -25,6 +25,19 @@ static void sixteen_small_short_epochs_are_enough(void) {
   CHECK(!tsl_history_shares(LABEL + 1));
 }
 
+static void sixteen_that_ended_are_known(void) {
+  const struct tsl_closed large = {.held_bytes = 4 << 20};
+  close_many(TSL_HISTORY_ENOUGH - 1, large);
+  CHECK(!tsl_history_is_known(LABEL));
+  close_many(1, large);
+  CHECK(tsl_history_is_known(LABEL));
+  close_many(10 * TSL_HISTORY_MOST, large);
+  CHECK(tsl_history_is_known(LABEL));
+  CHECK(!tsl_history_is_known(LABEL + 1));
+  tsl_history_released(LABEL + 1);
+  CHECK(tsl_history_is_known(LABEL + 1));
+}
+
 static void epochs_that_nobody_used_say_nothing(void) {
   close_many(100, (struct tsl_closed){0});
   CHECK(!tsl_history_shares(LABEL));
@@ -177,6 +190,7 @@ static void a_lost_bet_stays_lost(void) {
 
 int main(void) {
   RUN(sixteen_small_short_epochs_are_enough);
+  RUN(sixteen_that_ended_are_known);
   RUN(epochs_that_nobody_used_say_nothing);
   RUN(large_epochs_have_their_own);
   RUN(long_epochs_have_their_own);

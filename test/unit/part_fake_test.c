@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "epoch/open.h"
 #include "state.h"
+#include "state/history.h"
 #include "takes.h"
 #include "upkeep/collect.h"
 
@@ -41,6 +42,43 @@ static void parts_use_cells_when_their_epoch_does(void) {
   CHECK_EQ(tsl_epoch_open(0, &options, &id), 0);
   CHECK(tsl_part_take(heap->home, tsl_epoch_slot(id)) == tsl_part_of(part));
   CHECK(part->cell_class);
+}
+
+static struct tsl_part *take_with(uint32_t label) {
+  tslab_epoch id;
+  tslab_epoch_options options = {0};
+  CHECK_EQ(tsl_epoch_open(label, &options, &id), 0);
+  return tsl_part_take(heap->home, tsl_epoch_slot(id));
+}
+
+static void give_by(struct tsl_heap *thread, struct tsl_part *part) {
+  tsl_heap_current = thread;
+  tsl_part_give(part);
+  tsl_heap_current = heap;
+}
+
+// Seventeen of one label, once something is known of that label. What another thread gave back
+// counts until it is taken up.
+static void many_parts_of_a_label(void) {
+  enum { MANY = 17, LABEL = 3, OTHER = 4 };
+  struct tsl_part *parts[MANY];
+  open_heaps();
+  for (int i = 0; i < MANY; i++) {
+    parts[i] = take_with(LABEL);
+    CHECK(!tsl_part_has_many_like(parts[i]));
+  }
+  tsl_history_released(LABEL);
+  tsl_history_released(OTHER);
+  CHECK(tsl_part_has_many_like(parts[0]));
+  CHECK(!tsl_part_has_many_like(take_with(OTHER)));
+  give_by(heap, parts[MANY - 1]);
+  CHECK(!tsl_part_has_many_like(parts[0]));
+  CHECK(take_with(LABEL) == parts[MANY - 1]);
+  CHECK(tsl_part_has_many_like(parts[0]));
+  give_by(other, parts[MANY - 1]);
+  CHECK(tsl_part_has_many_like(parts[0]));
+  CHECK(take_with(OTHER) == parts[MANY - 1]);
+  CHECK(!tsl_part_has_many_like(parts[0]));
 }
 
 static uint32_t share(struct tsl_heap *thread, uint32_t slot) {
@@ -200,6 +238,7 @@ int main(void) {
   RUN(new_parts_are_empty);
   RUN_UNLESS_SECURE(parts_use_cells_when_their_epoch_does);
   RUN(shared_parts_are_found_by_slot);
+  RUN(many_parts_of_a_label);
   RUN(given_parts_are_taken_again);
   RUN(returned_parts_are_taken_again);
   RUN(no_part_without_memory);

@@ -286,6 +286,23 @@ static void a_few_stay(void) {
 }
 
 // W3.
+// Of a label that has many open none stays: each would take its cell, as large as it once grew, to
+// the next one, which may need little.
+static void of_many_none_stays(void) {
+  enum { OPEN = 17 };
+  tslab_epoch epochs[OPEN];
+  start();
+  release_one("one");
+  for (int i = 0; i < OPEN; i++) epochs_alloc(epochs[i] = open_as("one"), BYTES);
+  CHECK_EQ(warm(), 0);
+  release(epochs[0]);
+  CHECK_EQ(warm(), 0);
+  release(epochs[1]);
+  CHECK_EQ(warm(), 1);
+  for (int i = 2; i < OPEN; i++) release(epochs[i]);
+  epochs_check_all_free();
+}
+
 static void what_waited_long_goes_back(void) {
   start();
   release_one("one");
@@ -586,6 +603,7 @@ int main(void) {
   RUN_UNLESS_SECURE(one_that_is_closed_leaves_it_where_all_was_freed);
   RUN_UNLESS_SECURE(a_survivor_keeps_its_cell);
   RUN_UNLESS_SECURE(a_few_stay);
+  RUN_UNLESS_SECURE(of_many_none_stays);
   RUN_UNLESS_SECURE(what_waited_long_goes_back);
   RUN_UNLESS_SECURE(one_that_waited_long_is_taken_before_the_tick);
   RUN_UNLESS_SECURE(those_that_are_released_tick);
