@@ -1,8 +1,10 @@
 // Sessions that are open at once: a server comes to a random one with each request, which makes
-// 1 KiB of objects of 16 to 512 bytes that stay as long as the session. At a size between half of
-// KIB and one and a half of it a session ends, and another one begins. All hold 64 MiB at a time,
-// as the program asked for it. --wrapped gives each session an epoch, --released releases it in
-// place of freeing its objects. What does an object cost, and what is resident over what is live?
+// 1 KiB of objects of 16 to 512 bytes that stay as long as the session. The first request after a
+// session has come to its size, between half of KIB and one and a half of it, ends it and begins
+// another one. There are so many that they hold 64 MiB, and more where KIB is little. --wrapped
+// gives each session an epoch; the label comes to share as some have ended. --released releases it
+// in place of freeing its objects. What does an object cost, and what is resident over what the
+// program has asked for and not given back?
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"
@@ -16,6 +18,7 @@
 #define REQUEST_BYTES 1024u
 #define LEAST_BYTES 16u
 #define MOST_BYTES 512u
+#define MOST_KIB 1024u
 
 typedef struct object {
   struct object *before;
@@ -106,12 +109,16 @@ int main(int argc, char **argv) {
   server s = {.state = 42};
   s.is_wrapped = args_take_flag(&a, "--wrapped");
   s.is_released = args_take_flag(&a, "--released");
-  s.session_bytes = args_number32(&a, 0, 8) << 10;
+  uint32_t kib = args_number32(&a, 0, 8);
   uint64_t requests = args_number(&a, 1, 1000000);
   args_end(&a, 2);
   if (s.is_wrapped && s.is_released) {
     args_refuse(&a, "not both", "--wrapped --released");
   }
+  if (kib == 0 || kib > MOST_KIB) {
+    args_refuse(&a, "KIB is 1 to 1024, not", a.values[0]);
+  }
+  s.session_bytes = kib << 10;
   const char *mode = s.is_released ? "released" : s.is_wrapped ? "wrapped" : "plain";
   s.is_wrapped = s.is_wrapped || s.is_released;
   if (s.is_wrapped) {
@@ -119,7 +126,7 @@ int main(int argc, char **argv) {
     // The library says once that so many are open, which is on purpose here.
     epochs_check(tslab_option_set("on_error", "ignore"));
   }
-  s.count = LIVE_BYTES / s.session_bytes * 2;  // half of them have begun since, on average
+  s.count = LIVE_BYTES / s.session_bytes * 2;  // each has half of its size, on average
   s.sessions = memory_map(s.count * sizeof *s.sessions);
   memory_touch((char *)s.sessions, s.count * sizeof *s.sessions);
   uint64_t before = memory_resident_bytes(), start = clock_ns();

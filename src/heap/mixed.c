@@ -23,7 +23,8 @@ enum {
   FEW_FREED = 64,        // the same in a shared epoch, which never ends
   BUSY_FREED = 2048,     // a part is busy that frees so many blocks
   BUSY_MS = 16,          // in so long at most
-  UNCUT = 4,             // of the cells of one epoch of many at most one byte in so many is uncut
+  NEW_PART = 4,          // of the cells of one epoch of many a larger one than the first is at most
+                         // one byte in so many
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
@@ -96,12 +97,13 @@ static bool oldest_are_dead(struct tsl_heap *heap) {
   return 2 * out < blocks;
 }
 
-// What is not cut yet of a large cell is worth its time where few are open (decision 044).
+// A large cell, which may stay uncut, is worth its memory where few epochs are open (decision 044).
 static unsigned class_of_own(struct tsl_heap *heap, const struct tsl_epoch *epoch) {
   unsigned class = epoch->largest_cell;
   if (!tsl_part_has_many_like(tsl_part_of(heap))) return class;
   size_t held = (size_t)heap->cell_pages << TSL_CELL_PAGE_LOG2;
-  while (class > epoch->first_cell && tsl_sizeclasses[class].bytes * (UNCUT - 1) > held) class -= 1;
+  while (class > epoch->first_cell && tsl_sizeclasses[class].bytes * (NEW_PART - 1) > held)
+    class -= 1;
   return class;
 }
 
@@ -238,7 +240,8 @@ static bool outgrown(struct tsl_heap *heap) {
   if (heap->cell_pages >= MOST_PAGES) return true;
   if (heap->cell_count < OLDEST_LOOKED_AT || !oldest_are_dead(heap)) return false;
   bool is_shared = tsl_epoch_is_shared(tsl_epoch_at(heap->epoch));
-  return !is_shared || has_place(heap) || heap->cell_pages >= SLABS_PAGES;
+  bool waits = is_shared ? !has_place(heap) : tsl_part_has_many_like(tsl_part_of(heap));
+  return !waits || heap->cell_pages >= SLABS_PAGES;
 }
 
 static bool newest_is_empty(const struct tsl_heap *heap) {

@@ -83,25 +83,34 @@ void tsl_part_renew(struct tsl_part *part) {
   tsl_report_scopes(part);
 }
 
+static uint32_t *in_use(const struct tsl_home *home, uint32_t label) {
+  return &home->own->in_use[label % TSL_HOME_LABEL_PLACES];
+}
+
 static uint32_t *in_use_with(const struct tsl_part *part) {
-  return &part->heap.home->own->in_use[part->label % TSL_HOME_LABEL_PLACES];
+  return in_use(part->heap.home, part->label);
 }
 
+// All at once: one exchange for many parts.
 static void returned_take(struct tsl_home *home) {
-  home->spare = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
-  for (uint32_t number = home->spare; number != 0; number = tsl_part_at(number)->spare_next)
-    *in_use_with(tsl_part_at(number)) -= 1;
+  uint32_t first = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
+  uint32_t *end = &first;
+  for (; *end != 0; end = &tsl_part_at(*end)->spare_next) *in_use_with(tsl_part_at(*end)) -= 1;
+  *end = home->spare;
+  home->spare = first;
 }
 
-// What other threads gave back is taken only when the home's own are used up, and then all at once:
-// one exchange for many parts.
+// What other threads gave back is taken only when the home's own are used up, or when it might make
+// many parts few.
 struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (home->spare == 0 && tsl_load_relaxed(&home->returned) != 0) returned_take(home);
+  uint32_t label = tsl_epoch_at(epoch)->label;
+  bool wants_returned = home->spare == 0 || *in_use(home, label) >= FEW_IN_USE;
+  if (wants_returned && tsl_load_relaxed(&home->returned) != 0) returned_take(home);
   struct tsl_part *part = home->spare != 0 ? tsl_part_at(home->spare) : part_add(home);
   if (part == NULL) return NULL;
   home->spare = part->spare_next;
-  part->label = tsl_epoch_at(epoch)->label;
+  part->label = label;
   *in_use_with(part) += 1;
   tsl_invariant(tsl_part_is_empty(part));
   tsl_part_begin(part, epoch);

@@ -189,7 +189,7 @@ struct tsl_home_store {
   uint32_t shared_in_slabs;                         // [owner] how many left their cells (mixed.c),
   uint32_t shared_by_slot[TSL_HOME_SHARED_PLACES];  // [owner] and the last one of those whose
                                                     // epochs' slots are equal modulo that number
-  uint32_t in_use[TSL_HOME_LABEL_PLACES];  // [owner] its parts that are not spare, by their labels
+  uint32_t in_use[TSL_HOME_LABEL_PLACES];  // [owner] its parts but the spare ones, by their labels
                                            // modulo that number
   uint32_t grown;                       // [owner, read by helper] its parts that ever had two cells
                                         // or a store

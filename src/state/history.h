@@ -82,8 +82,8 @@ TSL_HIDDEN bool tsl_history_released(uint32_t label);
 // Whether the next epoch of the label shares. Any thread.
 TSL_HIDDEN bool tsl_history_shares(uint32_t label);
 
-// Whether enough of the label's epochs that had memory of their own have ended to tell where the
-// next ones lie, or one was released. Any thread.
+// Whether an epoch of the label was released, or enough with memory of their own have ended since
+// all was forgotten last: it is decided by now whether the next one shares. Any thread.
 TSL_HIDDEN bool tsl_history_is_known(uint32_t label);
 
 // What is known of a label's epochs that had memory of their own.

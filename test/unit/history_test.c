@@ -25,17 +25,24 @@ static void sixteen_small_short_epochs_are_enough(void) {
   CHECK(!tsl_history_shares(LABEL + 1));
 }
 
-static void sixteen_that_ended_are_known(void) {
+// Sixteen that ended tell, or one that was released; what is forgotten tells nothing.
+static void labels_are_known_by_their_ends(void) {
   const struct tsl_closed large = {.held_bytes = 4 << 20};
   close_many(TSL_HISTORY_ENOUGH - 1, large);
   CHECK(!tsl_history_is_known(LABEL));
   close_many(1, large);
   CHECK(tsl_history_is_known(LABEL));
-  close_many(10 * TSL_HISTORY_MOST, large);
-  CHECK(tsl_history_is_known(LABEL));
   CHECK(!tsl_history_is_known(LABEL + 1));
   tsl_history_released(LABEL + 1);
   CHECK(tsl_history_is_known(LABEL + 1));
+}
+
+static void labels_that_are_forgotten_are_not_known(void) {
+  close_many(TSL_HISTORY_ENOUGH, good);
+  CHECK(tsl_history_is_known(LABEL));
+  for (int i = 0; i < TSL_HISTORY_LONG; i++) tsl_history_shared(LABEL, TSL_HISTORY_LIVED_MS + 1);
+  CHECK(!tsl_history_shares(LABEL));
+  CHECK(!tsl_history_is_known(LABEL));
 }
 
 static void epochs_that_nobody_used_say_nothing(void) {
@@ -190,7 +197,8 @@ static void a_lost_bet_stays_lost(void) {
 
 int main(void) {
   RUN(sixteen_small_short_epochs_are_enough);
-  RUN(sixteen_that_ended_are_known);
+  RUN(labels_are_known_by_their_ends);
+  RUN(labels_that_are_forgotten_are_not_known);
   RUN(epochs_that_nobody_used_say_nothing);
   RUN(large_epochs_have_their_own);
   RUN(long_epochs_have_their_own);

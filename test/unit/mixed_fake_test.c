@@ -7,7 +7,6 @@
 #include "heap/store.h"
 #include "heap/total.h"
 #include "state/cut_back.h"
-#include "state/history.h"
 #include "takes.h"
 #include "upkeep/collect.h"
 #include "upkeep/refill.h"
@@ -48,45 +47,6 @@ static void cells_grow(void) {
   CHECK_EQ(newest_bytes(), LIMIT_64K);
   CHECK_EQ(heap->cell_count, 3);
   CHECK_EQ(heap->cell_pages, 1 + 16 + 16);
-  state_check();
-}
-
-static void take_part_with(uint32_t label, size_t first_cell_bytes) {
-  tslab_epoch id;
-  tslab_epoch_options options = {.first_cell_bytes = first_cell_bytes};
-  CHECK_EQ(tsl_epoch_open(label, &options, &id), 0);
-  slot = tsl_epoch_slot(id);
-  heap = &tsl_part_take(home->home, slot)->heap;
-  tsl_heap_current = heap;
-  block_count = 0;
-}
-
-static void check_next_cells(unsigned count, size_t bytes) {
-  for (unsigned i = 0; i < count; i++) {
-    alloc(64);
-    CHECK_EQ(newest_bytes(), bytes);
-    fill_newest();
-  }
-}
-
-// Where a label has many open, a new cell is at most a quarter of what the epoch then holds, or as
-// large as the first one.
-static void cells_of_many_grow_slowly(void) {
-  enum { MANY = 17, LABEL = 2 };
-  open_part();
-  tsl_history_released(LABEL);
-  for (int i = 1; i < MANY; i++) take_part_with(LABEL, 0);
-  check_next_cells(1, 4096);
-  check_next_cells(1, LIMIT_64K);
-  take_part_with(LABEL, 0);
-  check_next_cells(12, 4096);
-  check_next_cells(9, 16 * KIB);
-  check_next_cells(2, LIMIT_64K);
-  CHECK_EQ(held_bytes(), 12 * 4096 + 9 * 16 * KIB + 2 * LIMIT_64K);
-  state_check();
-  take_part_with(LABEL, 16 * KIB);
-  check_next_cells(12, 16 * KIB);
-  check_next_cells(1, LIMIT_64K);
   state_check();
 }
 
@@ -646,7 +606,6 @@ static void random_operations(void) {
 int main(void) {
   RUN_UNLESS_SECURE(sizes_lie_back_to_back);
   RUN_UNLESS_SECURE(cells_grow);
-  RUN_UNLESS_SECURE(cells_of_many_grow_slowly);
   RUN_UNLESS_SECURE(threads_hint_keeps_cells_small);
   RUN_UNLESS_SECURE(first_cell_is_an_option);
   RUN(no_cells_is_an_option);

@@ -58,7 +58,7 @@ static void give_by(struct tsl_heap *thread, struct tsl_part *part) {
 }
 
 // Seventeen of one label, once something is known of that label. What another thread gave back
-// counts until it is taken up.
+// counts until the thread takes another part.
 static void many_parts_of_a_label(void) {
   enum { MANY = 17, LABEL = 3, OTHER = 4 };
   struct tsl_part *parts[MANY];
@@ -76,9 +76,30 @@ static void many_parts_of_a_label(void) {
   CHECK(take_with(LABEL) == parts[MANY - 1]);
   CHECK(tsl_part_has_many_like(parts[0]));
   give_by(other, parts[MANY - 1]);
+  give_by(other, parts[MANY - 2]);
   CHECK(tsl_part_has_many_like(parts[0]));
-  CHECK(take_with(OTHER) == parts[MANY - 1]);
+  CHECK(take_with(OTHER) == parts[MANY - 2]);
   CHECK(!tsl_part_has_many_like(parts[0]));
+  CHECK(take_with(LABEL) == parts[MANY - 1]);
+  CHECK(!tsl_part_has_many_like(parts[0]));
+}
+
+// Though the thread has spare ones of its own.
+static void returned_parts_are_not_many(void) {
+  enum { MANY = 18, LABEL = 3 };
+  struct tsl_part *parts[MANY];
+  open_heaps();
+  tsl_history_released(LABEL);
+  for (int i = 0; i < MANY; i++) parts[i] = take_with(LABEL);
+  give_by(heap, parts[0]);
+  for (int i = 1; i < MANY; i++) give_by(other, parts[i]);
+  struct tsl_part *next = take_with(LABEL);
+  CHECK(next == parts[MANY - 1]);
+  CHECK(!tsl_part_has_many_like(next));
+  CHECK_EQ(heap->home->returned, 0);
+  for (int i = MANY - 2; i >= 1; i--) CHECK(take_with(LABEL) == parts[i]);
+  CHECK(take_with(LABEL) == parts[0]);
+  CHECK_EQ(heap->home->spare, 0);
 }
 
 static uint32_t share(struct tsl_heap *thread, uint32_t slot) {
@@ -239,6 +260,7 @@ int main(void) {
   RUN_UNLESS_SECURE(parts_use_cells_when_their_epoch_does);
   RUN(shared_parts_are_found_by_slot);
   RUN(many_parts_of_a_label);
+  RUN(returned_parts_are_not_many);
   RUN(given_parts_are_taken_again);
   RUN(returned_parts_are_taken_again);
   RUN(no_part_without_memory);

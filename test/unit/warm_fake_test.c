@@ -285,7 +285,6 @@ static void a_few_stay(void) {
   epochs_check_all_free();
 }
 
-// W3.
 // Of a label that has many open none stays: each would take its cell, as large as it once grew, to
 // the next one, which may need little.
 static void of_many_none_stays(void) {
@@ -303,6 +302,7 @@ static void of_many_none_stays(void) {
   epochs_check_all_free();
 }
 
+// W3.
 static void what_waited_long_goes_back(void) {
   start();
   release_one("one");
