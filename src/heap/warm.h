@@ -1,8 +1,8 @@
 // warm: parts of epochs that were released, or closed without survivors, and that wait for the next
 // epoch of the same label, each with the cell that it cut last. Joining that epoch then takes no
-// memory, and its first blocks lie where the processor's cache still has the lines. None waits while
-// many of its label are in use (part.h): each would take a large cell to an epoch that may be
-// small.
+// memory, and its first blocks lie where the processor's cache still has the lines. None waits
+// while many of its label are in use (part.h): each would take a large cell to an epoch that may
+// be small.
 //
 //  W1  a warm part is sealed, and of no epoch. It has one cell, in which nothing lives and which is
 //      of no epoch either, no slabs and no store; it is on its home's list of warm parts alone
