@@ -23,8 +23,8 @@ enum {
   FEW_FREED = 64,        // the same in a shared epoch, which never ends
   BUSY_FREED = 2048,     // a part is busy that frees so many blocks
   BUSY_MS = 16,          // in so long at most
-  NEW_PART = 4,          // of the cells of one epoch of many a larger one than the first is at most
-                         // one byte in so many
+  NEW_PART = 4,          // a cell larger than the first is at most this part of all cells of an
+                         // epoch, where many are open
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 

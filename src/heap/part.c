@@ -8,7 +8,7 @@
 #include "state/owner.h"
 #include "tell/heaps.h"
 
-enum { FEW_IN_USE = 16 };
+enum { FEW_IN_USE = 16, MOST_BACK = 32 };
 
 bool tsl_part_is_empty(const struct tsl_part *part) {
   const struct tsl_heap *heap = &part->heap;
@@ -91,13 +91,23 @@ static uint32_t *in_use_with(const struct tsl_part *part) {
   return in_use(part->heap.home, part->label);
 }
 
-// All at once: one exchange for many parts.
+static void spare_add(struct tsl_home *home, struct tsl_part *part) {
+  part->spare_next = home->spare;
+  home->spare = part->heap.number;
+  *in_use_with(part) -= 1;
+}
+
+// One exchange for many parts, of which a few are counted at a time: another thread may have closed
+// a hundred thousand epochs.
 static void returned_take(struct tsl_home *home) {
-  uint32_t first = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
-  uint32_t *end = &first;
-  for (; *end != 0; end = &tsl_part_at(*end)->spare_next) *in_use_with(tsl_part_at(*end)) -= 1;
-  *end = home->spare;
-  home->spare = first;
+  uint32_t *back = &home->own->back;
+  if (*back == 0 && tsl_load_relaxed(&home->returned) != 0)
+    *back = tsl_exchange_acquire(&home->returned, 0);  // pairs: returned
+  for (unsigned i = 0; i < MOST_BACK && *back != 0; i++) {
+    struct tsl_part *part = tsl_part_at(*back);
+    *back = part->spare_next;
+    spare_add(home, part);
+  }
 }
 
 // What other threads gave back is taken only when the home's own are used up, or when it might make
@@ -105,8 +115,7 @@ static void returned_take(struct tsl_home *home) {
 struct tsl_part *tsl_part_take(struct tsl_home *home, uint32_t epoch) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   uint32_t label = tsl_epoch_at(epoch)->label;
-  bool wants_returned = home->spare == 0 || *in_use(home, label) >= FEW_IN_USE;
-  if (wants_returned && tsl_load_relaxed(&home->returned) != 0) returned_take(home);
+  if (home->spare == 0 || *in_use(home, label) >= FEW_IN_USE) returned_take(home);
   struct tsl_part *part = home->spare != 0 ? tsl_part_at(home->spare) : part_add(home);
   if (part == NULL) return NULL;
   home->spare = part->spare_next;
@@ -122,12 +131,7 @@ void tsl_part_give(struct tsl_part *part) {
   struct tsl_home *home = part->heap.home;
   tsl_invariant(tsl_part_is_empty(part));
   tsl_store_relaxed(&part->sealing, TSL_PART_SEALED);
-  if (home == tsl_heap_current->home) {
-    part->spare_next = home->spare;
-    home->spare = part->heap.number;
-    *in_use_with(part) -= 1;
-    return;
-  }
+  if (home == tsl_heap_current->home) return spare_add(home, part);
   uint32_t head = tsl_load_relaxed(&home->returned);
   do {
     part->spare_next = head;

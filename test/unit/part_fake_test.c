@@ -78,13 +78,13 @@ static void many_parts_of_a_label(void) {
   give_by(other, parts[MANY - 1]);
   give_by(other, parts[MANY - 2]);
   CHECK(tsl_part_has_many_like(parts[0]));
-  CHECK(take_with(OTHER) == parts[MANY - 2]);
+  CHECK(take_with(OTHER) == parts[MANY - 1]);
   CHECK(!tsl_part_has_many_like(parts[0]));
-  CHECK(take_with(LABEL) == parts[MANY - 1]);
+  CHECK(take_with(LABEL) == parts[MANY - 2]);
   CHECK(!tsl_part_has_many_like(parts[0]));
 }
 
-// Though the thread has spare ones of its own.
+// Though the thread has a spare one of its own.
 static void returned_parts_are_not_many(void) {
   enum { MANY = 18, LABEL = 3 };
   struct tsl_part *parts[MANY];
@@ -94,12 +94,32 @@ static void returned_parts_are_not_many(void) {
   give_by(heap, parts[0]);
   for (int i = 1; i < MANY; i++) give_by(other, parts[i]);
   struct tsl_part *next = take_with(LABEL);
-  CHECK(next == parts[MANY - 1]);
+  CHECK(next == parts[1]);
   CHECK(!tsl_part_has_many_like(next));
   CHECK_EQ(heap->home->returned, 0);
-  for (int i = MANY - 2; i >= 1; i--) CHECK(take_with(LABEL) == parts[i]);
+  for (int i = 2; i < MANY; i++) CHECK(take_with(LABEL) == parts[i]);
   CHECK(take_with(LABEL) == parts[0]);
   CHECK_EQ(heap->home->spare, 0);
+}
+
+// 32 at a time, while there are more than a few; none is lost.
+static void returned_parts_are_counted_a_few_at_a_time(void) {
+  enum { MANY = 100, LABEL = 3, TAKEN = 4 };
+  static const uint32_t left[TAKEN] = {MANY - 32 + 1, MANY - 64 + 2, MANY - 96 + 3, MANY - 96 + 4};
+  struct tsl_part *parts[MANY];
+  open_heaps();
+  for (int i = 0; i < MANY; i++) parts[i] = take_with(LABEL);
+  for (int i = 0; i < MANY; i++) give_by(other, parts[i]);
+  const uint32_t *in_use = &heap->home->own->in_use[LABEL];
+  CHECK_EQ(*in_use, MANY);
+  for (int i = 0; i < TAKEN; i++) {
+    take_with(LABEL);
+    CHECK_EQ(*in_use, left[i]);
+  }
+  uint32_t last = parts[MANY - 1]->heap.number;
+  for (int i = TAKEN; i < MANY; i++) CHECK(take_with(LABEL)->heap.number <= last);
+  CHECK_EQ(*in_use, MANY);
+  CHECK(take_with(LABEL)->heap.number > last);
 }
 
 static uint32_t share(struct tsl_heap *thread, uint32_t slot) {
@@ -162,9 +182,9 @@ static void returned_parts_are_taken_again(void) {
   state_check();
   CHECK(blocks_take_part(heap) == parts[0]);
   CHECK(heap->home->returned != 0);
-  CHECK(blocks_take_part(heap) == parts[2]);
-  CHECK_EQ(heap->home->returned, 0);
   CHECK(blocks_take_part(heap) == parts[1]);
+  CHECK_EQ(heap->home->returned, 0);
+  CHECK(blocks_take_part(heap) == parts[2]);
   CHECK_EQ(blocks_take_part(heap)->number, 6);
   state_check();
 }
@@ -261,6 +281,7 @@ int main(void) {
   RUN(shared_parts_are_found_by_slot);
   RUN(many_parts_of_a_label);
   RUN(returned_parts_are_not_many);
+  RUN(returned_parts_are_counted_a_few_at_a_time);
   RUN(given_parts_are_taken_again);
   RUN(returned_parts_are_taken_again);
   RUN(no_part_without_memory);
