@@ -3,8 +3,9 @@
 // session has come to its size, between half of KIB and one and a half of it, ends it and begins
 // another one. There are so many that they hold 64 MiB, and more where KIB is little. --wrapped
 // gives each session an epoch; the label comes to share as some have ended. --released releases it
-// in place of freeing its objects. What does an object cost, and what is resident over what the
-// program has asked for and not given back?
+// in place of freeing its objects. With --passing three of five objects end with their request, and
+// do not count towards the session's size. What does an object cost, and what is resident over what
+// the program has asked for and not given back?
 #include "common/args.h"
 #include "common/clock.h"
 #include "common/epochs.h"
@@ -19,6 +20,8 @@
 #define LEAST_BYTES 16u
 #define MOST_BYTES 512u
 #define MOST_KIB 1024u
+#define PASSING 3u  // of so many:
+#define PASSING_OF 5u
 
 typedef struct object {
   struct object *before;
@@ -34,6 +37,7 @@ typedef struct session {
 typedef struct server {
   bool is_wrapped;
   bool is_released;
+  bool has_passing;
   session *sessions;
   uint32_t count;
   uint32_t session_bytes;
@@ -50,25 +54,32 @@ static void session_begin(server *s, session *one) {
   }
 }
 
-static void session_work(server *s, session *one) {
-  uint32_t until = one->bytes + REQUEST_BYTES;
-  while (one->bytes < until) {
-    uint32_t bytes = LEAST_BYTES + random_below(&s->state, MOST_BYTES - LEAST_BYTES + 1);
-    object *made = malloc(bytes);
-    memory_demand(made);
-    made->before = one->last;
-    one->last = made;
-    one->bytes += bytes;
-    s->objects++;
+static void object_make(object **last, uint32_t bytes) {
+  object *made = malloc(bytes);
+  memory_demand(made);
+  made->before = *last;
+  *last = made;
+}
+
+static void objects_free(object **last) {
+  while (*last != NULL) {
+    object *before = (*last)->before;
+    free(*last);
+    *last = before;
   }
 }
 
-static void objects_free(session *one) {
-  while (one->last != NULL) {
-    object *before = one->last->before;
-    free(one->last);
-    one->last = before;
+static void session_work(server *s, session *one) {
+  object *passing = NULL;
+  for (uint32_t made_bytes = 0; made_bytes < REQUEST_BYTES;) {
+    uint32_t bytes = LEAST_BYTES + random_below(&s->state, MOST_BYTES - LEAST_BYTES + 1);
+    bool passes = s->has_passing && random_below(&s->state, PASSING_OF) < PASSING;
+    object_make(passes ? &passing : &one->last, bytes);
+    one->bytes += passes ? 0 : bytes;
+    made_bytes += bytes;
+    s->objects++;
   }
+  objects_free(&passing);
 }
 
 static void session_end(const server *s, session *one) {
@@ -76,7 +87,7 @@ static void session_end(const server *s, session *one) {
     epochs_check(tslab_epoch_release(one->epoch));
     return;
   }
-  objects_free(one);
+  objects_free(&one->last);
   if (s->is_wrapped) {
     epochs_close(one->epoch);
   }
@@ -105,10 +116,12 @@ static void request_serve(server *s) {
 }
 
 int main(int argc, char **argv) {
-  args a = args_open(argc, argv, "epoch_sessions [--wrapped | --released] [KIB [REQUESTS]]");
+  args a =
+      args_open(argc, argv, "epoch_sessions [--wrapped | --released] [--passing] [KIB [REQUESTS]]");
   server s = {.state = 42};
   s.is_wrapped = args_take_flag(&a, "--wrapped");
   s.is_released = args_take_flag(&a, "--released");
+  s.has_passing = args_take_flag(&a, "--passing");
   uint32_t kib = args_number32(&a, 0, 8);
   uint64_t requests = args_number(&a, 1, 1000000);
   args_end(&a, 2);

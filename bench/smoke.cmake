@@ -129,6 +129,8 @@ if(TARGET tslab_preload)
   endforeach()
   tslab_bench_smoke_epochs(epoch_sessions epoch_sessions "resident_over_live=${positive}"
     --released 64 200000)
+  tslab_bench_smoke_epochs(epoch_sessions_passing epoch_sessions
+    "resident_over_live=${positive}" --wrapped --passing 64 200000)
   tslab_bench_smoke_epochs(many_epochs many_epochs "near_ns=${positive}" 100 10000)
   tslab_bench_smoke_epochs(epoch_curve epoch_curve
     "alloc_ns_1=${positive}.* floor_ns_100=${positive}.* filled_kib_100=${positive}" 100 10000 2)
