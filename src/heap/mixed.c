@@ -23,8 +23,8 @@ enum {
   FEW_FREED = 64,        // the same in a shared epoch, which never ends
   BUSY_FREED = 2048,     // a part is busy that frees so many blocks
   BUSY_MS = 16,          // in so long at most
-  NEW_PART = 4,          // a cell larger than the first is at most this part of all cells of an
-                         // epoch, where many are open
+  TIMES_HELD = 3,        // where many epochs are open, one has so many times what a cell takes
+                         // before that cell, unless it is no larger than the first one
   ROOM = 4,              // a cell is at least so many times as large as what it is taken for
 };
 
@@ -102,8 +102,7 @@ static unsigned class_of_own(struct tsl_heap *heap, const struct tsl_epoch *epoc
   unsigned class = epoch->largest_cell;
   if (!tsl_part_has_many_like(tsl_part_of(heap))) return class;
   size_t held = (size_t)heap->cell_pages << TSL_CELL_PAGE_LOG2;
-  while (class > epoch->first_cell && tsl_sizeclasses[class].bytes * (NEW_PART - 1) > held)
-    class -= 1;
+  while (class > epoch->first_cell && tsl_sizeclasses[class].bytes * TIMES_HELD > held) class -= 1;
   return class;
 }
 

@@ -42,7 +42,7 @@ TSL_HIDDEN void tsl_part_visit_inside(struct tsl_heap *heap, void (*visit)(struc
 TSL_HIDDEN void tsl_part_visit_shared(struct tsl_home *home, void (*visit)(struct tsl_heap *));
 TSL_HIDDEN void tsl_part_visit_next(struct tsl_home *home, void (*visit)(struct tsl_heap *));
 
-// Whether the thread has many parts of the label in use, and epochs of the label are known to end
+// Whether the thread has many parts of the label in use, and the label's history is known
 // (history.h): what each part has at hand adds up. Owner only.
 TSL_HIDDEN bool tsl_part_has_many_like(const struct tsl_part *part);
 

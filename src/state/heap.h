@@ -190,9 +190,9 @@ struct tsl_home_store {
   uint32_t shared_by_slot[TSL_HOME_SHARED_PLACES];  // [owner] and the last one of those whose
                                                     // epochs' slots are equal modulo that number
   uint32_t in_use[TSL_HOME_LABEL_PLACES];  // [owner] its parts but the spare ones, by their labels
-                                           // modulo that number,
-  uint32_t back;                           // [owner] and those of `returned` that it took and still
-                                           // counts
+                                           // modulo that number
+  uint32_t back;                           // [owner] list of parts that it took from `returned`,
+                                           // and that `in_use` still counts
   uint32_t grown;                       // [owner, read by helper] its parts that ever had two cells
                                         // or a store
   uint32_t passing;                     // [owner] the last heap that did not stay (owner.h) as the
