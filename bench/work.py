@@ -410,14 +410,15 @@ TENANTS = tuple(
     )
 )
 
-# Sessions that are open at once, small and larger.
+# Sessions that are open at once, small and larger; the same where most objects end with a request.
 SESSIONS = tuple(
     work
+    for name, flags in (("sessions", ()), ("sessions_passing", ("--passing",)))
     for kib in ("8", "32")
     for work in beside_plain(
-        f"sessions_{kib}",
+        f"{name}_{kib}",
         "epoch_sessions",
-        ((kib, "3000000"), (kib, "300000")),
+        ((*flags, kib, "3000000"), (*flags, kib, "300000")),
         (shown("object_ns", "ns"), shown("resident_over_live", "x")),
         {
             mode: (
