@@ -314,6 +314,12 @@ static void *cut(struct tsl_heap *heap, size_t offset) {
   return NULL;
 }
 
+// Whether the next block still comes from there.
+static bool is_at(const struct tsl_heap *heap, uintptr_t block) {
+  if (heap->cell_end == 0) return false;
+  return heap->cell_next <= block && block < heap->cell_start + newest_bytes(heap);
+}
+
 // Allocates the sampled block when the next block holds the point at the cell's end. That block
 // lies in another cell; this one then goes on where it was. NULL when there is no
 // such cell: the point is passed, and the caller cuts the block here. NULL also when no block holds
@@ -328,7 +334,8 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
   uint64_t apart = heap->sample_apart;
   cell_set_end(heap, heap->cell_next, cell_bytes);
   void *sampled = tsl_sampled_aligned(heap, class, apart, alignment);
-  if (sampled == NULL && heap->cell_end != 0) cell_set_end(heap, behind, newest_bytes(heap));
+  // A limit's callback may have allocated in this heap.
+  if (sampled == NULL && is_at(heap, block)) cell_set_end(heap, behind, cell_bytes);
   return sampled;
 }
 

@@ -6,6 +6,7 @@
 #include "epoch/inspect.h"
 #include "epoch/poison.h"
 #include "heap/cells.h"
+#include "heap/mixed.h"
 #include "samples.h"
 
 static void aligned_blocks_of_epochs_stay_aligned(void) {
@@ -294,6 +295,52 @@ static void limits_hold(void) {
   epochs_check_all_free();
 }
 
+enum { CELL_BYTES = 4096 };
+static struct tsl_heap *limited;
+
+// The next byte that is looked at is a point.
+static void reach_point(void) { limited->home->own->points.distance = 0; }
+
+// Takes the rest of what the epoch may hold, for a cell of its own, and leaves the heap in it.
+static void fill_and_take_another(tslab_epoch epoch, enum tslab_limit limit, size_t held_bytes,
+                                  size_t bytes, void *context) {
+  (void)limit, (void)held_bytes, (void)bytes, (void)context;
+  tslab_scope scope;
+  uintptr_t first = limited->cell_start;
+  CHECK_EQ(tslab_epoch_set_limits(epoch, 0, (size_t)2 * CELL_BYTES), 0);
+  CHECK_EQ(tslab_scope_enter(&scope, epoch), 0);
+  tsl_points_mean = 0;
+  while (limited->cell_start == first) CHECK(tsl_fast_malloc(64) != NULL);
+  tsl_points_mean = MEAN;
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  reach_point();
+}
+
+// Where a limit refuses the sampled block, and its callback has filled the cell, the next one is
+// cut off the cell that is newest then.
+static void a_callback_takes_another_cell(void) {
+  open_homes(MEAN);
+  tslab_epoch epoch = EPOCHS_OPEN(.first_cell_bytes = CELL_BYTES, .hard_limit_bytes = 6000,
+                                  .on_limit = fill_and_take_another);
+  tslab_scope scope;
+  CHECK_EQ(tslab_scope_enter(&scope, epoch), 0);
+  limited = tsl_heap_current;
+  limited->home->own->points.distance = 1e9;
+  CHECK(tsl_fast_malloc(64) != NULL);
+  uintptr_t first = limited->cell_start;
+  reach_point();
+  tsl_mixed_redraw(limited);
+  CHECK(limited->sampled_cell);
+  uintptr_t block = (uintptr_t)tsl_fast_malloc(64);
+  CHECK(limited->cell_start != first);
+  CHECK_LE(limited->cell_start, block);
+  CHECK_LE(block + 64, limited->cell_next);
+  CHECK_LE(limited->cell_next, limited->cell_end);
+  CHECK_LE(limited->cell_end, limited->cell_start + CELL_BYTES);
+  CHECK_EQ(tslab_scope_leave(&scope), 0);
+  CHECK_EQ(tslab_epoch_release(epoch), 0);
+}
+
 int main(void) {
   RUN_UNLESS_SECURE(aligned_blocks_of_epochs_stay_aligned);
   RUN_UNLESS_SECURE(small_blocks_share_cells);
@@ -311,5 +358,6 @@ int main(void) {
   RUN_UNLESS_SECURE(a_scope_does_not_matter);
   RUN_UNLESS_SECURE(what_is_spared_stays_sampled);
   RUN_UNLESS_SECURE(limits_hold);
+  RUN_UNLESS_SECURE(a_callback_takes_another_cell);
   return test_status();
 }
