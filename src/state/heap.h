@@ -193,8 +193,8 @@ struct tsl_home_store {
                                            // modulo that number
   uint32_t back;                           // [owner] list of parts that it took from `returned`,
                                            // and that `in_use` still counts
-  uint32_t grown;                       // [owner, read by helper] its parts that ever had two cells
-                                        // or a store
+  uint32_t grown;                       // [owner; helper, while it tends the home] its parts that
+                                        // had two cells or a store, and perhaps have ended
   uint32_t passing;                     // [owner] the last heap that did not stay (owner.h) as the
                                         // thread freed there,
   struct tsl_warm warm[TSL_HOME_WARM];  // parts that are warm,
@@ -285,8 +285,8 @@ struct tsl_home {
   uint32_t hold;         // [remote] one of enum tsl_home_hold
   uint32_t unvisited;    // [owner, read by any] a pause: others do not mark its slabs (visit.h)
   uint32_t stores;       // [remote] its parts that have a store
-  uint32_t ready_seen;   // [helper] the heads of the stacks of slabs with remote bits, added up,
-                         // when the last round began
+  uint32_t ready_seen;   // [helper] the heads of the stacks of slabs with remote bits, added up, as
+                         // the last round came to each
   uint64_t look_ms;      // [helper] the next round is due then; 0: none is
   uint64_t rest_ms;      // [helper] no round begins before
   uint32_t opened_seen;  // [helper] `opened` at the last round,
@@ -329,28 +329,28 @@ struct tsl_part {
   uint32_t spare_next;              // [owner] next part of its home without an epoch
   uint32_t family_next;             // [owner] next part of its home
   uint32_t shared_next;             // [owner] next part of its home that is of a shared epoch
-  uint32_t grown_next;              // [owner until pushed, then const] next part of its home that
-  uint32_t is_grown;     // [owner] ever had two cells or a store; whether it is on the list
-  uint32_t shut;         // [who acts for the owner, read by helper] C5 (change.h)
-  uint32_t leave_pace;   // [owner] scopes from one that is told to the next (scope.c)
-  uint64_t scopes;       // [owner] left since it began, up to the last that was told,
-  uint64_t left_ms;      // [owner] and when that was left
-  uint32_t rest_in;      // [owner] closes in a shared epoch until the next looks what
-  uint32_t rest_pace;    // [owner] can go back, and so many lie in between (close.c)
-  uint32_t rest_leaves;  // [owner] `leaves` at the last of these closes
-  uint32_t looks;        // [owner] looks at what lives in a part of a shared epoch,
-  uint64_t look_ms;      // [owner] when the last one was,
-  uint64_t living;       // [owner] and classes that lived at all (tell/watch.h)
-  size_t loose_seen;     // [owner] bytes that were free in its slabs when asked last
-  uint32_t loose_life;   // [owner] in this life
-  uint32_t frees;        // [owner, read by closers] frees from outside that are under way (scope.h)
-  uint32_t free_pace;    // [owner] such frees from one that is told to the next,
-  uint32_t untold;       // [owner] and until that one
-  uint64_t freed_ms;     // [owner] when one was told last
-  uint32_t busy_ms;      // [owner] in a shared epoch: the time when it had freed
-  uint32_t busy_freed;   // [owner] so many blocks (mixed.c); lower halves
-  uint32_t slot_next;    // [owner] next part of its home at the same place of shared_by_slot
-  uint32_t label;        // [owner] of the epoch that it was taken for
+  uint32_t grown_next;              // [owner until pushed, then helper] next part of its home that
+  uint32_t is_grown;                // [owner; helper, while it tends the home] is listed in `grown`
+  uint32_t shut;                    // [who acts for the owner, read by helper] C5 (change.h)
+  uint32_t leave_pace;              // [owner] scopes from one that is told to the next (scope.c)
+  uint64_t scopes;                  // [owner] left since it began, up to the last that was told,
+  uint64_t left_ms;                 // [owner] and when that was left
+  uint32_t rest_in;                 // [owner] closes in a shared epoch until the next looks what
+  uint32_t rest_pace;               // [owner] can go back, and so many lie in between (close.c)
+  uint32_t rest_leaves;             // [owner] `leaves` at the last of these closes
+  uint32_t looks;                   // [owner] looks at what lives in a part of a shared epoch,
+  uint64_t look_ms;                 // [owner] when the last one was,
+  uint64_t living;                  // [owner] and classes that lived at all (tell/watch.h)
+  size_t loose_seen;                // [owner] bytes that were free in its slabs when asked last
+  uint32_t loose_life;              // [owner] in this life
+  uint32_t frees;       // [owner, read by closers] frees from outside that are under way (scope.h)
+  uint32_t free_pace;   // [owner] such frees from one that is told to the next,
+  uint32_t untold;      // [owner] and until that one
+  uint64_t freed_ms;    // [owner] when one was told last
+  uint32_t busy_ms;     // [owner] in a shared epoch: the time when it had freed
+  uint32_t busy_freed;  // [owner] so many blocks (mixed.c); lower halves
+  uint32_t slot_next;   // [owner] next part of its home at the same place of shared_by_slot
+  uint32_t label;       // [owner] of the epoch that it was taken for
 };
 
 enum { TSL_REMOTE_LINE = offsetof(struct tsl_heap, ready) };  // of a heap, home or part
@@ -425,8 +425,8 @@ static inline uint32_t tsl_home_behind(uint32_t number) {
   return tsl_load_acquire(&tsl_last_home);  // pairs: homes
 }
 
-// Puts a part that has grown beyond its first cell on the list of these, where it stays, whatever
-// epochs it serves from now on. Owner only.
+// Puts a part that has grown beyond its first cell on the list of these, where it stays until the
+// helper finds that it has ended. Owner only, in a change.
 TSL_HIDDEN void tsl_part_grow(struct tsl_part *part);
 
 TSL_ALWAYS_INLINE bool tsl_heap_has_store(const struct tsl_heap *heap) {

@@ -27,6 +27,7 @@ static uint64_t lap_due_ms = NEVER;   // [helper] and the next one of the others
 static uint64_t next_due_ms = NEVER;  // [helper] the same of the last lap
 static uint32_t current;              // [helper] the home whose round goes on; 0: none
 static uint32_t turn;                 // [helper] of this round, the heap whose turn it is
+static uint32_t ready_so_far;         // [helper] ready_heads, of those that this round came to
 static bool cells_are_done;           // [helper] its older cells were looked at, or it has none
 static enum tsl_sparse_round found;   // [helper] in the heaps of this round that were tended
 static uint64_t waits_ms;             // [helper] a home waits until then
@@ -50,19 +51,6 @@ static bool is_for_me(const struct tsl_part *part) {
   return tsl_epoch_at(heap->epoch)->purge != TSLAB_PURGE_KEEP;
 }
 
-// The part that is next on the home's list behind a heap of the same home; 0 behind the last. Some
-// that are not for the helper are passed over, no more, because the owner waits meanwhile.
-static uint32_t part_behind(const struct tsl_heap *heap) {
-  bool is_home = tsl_heap_is_home(heap);
-  uint32_t number = is_home ? tsl_load_acquire(&heap->home->own->grown)  // pairs: grown-parts
-                            : tsl_part_at(heap->number)->grown_next;
-  for (unsigned passes = PASSES; passes != 0 && number != 0; passes--) {
-    if (is_for_me(tsl_part_at(number))) break;
-    number = tsl_part_at(number)->grown_next;
-  }
-  return number;
-}
-
 // The heads of the stacks of slabs with remote bits, added up over the heaps that a round tends:
 // it changes when others free.
 static uint32_t ready_heads(const struct tsl_home *home) {
@@ -71,6 +59,35 @@ static uint32_t ready_heads(const struct tsl_home *home) {
   for (; number != 0; number = tsl_part_at(number)->grown_next)
     sum += (uint32_t)tsl_load_relaxed(&tsl_heap_at(number)->ready);
   return sum;
+}
+
+// One that has ended comes back to the list when it has grown again. First it is off: the child of
+// a fork may find it off and not marked so, and looks after it no more, but never on twice.
+static void unlist(uint32_t *link, struct tsl_part *part) {
+  tsl_store_relaxed(link, part->grown_next);
+  tsl_compiler_fence();  // pairs: grown-parts
+  part->is_grown = false;
+}
+
+// The part that is next on the home's list behind a heap of the same home; 0 behind the last. Some
+// that are not for the helper are passed over, no more, because the owner waits meanwhile; those
+// that have ended leave the list.
+static uint32_t part_behind(struct tsl_heap *heap) {
+  bool is_home = tsl_heap_is_home(heap);
+  uint32_t *link = is_home ? &heap->home->own->grown : &tsl_part_of(heap)->grown_next;
+  uint32_t number = tsl_load_acquire(link);  // pairs: grown-parts
+  for (unsigned passes = PASSES; passes != 0 && number != 0; passes--) {
+    struct tsl_part *part = tsl_part_at(number);
+    if (is_for_me(part)) break;
+    if (tsl_load_relaxed(&part->sealing) == TSL_PART_SEALED) {
+      unlist(link, part);
+    } else {
+      ready_so_far += (uint32_t)tsl_load_relaxed(&part->heap.ready);
+      link = &part->grown_next;
+    }
+    number = tsl_load_relaxed(link);
+  }
+  return number;
 }
 
 // RO1
@@ -100,10 +117,12 @@ static enum tsl_sparse_round rest_if_pooled(struct tsl_home *home) {
 static void turn_begin(uint32_t number) {
   turn = number;
   cells_are_done = false;
+  if (number != 0) ready_so_far += (uint32_t)tsl_load_relaxed(&tsl_heap_at(number)->ready);
 }
 
 static void round_begin(struct tsl_home *home, uint32_t number, uint64_t now_ms) {
   current = number;
+  ready_so_far = 0;
   turn_begin(number);
   found = rest_if_pooled(home);
   home->rest_ms = now_ms + tsl_limit_delay_ms() + 1;
@@ -111,7 +130,6 @@ static void round_begin(struct tsl_home *home, uint32_t number, uint64_t now_ms)
   tsl_loose_take(home);
   tsl_purge_see_sent();
   home->look_ms = 0;
-  home->ready_seen = ready_heads(home);
 }
 
 // NULL at the end of a lap.
@@ -131,6 +149,7 @@ static struct tsl_home *round_next(uint64_t now_ms) {
 // The next round comes to the slabs in the same order, so most of those that wait are due then.
 static void round_ended(struct tsl_home *home) {
   current = 0;
+  home->ready_seen = ready_so_far;
   if (found != TSL_ROUND_RESTS) home->look_ms = home->rest_ms;
   if (found == TSL_ROUND_WAITS) waits_ms = home->look_ms;
   if (found != TSL_ROUND_WAITS) tsl_store_relaxed(&home->rounds, home->rounds + 1);
