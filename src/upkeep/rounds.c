@@ -63,7 +63,8 @@ static uint32_t ready_heads(const struct tsl_home *home) {
 
 // One that has ended comes back to the list when it has grown again. First it is off: the child of
 // a fork may find it off and not marked so, and looks after it no more, but never on twice.
-static void unlist(uint32_t *link, struct tsl_part *part) {
+static void unlist(uint32_t *link,  // NOLINT(readability-non-const-parameter)
+                   struct tsl_part *part) {
   tsl_store_relaxed(link, part->grown_next);
   tsl_compiler_fence();  // pairs: grown-parts
   part->is_grown = false;
