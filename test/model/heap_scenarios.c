@@ -11,6 +11,7 @@
 #include "state/change.h"
 #include "upkeep/collect.h"
 #include "upkeep/pool.h"
+#include "upkeep/rounds.h"
 #include "upkeep/thin.h"
 
 // Small blocks go home to their slab when others free them. One of the 64 of A's lies in its bin.
@@ -311,6 +312,37 @@ static void check_page(void) {
   close_epoch();
 }
 
+// The helper takes a part that has ended off its list while A grows it in another epoch.
+enum { IN_TWO_CELLS = 5 };
+static void grow_part(void) {
+  epoch = open_cells();
+  enter_and_note();
+  cut_blocks(0, IN_TWO_CELLS);
+  leave_epoch();
+}
+static void grow_and_end(void) {
+  grow_part();
+  memset(blocks, 0, sizeof blocks);
+  EXPECT(tslab_epoch_release(epoch) == 0);
+  tsl_warm_drop(tsl_heap_current->home);
+}
+static void with_ended_part(void) {
+  warm_all();
+  model_as(A, grow_and_end);
+  EXPECT(part_of_a->is_grown);
+}
+static void tend_parts(void) {
+  tsl_store_relaxed(&part_of_a->heap.home->loosened, 1);
+  tsl_rounds_step();
+}
+static void check_list(void) {
+  uint32_t listed = part_of_a->heap.home->own->grown;
+  EXPECT(part_of_a->is_grown == (listed == part_of_a->heap.number));
+  EXPECT(part_of_a->is_grown && part_of_a->grown_next == 0);
+  free_rest();
+  close_epoch();
+}
+
 static void enter_epoch(void) { EXPECT(tslab_scope_enter(&scopes[A], epoch) == 0); }
 static void full_slab(void) {
   warm_all();
@@ -466,6 +498,11 @@ const struct model_scenario heap_scenarios[] = {
      .finish = check_page,
      .delays_changing = true,
      .purges = true},
+    {.name = "tend-grown",
+     .prepare = with_ended_part,
+     .threads = {grow_part, tend_parts},
+     .finish = check_list,
+     .delays_changing = true},
     {.name = "tend-warm",
      .prepare = with_warm_part,
      .threads = {take_warm, tend_warm},
