@@ -314,10 +314,10 @@ static void *cut(struct tsl_heap *heap, size_t offset) {
   return NULL;
 }
 
-// Whether the next block still comes from there.
-static bool is_at(const struct tsl_heap *heap, uintptr_t block) {
-  if (heap->cell_end == 0) return false;
-  return heap->cell_next <= block && block < heap->cell_start + newest_bytes(heap);
+// Passes the point: the next one is drawn behind the next block.
+static void pass_point(struct tsl_heap *heap, unsigned class, size_t alignment) {
+  uintptr_t block = tsl_round_up(heap->cell_next, alignment);
+  cell_set_end(heap, block + tsl_sizeclasses[class].bytes, newest_bytes(heap));
 }
 
 // Allocates the sampled block when the next block holds the point at the cell's end. That block
@@ -334,8 +334,8 @@ static void *cell_sample(struct tsl_heap *heap, unsigned class, size_t alignment
   uint64_t apart = heap->sample_apart;
   cell_set_end(heap, heap->cell_next, cell_bytes);
   void *sampled = tsl_sampled_aligned(heap, class, apart, alignment);
-  // A limit's callback may have allocated in this heap.
-  if (sampled == NULL && is_at(heap, block)) cell_set_end(heap, behind, cell_bytes);
+  // A limit's callback may have left the heap in another cell, or in none.
+  if (sampled == NULL && heap->cell_end != 0) pass_point(heap, class, alignment);
   return sampled;
 }
 

@@ -7,9 +7,9 @@
 //  C3  a change may lie within another one; the program's own code runs in none
 //  C4  outside of a change no slab of a home's own heap, or of its parts, is opened, closed,
 //      collected or taken from, no part gets a store or is sealed, no cell of a part comes, goes or
-//      begins anew, and no empty unit at hand and no warm part comes or goes. So the helper may
-//      tend the home: it sets `tended`, makes all threads pass a barrier, and then finds
-//      `changing` 0. A change that begins meanwhile waits until the helper has done
+//      begins anew, no part comes to `grown`, and no empty unit at hand and no warm part comes or
+//      goes. So the helper may tend the home: it sets `tended`, makes all threads pass a barrier,
+//      and then finds `changing` 0. A change that begins meanwhile waits until the helper has done
 //  C5  who acts for the owner of a part, because the part's epoch ends or nobody is in it, shuts
 //      the part first: the helper, which looks after it has set `tended`, passes it over
 #pragma once

@@ -329,7 +329,7 @@ struct tsl_part {
   uint32_t spare_next;              // [owner] next part of its home without an epoch
   uint32_t family_next;             // [owner] next part of its home
   uint32_t shared_next;             // [owner] next part of its home that is of a shared epoch
-  uint32_t grown_next;              // [owner until pushed, then helper] next part of its home that
+  uint32_t grown_next;              // [owner until listed, then helper] next part of its home that
   uint32_t is_grown;                // [owner; helper, while it tends the home] is listed in `grown`
   uint32_t shut;                    // [who acts for the owner, read by helper] C5 (change.h)
   uint32_t leave_pace;              // [owner] scopes from one that is told to the next (scope.c)

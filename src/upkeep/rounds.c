@@ -61,8 +61,8 @@ static uint32_t ready_heads(const struct tsl_home *home) {
   return sum;
 }
 
-// One that has ended comes back to the list when it has grown again. First it is off: the child of
-// a fork may find it off and not marked so, and looks after it no more, but never on twice.
+// A part that grows again comes back. A fork between the two stores leaves it unlisted and marked:
+// the child does not tend it, which is better than to list it twice.
 static void unlist(uint32_t *link,  // NOLINT(readability-non-const-parameter)
                    struct tsl_part *part) {
   tsl_store_relaxed(link, part->grown_next);

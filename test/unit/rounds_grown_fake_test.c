@@ -107,21 +107,36 @@ static void parts_that_keep_their_pages_stay(void) {
   state_check();
 }
 
+static void free_as_another(void *freed) {
+  home = tsl_heap_current->home;
+  tsl_heap_current = &tsl_home_take()->heap;
+  tslab_free(freed);
+  tsl_remote_send_all(tsl_heap_current->home);
+  tsl_heap_current = &home->heap;
+}
+
+// How many rounds end in as long as three may take.
+static uint32_t rounds_of_three_delays(void) {
+  uint32_t rounds = home->rounds;
+  tsl_heap_current = &tsl_home_empty.heap;
+  for (int i = 0; i < 3; i++, os_fake.now_ms += DELAY_MS + 1) tsl_rounds_step();
+  tsl_heap_current = &home->heap;
+  return home->rounds - rounds;
+}
+
 // What others free there brings one round, and not one after the other.
 static void a_part_that_is_passed_over_is_no_news_twice(void) {
   struct tsl_part *part;
   be_helped();
   open_with((tslab_epoch_options){.first_cell_bytes = TSLAB_NO_CELLS, .purge = TSLAB_PURGE_KEEP},
             &part);
-  home = tsl_heap_current->home;
-  tsl_heap_current = &tsl_home_take()->heap;
-  tslab_free(block);
-  tsl_remote_send_all(tsl_heap_current->home);
-  tsl_heap_current = &home->heap;
-  CHECK((uint32_t)part->heap.ready != 0);
   for (int i = 0; i < 3; i++) help();
-  os_fake.now_ms += DELAY_MS;
-  CHECK(!tsl_rounds_step());
+  rounds_of_three_delays();
+  CHECK_EQ(rounds_of_three_delays(), 0);
+  free_as_another(block);
+  CHECK((uint32_t)part->heap.ready != 0 && home->loosened == 0);
+  CHECK_EQ(rounds_of_three_delays(), 1);
+  CHECK_EQ(rounds_of_three_delays(), 0);
   CHECK_EQ(tsl_rounds_due_ms(), UINT64_MAX);
   state_check();
 }

@@ -313,6 +313,7 @@ static void fill_and_take_another(tslab_epoch epoch, enum tslab_limit limit, siz
   while (limited->cell_start == first) CHECK(tsl_fast_malloc(64) != NULL);
   tsl_points_mean = MEAN;
   CHECK_EQ(tslab_scope_leave(&scope), 0);
+  CHECK(limited->cell_start > first);  // else an end that is reckoned from there would be right
   reach_point();
 }
 
