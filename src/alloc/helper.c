@@ -46,7 +46,8 @@ enum {
 static uint32_t lives;          // [remote] 1 from an attempt to start it until it ends
 static uint64_t try_next_ms;    // [remote] no attempt before this, because one was refused
 static uint64_t count_next_ms;  // [remote] the threads are not counted before this
-static uint64_t paid_ns;        // [helper] up to this time its work is paid for
+static uint64_t paid_ns;        // [helper] up to this time its work is paid for,
+static uint64_t paid_for_ns;    // [helper] which is what it had used of a processor by then
 static struct {
   uint64_t ms, used_ns;  // when it was looked at last, and what the program had used then
   bool rests;
@@ -75,9 +76,9 @@ static bool is_wanted(unsigned mine, size_t more_bytes) {
   return idle >= TSL_PURGE_MUCH_BYTES && has_threads(mine);
 }
 
-// The helper's own time between the two questions is left out: the difference may go back a little.
-static uint64_t program_used_ns(void) {
-  uint64_t all_ns = tsl_os_process_used_ns(), own_ns = tsl_os_used_ns();
+// `own_ns` is what the helper had used a moment ago, in its life.
+static uint64_t program_used_ns(uint64_t own_ns) {
+  uint64_t all_ns = tsl_os_process_used_ns();
   return all_ns < own_ns ? 0 : all_ns - own_ns;
 }
 
@@ -88,24 +89,25 @@ static void program_look(bool rests, uint64_t used_ns) {
 }
 
 // Whether the program's own threads used less than a tenth of one processor, when last looked at.
-static bool program_rests(void) {
+static bool program_rests(uint64_t own_ns) {
   uint64_t passed_ms = tsl_os_now_ms() - program.ms;
   if (passed_ms < REST_LOOK_MS) return program.rests;
-  uint64_t used_ns = program_used_ns();
+  uint64_t used_ns = program_used_ns(own_ns);
   uint64_t more_ns = used_ns < program.used_ns ? 0 : used_ns - program.used_ns;
   program_look(more_ns * RESTS_SHARE < passed_ms * 1000000, used_ns);
   return program.rests;
 }
 
-// HE2: milliseconds to wait after a step that used so much of a processor.
-static uint64_t helper_pay(uint64_t used_ns) {
+// HE2: milliseconds to wait after a step, for it and for the rest before it.
+static uint64_t helper_pay(uint64_t own_ns) {
   const uint64_t ms = 1000000;
   uint64_t now_ns = tsl_os_now_ms() * ms, saved_ns = SAVED_UP_MS * ms;
   uint64_t least_ns = now_ns > saved_ns ? now_ns - saved_ns : 0;
   uint64_t most_ns = now_ns + MOST_DEBT_MS * ms;
-  uint64_t price = program_rests() || tsl_limit_is_near() ? LOW_PRICE : PRICE;
+  uint64_t price = program_rests(own_ns) || tsl_limit_is_near() ? LOW_PRICE : PRICE;
   if (paid_ns < least_ns) paid_ns = least_ns;
-  paid_ns += used_ns * price;
+  paid_ns += (own_ns - paid_for_ns) * price;
+  paid_for_ns = own_ns;
   if (paid_ns > most_ns) paid_ns = most_ns;
   return paid_ns > now_ns ? (paid_ns - now_ns) / ms : 0;
 }
@@ -141,16 +143,18 @@ static uint64_t pause_ms(bool more, uint64_t began_ms) {
 }
 
 // Looks at requests and at pressure meanwhile, which may shorten the pause, but not what is owed.
-static void helper_rest(uint64_t owed_ms, bool more) {
+// Returns whether the program, or somebody from outside, asked for memory meanwhile.
+static bool helper_rest(uint64_t owed_ms, bool more) {
   uint64_t began_ms = tsl_os_now_ms();
+  bool was_asked = false;
   for (uint64_t passed_ms = 0;;) {
     uint64_t ms = pause_ms(more, began_ms);
     if (ms < owed_ms) ms = owed_ms;
-    if (passed_ms >= ms) return;
+    if (passed_ms >= ms) return was_asked;
     uint64_t part_ms = ms - passed_ms < LOOK_MS ? ms - passed_ms : LOOK_MS;
-    tsl_purge_help(part_ms);
+    was_asked |= tsl_purge_help(part_ms);
     passed_ms += part_ms;
-    tsl_request_follow();
+    was_asked |= tsl_request_follow();
     helper_look();
   }
 }
@@ -160,17 +164,18 @@ static uint64_t most_quiet_ms(void) {
 }
 
 // Steps once a millisecond while there is memory to give back; otherwise when the next round is
-// due, and once per `purge_delay_ms` at least. Returns when it is no longer wanted, and nothing was
+// due, and once per `purge_delay_ms` at least. Pays for its steps and for the rests between them,
+// but not for what it was asked to do. Returns when it is no longer wanted, and nothing was
 // left to give, and no slab waited, for QUIET_WINDOWS.
 static void helper_work(void) {
+  paid_for_ns = tsl_os_used_ns();
   for (uint64_t quiet_ms = 0; quiet_ms < most_quiet_ms() || is_wanted(1, 0);) {
     if (tsl_option(helper) == TSL_HELPER_NEVER) return;
-    uint64_t before_ns = tsl_os_used_ns();
     bool more = helper_step();
-    uint64_t owed_ms = helper_pay(tsl_os_used_ns() - before_ns);
+    uint64_t owed_ms = helper_pay(tsl_os_used_ns());
     uint64_t pause = pause_ms(more, tsl_os_now_ms());
     quiet_ms = more || tsl_rounds_wait() ? 0 : quiet_ms + pause;  // what it owes is no quiet
-    helper_rest(owed_ms, more);
+    if (helper_rest(owed_ms, more)) paid_for_ns = tsl_os_used_ns();
   }
 }
 
@@ -189,7 +194,7 @@ static bool is_called_back(void) {
 
 static void *helper_run(void *nothing) {
   tsl_os_name_thread("tslab-helper");
-  program_look(false, program_used_ns());
+  program_look(false, program_used_ns(tsl_os_used_ns()));
   do {
     tsl_purge_set_helper(true);
     helper_work();

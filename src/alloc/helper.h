@@ -4,9 +4,9 @@
 //
 //  HE1  at most one lives. While it lives no other thread gives back what is idle in the process
 //  HE2  it uses at most a hundredth of a processor, or a tenth: near the soft limit, or while
-//       memory is short, or while the program uses less than a tenth itself. Not counted are its
-//       looks at clocks and pressure, and what tsl_purge_now or a request (request.h) asks of it.
-//       For one step it waits ten seconds at most
+//       memory is short, or while the program uses less than a tenth itself. Not counted is what
+//       tsl_purge_now or a request (request.h) asks of it. For one step it waits ten seconds at
+//       most
 //  HE3  while 1 MiB or more can go back it looks once a second whether memory is short
 //       (os/pressure.h); what it found holds until it looks again or ends
 #pragma once

@@ -225,11 +225,12 @@ void tsl_purge_now(void) {
   }
 }
 
-void tsl_purge_help(uint64_t ms) {
+bool tsl_purge_help(uint64_t ms) {
   tsl_os_sleep_ms(&wanted_now, ms);
-  if (tsl_load_relaxed(&wanted_now) == 0) return;
+  if (tsl_load_relaxed(&wanted_now) == 0) return false;
   tsl_exchange_acq_rel(&wanted_now, 0);  // pairs: purge-now
   tsl_purge_all(0);
+  return true;
 }
 
 bool tsl_purge_has_helper(void) {

@@ -69,8 +69,8 @@ TSL_HIDDEN void tsl_purge_keep(size_t bytes);
 TSL_HIDDEN void tsl_purge_now(void);
 
 // For the helper: sleeps for about `ms` milliseconds, or until tsl_purge_now wakes it; then gives
-// all free memory back.
-TSL_HIDDEN void tsl_purge_help(uint64_t ms);
+// all free memory back, and returns true.
+TSL_HIDDEN bool tsl_purge_help(uint64_t ms);
 
 // Whether a helper lives. Set by the helper, and in the child of a fork.
 TSL_HIDDEN bool tsl_purge_has_helper(void);

@@ -14,14 +14,15 @@ static bool is_asked(uint32_t *number) {
   return *number != 0 && *number != last && tsl_cas_relaxed(&followed, &last, *number);
 }
 
-void tsl_request_follow(void) {
+bool tsl_request_follow(void) {
   uint32_t number;
-  if (tsl_likely(!is_asked(&number))) return;
+  if (tsl_likely(!is_asked(&number))) return false;
   tsl_purge_all(0);
   struct tsl_process_row *row = TSL_ROW(process, 0);
-  if (row == NULL || tsl_load_relaxed(&followed) != number) return;
+  if (row == NULL || tsl_load_relaxed(&followed) != number) return true;
   tsl_report_process();
   tsl_store_release(&row->purge_request, (uint64_t)number);  // RQ2; pairs: mirror
+  return true;
 }
 
 void tsl_request_tick(void) {

@@ -7,11 +7,13 @@
 //  RQ2  `purge_request` of the table `process` has its number once the memory has gone back
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
-// Gives all idle memory back if that is asked for. The helper, or a thread that finds none; cheap
-// when nothing is asked.
-TSL_HIDDEN void tsl_request_follow(void);
+// Gives all idle memory back if that is asked for, and returns whether it was. The helper, or a
+// thread that finds none; cheap when nothing is asked.
+TSL_HIDDEN bool tsl_request_follow(void);
 
 // The same for any thread: no effect while a helper lives.
 TSL_HIDDEN void tsl_request_tick(void);
