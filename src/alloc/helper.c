@@ -46,8 +46,8 @@ enum {
 static uint32_t lives;          // [remote] 1 from an attempt to start it until it ends
 static uint64_t try_next_ms;    // [remote] no attempt before this, because one was refused
 static uint64_t count_next_ms;  // [remote] the threads are not counted before this
-static uint64_t paid_ns;        // [helper] up to this time its work is paid for,
-static uint64_t paid_for_ns;    // [helper] which is what it had used of a processor by then
+static uint64_t paid_ns;        // [helper] up to this time its work is paid for
+static uint64_t paid_for_ns;    // [helper] what its thread had used of a processor as it paid last
 static struct {
   uint64_t ms, used_ns;  // when it was looked at last, and what the program had used then
   bool rests;
@@ -76,7 +76,7 @@ static bool is_wanted(unsigned mine, size_t more_bytes) {
   return idle >= TSL_PURGE_MUCH_BYTES && has_threads(mine);
 }
 
-// `own_ns` is what the helper had used a moment ago, in its life.
+// `own_ns` is what the helper's thread has used, as asked a moment ago.
 static uint64_t program_used_ns(uint64_t own_ns) {
   uint64_t all_ns = tsl_os_process_used_ns();
   return all_ns < own_ns ? 0 : all_ns - own_ns;
