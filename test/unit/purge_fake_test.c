@@ -292,11 +292,11 @@ static void now_by_the_helper(void) {
   tsl_purge_now();
   CHECK_EQ(purged_units(), 0);
   CHECK_EQ(os_fake.calls[OS_FAKE_WAKE], 1);
-  tsl_purge_help(DELAY_MS);
+  CHECK(tsl_purge_help(DELAY_MS));
   CHECK_EQ(purged_units(), 40);
   CHECK_EQ(os_fake.calls[OS_FAKE_SLEEP], 0);
   make_dirty(30);
-  tsl_purge_help(DELAY_MS);
+  CHECK(!tsl_purge_help(DELAY_MS));
   CHECK_EQ(purged_units(), 40);
   CHECK_EQ(os_fake.calls[OS_FAKE_SLEEP], 1);
   tsl_purge_set_helper(false);

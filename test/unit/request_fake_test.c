@@ -27,7 +27,7 @@ static struct tsl_control_row *open_file(void) {
 
 static void nothing_goes_back_unasked(void) {
   open_file();
-  tsl_request_follow();
+  CHECK(!tsl_request_follow());
   CHECK_GE(tsl_units_dirty(), IDLE);
   CHECK_EQ(process()->purge_request, 0);
 }
@@ -37,20 +37,20 @@ static void a_request_is_followed_once(void) {
   struct tsl_control_row *control = open_file();
   control->purge_request = 7;
   uint64_t purged = process()->purged_bytes;
-  tsl_request_follow();
+  CHECK(tsl_request_follow());
   CHECK_EQ(tsl_units_dirty(), 0);
   CHECK_EQ(process()->purge_request, 7);
   CHECK_GE(process()->purged_bytes - purged, IDLE * TSL_UNIT_BYTES);
   make_idle();
-  tsl_request_follow();
+  CHECK(!tsl_request_follow());
   CHECK_EQ(tsl_units_dirty(), IDLE);
   control->purge_request = 3;  // whatever another process writes there is a request
-  tsl_request_follow();
+  CHECK(tsl_request_follow());
   CHECK_EQ(tsl_units_dirty(), 0);
   CHECK_EQ(process()->purge_request, 3);
   control->purge_request = 0;
   make_idle();
-  tsl_request_follow();
+  CHECK(!tsl_request_follow());
   CHECK_EQ(tsl_units_dirty(), IDLE);
 }
 
