@@ -171,6 +171,16 @@ static void uses_a_tenth_while_the_program_rests(void) {
   end_work();
 }
 
+// HE2: and for all that its thread uses, its waking and waiting among it.
+static void pays_for_its_rests(void) {
+  enum { STEPS = 240, PRICE = 10, STEP_MS = 100 };
+  os_fake.is_resting = true;
+  work_for(STEPS);
+  uint64_t used_ms = tsl_os_process_used_ns() / 1000000;
+  CHECK_GE(tsl_load_relaxed(&os_fake.now_ms) + (uint64_t)3 * STEP_MS, used_ms * PRICE);
+  end_work();
+}
+
 static void less_is_enough_near_the_soft_limit(void) {
   tsl_fast_free(tsl_fast_malloc(3 * MIB));
   tsl_options.helper = TSL_HELPER_AUTO;
@@ -485,6 +495,7 @@ int main(void) {
   RUN(uses_a_hundredth_of_a_processor);
   RUN(uses_a_tenth_near_the_soft_limit);
   RUN(uses_a_tenth_while_the_program_rests);
+  RUN(pays_for_its_rests);
   RUN(less_is_enough_near_the_soft_limit);
   RUN(pressure_counts_as_a_near_limit);
   RUN(pressure_ends_a_long_wait);

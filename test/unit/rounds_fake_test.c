@@ -10,22 +10,16 @@
 #include "state.h"
 #include "state/bin.h"
 #include "state/change.h"
+#include "tended.h"
 #include "tslab.h"
 #include "upkeep/pool.h"
 
 enum { CLASS_BYTES = 512, SLAB_BLOCKS = 128, SLABS = 300, BLOCKS = SLABS * SLAB_BLOCKS };
 enum { LEAST_AGAIN = 16 };  // slabs
-enum { DELAY_MS = 100, DEAD_BYTES = TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES };
+enum { DELAY_MS = TENDED_DELAY_MS, DEAD_BYTES = TSL_UNIT_BYTES - OS_FAKE_LEAST_PAGE_BYTES };
 
 static struct tsl_home *sleeper, *other;
 static unsigned char *blocks[BLOCKS];
-
-static void wake_up(void) {
-  tsl_options.purge_delay_ms = DELAY_MS;
-  tsl_options.helper = TSL_HELPER_NEVER;  // the test is the helper
-  os_fake.now_ms = 1000;
-  os_fake.has_barrier = true;
-}
 
 static void allocate(void) {
   for (unsigned i = 0; i < BLOCKS; i++) {
@@ -36,7 +30,7 @@ static void allocate(void) {
 
 // A home whose thread does nothing from now on.
 static void fall_asleep(void) {
-  wake_up();
+  tended_begin();
   allocate();
   sleeper = tsl_heap_current->home;
   other = tsl_home_take();
@@ -55,7 +49,7 @@ static void join_without_slabs(const tslab_epoch_options *shared) {
 static struct tsl_heap *fall_asleep_sharing(void) {
   const tslab_epoch_options shared = {.size = sizeof shared, .place = TSLAB_PLACE_SHARED};
   tslab_scope scope, inner;
-  wake_up();
+  tended_begin();
   CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("batch", &shared)), 0);
   tsl_heap_current->cell_class = false;
   for (unsigned i = 0; i < SLAB_BLOCKS / 2; i++) CHECK(tsl_fast_malloc(CLASS_BYTES) != NULL);
@@ -148,7 +142,7 @@ static void pages_of_remote_frees_go_back(void) {
 // A thread that sleeps while an epoch of its own is open, in which most objects ended.
 static struct tsl_heap *fall_asleep_in_own(const tslab_epoch_options *options, tslab_epoch *epoch) {
   tslab_scope scope;
-  wake_up();
+  tended_begin();
   *epoch = tslab_epoch_open("tenant", options);
   CHECK_EQ(tslab_scope_enter(&scope, *epoch), 0);
   struct tsl_heap *part = tsl_heap_current;
@@ -180,7 +174,7 @@ static void pages_of_remote_frees_in_own_epochs_go_back(void) {
 static void older_cells_of_open_epochs_go_back(void) {
   enum { EPOCHS = 40, CELL = 64 << 10, BYTES = 64, EACH = 2 * CELL / BYTES };
   tslab_epoch_options options = {.size = sizeof options, .first_cell_bytes = CELL};
-  wake_up();
+  tended_begin();
   for (unsigned i = 0; i < EPOCHS; i++) {
     tslab_scope scope;
     CHECK_EQ(tslab_scope_enter(&scope, tslab_epoch_open("small", &options)), 0);
@@ -573,7 +567,7 @@ static void keep_warm(const char *label) {
 
 // W3. Also where the rest of the cell's slab is at hand.
 static void warm_parts_of_a_sleeper_go_back(void) {
-  wake_up();
+  tended_begin();
   keep_warm("one");
   help(2 * DELAY_MS);
   CHECK_EQ(sleeper->own->warm_count, 0);
@@ -588,7 +582,7 @@ static void warm_parts_of_a_sleeper_go_back(void) {
 
 // One of two has waited long enough: the thread may be awake, and gives it back itself.
 static void warm_parts_of_a_thread_that_kept_one_lately_stay(void) {
-  wake_up();
+  tended_begin();
   keep_warm("one");
   help(DELAY_MS - 20);
   keep_warm("two");
@@ -603,7 +597,7 @@ static void warm_parts_of_a_thread_that_kept_one_lately_stay(void) {
 }
 
 static void warm_parts_of_a_thread_in_a_change_stay(void) {
-  wake_up();
+  tended_begin();
   keep_warm("one");
   struct tsl_change change = tsl_change_begin(sleeper);
   help(4 * DELAY_MS);

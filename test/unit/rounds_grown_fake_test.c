@@ -1,27 +1,19 @@
-#include "base/options.h"
 #include "heap/remote.h"
-#include "os_fake.h"
 #include "state.h"
+#include "tended.h"
 #include "upkeep/pool.h"
 #include "upkeep/rounds.h"
 
-enum { PARTS = 5, DELAY_MS = 100 };
+enum { PARTS = 5 };
 
 static struct tsl_home *home;
-
-static void be_helped(void) {
-  tsl_options.purge_delay_ms = DELAY_MS;
-  tsl_options.helper = TSL_HELPER_NEVER;  // the test is the helper
-  os_fake.now_ms = 1000;
-  os_fake.has_barrier = true;
-}
 
 // A round over the home.
 static void help(void) {
   home = tsl_heap_current->home;
   home->loosened = 1;
   tsl_heap_current = &tsl_home_empty.heap;
-  for (os_fake.now_ms += DELAY_MS + 1; tsl_rounds_step();) continue;
+  for (os_fake.now_ms += TENDED_DELAY_MS + 1; tsl_rounds_step();) continue;
   tsl_heap_current = &home->heap;
 }
 
@@ -47,7 +39,7 @@ static tslab_epoch open_grown(struct tsl_part **part) {
 static void parts_that_have_ended_leave_the_list(void) {
   struct tsl_part *parts[PARTS];
   tslab_epoch epochs[PARTS];
-  be_helped();
+  tended_begin();
   for (int i = 0; i < PARTS; i++) epochs[i] = open_grown(&parts[i]);
   for (int i = 0; i < PARTS; i += 2) CHECK_EQ(tslab_epoch_release(epochs[i]), 0);
   for (int i = 0; i < PARTS; i++) CHECK(parts[i]->is_grown);
@@ -61,7 +53,7 @@ static void parts_that_have_ended_leave_the_list(void) {
 
 static void a_part_comes_back_as_it_grows_again(void) {
   struct tsl_part *first, *second, *again;
-  be_helped();
+  tended_begin();
   tslab_epoch epoch = open_grown(&first);
   open_grown(&second);
   CHECK_EQ(tslab_epoch_release(epoch), 0);
@@ -80,7 +72,7 @@ static void many_that_have_ended_leave_in_two_rounds(void) {
   enum { MANY = 300 };
   static tslab_epoch epochs[MANY];
   struct tsl_part *part, *last;
-  be_helped();
+  tended_begin();
   for (int i = 0; i < MANY; i++) epochs[i] = open_grown(&part);
   open_grown(&last);
   for (int i = 0; i < MANY; i++) CHECK_EQ(tslab_epoch_release(epochs[i]), 0);
@@ -94,7 +86,7 @@ static void many_that_have_ended_leave_in_two_rounds(void) {
 // Nor does one leave that the helper only passes over.
 static void parts_that_keep_their_pages_stay(void) {
   struct tsl_part *ended, *first, *second;
-  be_helped();
+  tended_begin();
   open_with((tslab_epoch_options){.purge = TSLAB_PURGE_KEEP}, &first);
   tslab_epoch epoch = open_grown(&ended);
   open_with((tslab_epoch_options){.purge = TSLAB_PURGE_KEEP}, &second);
@@ -119,7 +111,7 @@ static void free_as_another(void *freed) {
 static uint32_t rounds_of_three_delays(void) {
   uint32_t rounds = home->rounds;
   tsl_heap_current = &tsl_home_empty.heap;
-  for (int i = 0; i < 3; i++, os_fake.now_ms += DELAY_MS + 1) tsl_rounds_step();
+  for (int i = 0; i < 3; i++, os_fake.now_ms += TENDED_DELAY_MS + 1) tsl_rounds_step();
   tsl_heap_current = &home->heap;
   return home->rounds - rounds;
 }
@@ -127,7 +119,7 @@ static uint32_t rounds_of_three_delays(void) {
 // What others free there brings one round, and not one after the other.
 static void a_part_that_is_passed_over_is_no_news_twice(void) {
   struct tsl_part *part;
-  be_helped();
+  tended_begin();
   open_with((tslab_epoch_options){.first_cell_bytes = TSLAB_NO_CELLS, .purge = TSLAB_PURGE_KEEP},
             &part);
   for (int i = 0; i < 3; i++) help();
