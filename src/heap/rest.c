@@ -32,10 +32,10 @@ void tsl_heap_drain_stock(struct tsl_heap *heap, unsigned class) {
 }
 
 // The store may go with the last block.
-void tsl_heap_drain_cut_stocks(struct tsl_heap *heap) {
+void tsl_heap_drain_stocks(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
   for (unsigned class = 0; class < TSL_CLASSES && tsl_heap_has_store(heap); class += 1)
-    if ((heap->store->sampled_cold >> class % 64 & 1) != 0) tsl_heap_drain_stock(heap, class);
+    tsl_heap_drain_stock(heap, class);
 }
 
 // Gives some blocks of a class back that nobody allocated from since the last look, and its

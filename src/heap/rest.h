@@ -19,9 +19,9 @@ TSL_HIDDEN void tsl_heap_rest_unused(struct tsl_heap *heap);
 // The same for the stock of one class. Owner only.
 TSL_HIDDEN void tsl_heap_drain_stock(struct tsl_heap *heap, unsigned class);
 
-// The same for stocks that were cut before a point, which is forgotten: their blocks are drawn for
-// anew when they are next taken. Owner only.
-TSL_HIDDEN void tsl_heap_drain_cut_stocks(struct tsl_heap *heap);
+// The same for the stocks of all classes: their blocks are drawn for anew when they are next taken,
+// also those of which it is known that they hold no point. Owner only.
+TSL_HIDDEN void tsl_heap_drain_stocks(struct tsl_heap *heap);
 
 // Moves hot blocks and stocks to their slabs, without looking whether these became empty. The
 // owner, or who seals the heap, or who looks at it while nobody uses it.

@@ -37,7 +37,7 @@ void tsl_heap_follow_samples(struct tsl_heap *heap) {
   uint64_t apart = tsl_points_apart(heap);
   if (heap->sample_apart == apart) return;
   heap->sample_apart = apart;
-  tsl_heap_drain_cut_stocks(heap);
+  tsl_heap_drain_stocks(heap);
   tsl_mixed_redraw(heap);
   tsl_heap_redraw(heap);
 }

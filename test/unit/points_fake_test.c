@@ -315,7 +315,7 @@ static void growth_is_counted_whole(void) {
     }
   }
   double deviation = sqrt(4 * expected);
-  CHECK(fabs((double)totals().allocations - expected) <= 5 * deviation);
+  CHECK(fabs((double)totals().allocations - expected) <= 2.5 * deviation);
 }
 
 static void be_busy(uint64_t sample_rate) {
