@@ -8,7 +8,7 @@
 void tsl_heap_count(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   uint32_t *until = &heap->bins[class].until;
-  uint32_t next = heap->home->awake ? heap->home->pace : TSL_SELDOM_COUNT;
+  uint32_t next = heap->home->pace;
   if (tsl_points_are_on()) next = tsl_points_until(heap, class, next);
   uint32_t before = tsl_bin_ahead(&heap->bins[class]);
   heap->store->allocations[class] += (uint64_t)next - before;

@@ -5,7 +5,7 @@
 #include "state/heap.h"
 
 // Hot allocations of a class between two looks at the clock, while there may be memory to give
-// back.
+// back. At rest: store.h.
 enum { TSL_LEAST_PACE = 16, TSL_MOST_PACE = 512 };
 
 // Sets the number until the next look, and keeps the total. Owner only.

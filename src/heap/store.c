@@ -54,7 +54,7 @@ static void heap_init(struct tsl_heap *heap, uint32_t number, struct tsl_home *h
   heap->home = home;
   heap->store = &tsl_store_empty;
   for (unsigned class = 0; class < TSL_BINS; class += 1)
-    heap->bins[class] = tsl_bin_new(class, TSL_SELDOM_COUNT);
+    heap->bins[class] = tsl_bin_new(class, TSL_REST_LEAST_PACE);
 }
 
 static void heap_is_ready(struct tsl_heap *heap, uint32_t number) {
@@ -72,6 +72,7 @@ struct tsl_home *tsl_home_add(void) {
   struct tsl_home *home = (struct tsl_home *)tsl_heap_at(number);
   heap_init(&home->heap, number, home);
   home->ticks = TSL_TICK_REFILLS;
+  home->pace = TSL_REST_LEAST_PACE;
   home->outlived = &tsl_home_empty.heap;
   tsl_store_open(&home->heap);
   home->own = (struct tsl_home_store *)home->heap.store;

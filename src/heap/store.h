@@ -4,9 +4,11 @@
 #include "state/heap.h"
 
 enum {
-  TSL_MOST_STORES = 8,        // of a thread's parts that have slabs only because these are faster
-  TSL_TICK_REFILLS = 16,      // refills between two looks at what is not needed
-  TSL_SELDOM_COUNT = 1 << 14  // hot allocations of a class between two looks by a heap at rest
+  TSL_MOST_STORES = 8,    // of a thread's parts that have slabs only because these are faster
+  TSL_TICK_REFILLS = 16,  // refills between two looks at what is not needed
+  // Hot allocations of a class between two looks at the clock by a home at rest.
+  TSL_REST_LEAST_PACE = 1 << 14,
+  TSL_REST_MOST_PACE = 1 << 16
 };
 
 // A new home, and a new part of a home's. NULL when memory is out. Any thread; the home's owner.

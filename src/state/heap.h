@@ -305,7 +305,7 @@ struct tsl_home {
   uint32_t taken;       // [owner] units for slabs since the last tick
   uint32_t opened;      // [owner, read by helper] slabs that its heaps opened
   uint32_t ticks;       // [owner] refills until the next look at what is not needed
-  uint16_t pace;        // [owner] hot allocations until the next look, while it is awake
+  uint32_t pace;        // [owner] hot allocations of a class from one look to the next
   uint8_t awake;        // [owner] there may be memory to give back
   uint8_t telling;      // [owner] a limit's callback runs
   uint8_t unwinding;    // [owner] the unwinder looks for callers; it may allocate

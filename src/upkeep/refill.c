@@ -31,7 +31,7 @@ static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
 // The tick comes before all else: no change is on yet, so that it may run the program's callbacks
 // (over.h), and this refill can take what it puts back in slabs.
 static void *heap_refill(struct tsl_heap *heap, unsigned class) {
-  if (tsl_home_tick_is_due(heap->home)) tsl_home_tick(heap->home);
+  tsl_home_refilled(heap->home);
   if (heap->epoch != 0) tsl_report_start();  // the first memory of an epoch makes the file
   tsl_report_at_refill();
   heap->refused = false;

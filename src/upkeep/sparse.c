@@ -4,12 +4,11 @@
 #include "state/owner.h"
 #include "tell/process.h"
 
-// What one step does for each millisecond since the last, of which no more than SPARSE_MOST_MS
-// count.
-enum { SPARSE_LOOKS = 32, PURGES = 8, SPARSE_MOST_MS = 4 };
+// What one step does at most.
+enum { STEP_LOOKS = 160, STEP_PURGES = 40 };
 
-// System calls after which the helper lets the home go: its owner may wait.
-enum { TEND_CALLS = 8 };
+// Slabs, and system calls, after which the helper lets the home go: its owner may wait.
+enum { TEND_LOOKS = 32, TEND_CALLS = 8 };
 
 // A slab is sparse when at most this part of it is out.
 enum { SPARSE_PART = 4 };
@@ -78,14 +77,6 @@ static enum state look_at(struct tsl_slab *slab, bool sparse, uint32_t out, uint
   return now_ms - since_ms >= sparse_delay_ms() ? DUE : WAITING;
 }
 
-// Milliseconds that this step may make up for; 0 when none has passed.
-static unsigned step_begin(struct tsl_sparse *sparse, uint64_t now_ms) {
-  if (now_ms < sparse->due_ms) return 0;
-  uint64_t passed = now_ms + 1 - sparse->due_ms;
-  sparse->due_ms = now_ms + 1;
-  return passed < SPARSE_MOST_MS ? (unsigned)passed : SPARSE_MOST_MS;
-}
-
 // Moves on to the next slab and returns it; 0 at the end of a round, when `round_waits` is set for
 // it.
 static tsl_unit sparse_next(const struct tsl_heap *heap) {
@@ -107,8 +98,10 @@ bool tsl_sparse_step(struct tsl_heap *heap) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_sparse *sparse = &heap->store->sparse;
   uint64_t now_ms = tsl_os_now_ms();
-  unsigned passed_ms = step_begin(sparse, now_ms), purges = passed_ms * PURGES;
-  for (unsigned looks = passed_ms * SPARSE_LOOKS; looks != 0 && purges != 0; looks--) {
+  if (now_ms < sparse->due_ms) return tsl_sparse_waits(heap);
+  sparse->due_ms = now_ms + TSL_TICK_MS;
+  unsigned purges = STEP_PURGES;
+  for (unsigned looks = STEP_LOOKS; looks != 0 && purges != 0; looks--) {
     tsl_unit unit = sparse_next(heap);
     if (unit == 0) continue;
     struct tsl_slab *slab = tsl_slab_at(unit);
@@ -149,7 +142,7 @@ enum tsl_sparse_round tsl_sparse_tend(struct tsl_heap *heap) {
     tender->slabs_wait = false;
     tender->blocks = 0;
   }
-  for (unsigned looks = SPARSE_LOOKS; looks != 0 && tender->next != 0 && calls < TEND_CALLS;
+  for (unsigned looks = TEND_LOOKS; looks != 0 && tender->next != 0 && calls < TEND_CALLS;
        looks--) {
     struct tsl_slab *slab = tsl_slab_at(tender->next);
     tender->next = tsl_span_at(tender->next)->next;

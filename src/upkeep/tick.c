@@ -1,5 +1,6 @@
 #include "upkeep/tick.h"
 
+#include "base/bits.h"
 #include "heap/cells.h"
 #include "heap/count.h"
 #include "heap/home_units.h"
@@ -88,13 +89,12 @@ static bool shared_wait(struct tsl_home *home) {
 static bool sparse_tick(struct tsl_home *home) {
   bool is_tended = tsl_tend_is_possible && tsl_purge_has_helper();
   if (!is_tended) return tsl_sparse_step(&home->heap);
-  home->heap.store->sparse.due_ms = tsl_os_now_ms() + 1;
+  home->heap.store->sparse.due_ms = tsl_os_now_ms() + TSL_TICK_MS;
   return false;
 }
 
 // What the helper does where one lives. True while there is more to give back.
 static bool process_tick(void) {
-  tsl_pool_look();
   tsl_remains_step(1);
   tsl_request_tick();
   bool surplus = tsl_purge_tick();
@@ -105,22 +105,27 @@ static bool process_waits(void) {
   return !tsl_purge_has_helper() && (tsl_purge_waits() || tsl_remains_wait());
 }
 
-// The tick. Units that the thread did not need since the last one go to the unit cache of all
-// threads.
-void tsl_home_tick(struct tsl_home *home) {
-  tsl_assert(tsl_owner_is_me(&home->heap));
+// What follows from the number of refills. Units that the thread did not need since the last time
+// go to the unit cache of all threads.
+static void refills_tick(struct tsl_home *home) {
   home->ticks = TSL_TICK_REFILLS;
   tsl_visit_tick(home);
   tsl_heap_rest(&home->heap);
   tsl_part_visit_next(home, shared_tick);
+  tsl_home_units_trim_unused(home);
+  if (!tsl_purge_has_helper()) tsl_pool_look();
+  tsl_remains_take(home->taken);
+  home->taken = 0;
+}
+
+void tsl_home_tick(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
+  refills_tick(home);
   tsl_warm_look(home);
   tsl_loose_add_warm(home);
-  tsl_home_units_trim_unused(home);
   tsl_cells_look(home, TSL_CELLS_FEW);
   tsl_report_tick(home);
   tsl_home_follow_samples(home);
-  tsl_remains_take(home->taken);
-  home->taken = 0;
   bool sparse = sparse_tick(home) || shared_wait(home);
   bool more = (!tsl_purge_has_helper() && process_tick()) || sparse;
   if (more) tsl_home_wake(home);
@@ -128,10 +133,12 @@ void tsl_home_tick(struct tsl_home *home) {
   tsl_over_tell_waiting();
 }
 
-// Adapts the pace so that the thread looks at the clock about once a millisecond.
+// Adapts the pace so that the thread looks at the clock about as often as a tick is due.
 static void heap_pace(struct tsl_home *home, bool too_early, bool too_late) {
-  if (too_early && home->pace < TSL_MOST_PACE) home->pace *= 2;
-  if (too_late && home->pace > TSL_LEAST_PACE) home->pace /= 2;
+  uint32_t least = home->awake ? TSL_LEAST_PACE : TSL_REST_LEAST_PACE;
+  uint32_t most = home->awake ? TSL_MOST_PACE : TSL_REST_MOST_PACE;
+  if (too_early) home->pace = (uint32_t)tsl_at_most(home->pace * 2, most);
+  if (too_late) home->pace = (uint32_t)tsl_at_least(home->pace / 2, least);
 }
 
 static bool samples_wait(const struct tsl_home *home) {
@@ -139,24 +146,26 @@ static bool samples_wait(const struct tsl_home *home) {
   return tsl_sample_waits(home->own->points.mean);
 }
 
-// A program in a steady state takes hot blocks only, and never refills. It still comes here: after
-// each `pace` allocations while there is memory to give back, otherwise after each
-// TSL_SELDOM_COUNT, to find what sleeping and ended threads left, and whether it is to sample.
+// A program in a steady state takes hot blocks only, and never refills. It still comes here, after
+// each `pace` allocations of a class: seldom while there is no memory to give back, to find what
+// sleeping and ended threads left, and whether it is to sample.
 void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
   if (!home->awake) tsl_request_tick();
   if (!home->awake && (process_waits() || samples_wait(home))) tsl_home_wake(home);
-  uint64_t now_ms = home->awake ? tsl_os_now_ms() : 0, due_ms = home->heap.store->sparse.due_ms;
-  if (home->awake) heap_pace(home, now_ms<due_ms, now_ms> due_ms);
+  uint64_t now_ms = tsl_os_now_ms(), due_ms = home->heap.store->sparse.due_ms;
+  heap_pace(home, now_ms<due_ms, now_ms> due_ms);
   if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   tsl_heap_count(heap, class);
   tsl_report_allocations(heap, class);
-  if (home->awake && now_ms >= due_ms) tsl_home_tick(home);
+  if (now_ms >= due_ms) tsl_home_tick(home);
 }
 
-bool tsl_home_tick_is_due(struct tsl_home *home) {
+void tsl_home_refilled(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (--home->ticks == 0) return true;
-  return home->awake && tsl_os_now_ms() >= home->heap.store->sparse.due_ms;
+  bool is_last = --home->ticks == 0;
+  if (!is_last && !home->awake) return;
+  if (tsl_os_now_ms() >= home->heap.store->sparse.due_ms) return tsl_home_tick(home);
+  if (is_last) refills_tick(home);
 }

@@ -4,8 +4,9 @@
 
 #include "state/heap.h"
 
-// Counts a refill. True when it is the one that ticks.
-TSL_HIDDEN bool tsl_home_tick_is_due(struct tsl_home *home);
+// To be called at each refill: ticks when the clock says so (TSL_TICK_MS, sparse.h). Where it does
+// not, the last of TSL_TICK_REFILLS does the part of a tick that follows their number.
+TSL_HIDDEN void tsl_home_refilled(struct tsl_home *home);
 TSL_HIDDEN void tsl_home_tick(struct tsl_home *home);
 
 // Called when the counters of a class are due: counts, reports, and ticks when there may be memory

@@ -101,7 +101,7 @@ static void rest(void) { tsl_heap_rest(other); }
 static void sparse(void) { tsl_sparse_step(other); }
 static void collect(void) { tsl_home_collect(other->home); }
 static void tick(void) { tsl_home_tick(other->home); }
-static void tick_is_due(void) { tsl_home_tick_is_due(other->home); }
+static void refilled(void) { tsl_home_refilled(other->home); }
 static void follow_samples_of_heap(void) { tsl_heap_follow_samples(other); }
 static void follow_samples(void) { tsl_home_follow_samples(other->home); }
 static void recount(void) { tsl_heap_recount(other, 0); }
@@ -159,7 +159,7 @@ static const struct {
     {sparse, "upkeep/sparse.c"},
     {collect, "upkeep/collect.c"},
     {tick, "upkeep/tick.c"},
-    {tick_is_due, "upkeep/tick.c"},
+    {refilled, "upkeep/tick.c"},
     {follow_samples_of_heap, "upkeep/tick.c"},
     {follow_samples, "upkeep/tick.c"},
     {recount, "upkeep/tick.c"},

@@ -179,7 +179,7 @@ static void a_late_step_is_bounded(void) {
   CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 0);
   os_fake.now_ms += 100 * DELAY_MS;
   tsl_sparse_step(home);
-  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 32);
+  CHECK_EQ(os_fake.calls[OS_FAKE_PURGE], 40);
 }
 
 // While there is something to do the step says so, and then no more.

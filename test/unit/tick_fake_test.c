@@ -10,6 +10,7 @@
 #include "takes.h"
 #include "tell/rows.h"
 #include "upkeep/reports.h"
+#include "upkeep/sparse.h"
 
 static struct tsl_heap *heap, *other;
 
@@ -83,7 +84,7 @@ static void sleepers_begin_to_sample_and_end(void) {
       tsl_fast_free(last);
       last = alloc(64);
       if (rounds % 1000 == 0) os_fake.now_ms++;
-      CHECK(rounds < 2 * TSL_SELDOM_COUNT);
+      CHECK(rounds < 2 * TSL_REST_MOST_PACE);
     }
     CHECK_EQ(process->sample_bytes, i == 0 ? 1 << 20 : 0);
   }
@@ -110,23 +111,70 @@ static void a_tick_wakes(void) {
 // late, and as often as before where they were right.
 static void looks_follow_the_clock(void) {
   static const struct {
+    bool is_awake;
     int late_ms;
-    uint16_t pace, then;
-  } cases[] = {{-1, 64, 128}, {-1, 512, 512}, {0, 64, 64}, {1, 64, 32}, {1, 16, 16}};
+    uint32_t pace, then;
+  } cases[] = {{true, -1, 64, 128},
+               {true, -1, 512, 512},
+               {true, 0, 64, 64},
+               {true, 1, 64, 32},
+               {true, 1, 16, 16},
+               {false, -1, 512, 1024},
+               {false, -1, 1 << 16, 1 << 16},
+               {false, 1, 1 << 16, 1 << 15},
+               {false, 1, 512, 1 << 14}};
   open_heaps();
   os_fake.now_ms = 1000;
   unsigned class = takes_class(64);
+  alloc_many(64, 600);  // so many that no slab waits
   void *last = alloc(64), *block = alloc(64);
   tsl_fast_free(last);  // a bin keeps its last block for last
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tsl_fast_free(block);
-    heap->home->awake = true;
+    heap->home->awake = cases[i].is_awake;
     heap->home->pace = cases[i].pace;
     heap->home->heap.store->sparse.due_ms = os_fake.now_ms - (uint64_t)cases[i].late_ms;
     heap->store->seen[class] -= heap->bins[class].until;
     heap->bins[class].until = 0;  // the next hot block is due
     block = alloc(64);
     CHECK_EQ(heap->home->pace, cases[i].then);
+  }
+}
+
+// What sixteen refills took goes on at once: units that the thread did not need. Reports, and what
+// is idle in the process, wait for the clock.
+static void refills_within_a_tick_do_their_part(void) {
+  open_heaps();
+  struct tsl_home *home = heap->home;
+  tsl_home_tick(home);
+  uint64_t told_ms = home->told_ms;
+  for (unsigned ms = 0; ms < TSL_TICK_MS; ms++) {
+    home->taken = 3;
+    home->ticks = 1;
+    os_fake.now_ms = told_ms + ms;
+    tsl_home_refilled(home);
+    CHECK_EQ(home->ticks, TSL_TICK_REFILLS);
+    CHECK_EQ(home->taken, 0);
+    CHECK_EQ(home->told_ms, told_ms);
+  }
+  home->ticks = 1;
+  os_fake.now_ms = told_ms + TSL_TICK_MS;
+  tsl_home_refilled(home);
+  CHECK_EQ(home->told_ms, told_ms + TSL_TICK_MS);
+}
+
+// Before the sixteenth refill a thread at rest asks no clock; one that is awake does.
+static void refills_ask_the_clock_while_awake(void) {
+  open_heaps();
+  struct tsl_home *home = heap->home;
+  for (unsigned awake = 0; awake < 2; awake++) {
+    tsl_home_tick(home);
+    uint64_t told_ms = home->told_ms;
+    os_fake.now_ms += TSL_TICK_MS;
+    home->awake = awake != 0;
+    home->ticks = 2;
+    tsl_home_refilled(home);
+    CHECK_EQ(home->told_ms, awake != 0 ? os_fake.now_ms : told_ms);
   }
 }
 
@@ -190,6 +238,8 @@ static void parts_wake_as_all_are_asked(void) {
 }
 
 int main(void) {
+  RUN(refills_within_a_tick_do_their_part);
+  RUN(refills_ask_the_clock_while_awake);
   RUN(many_parts_are_asked_seldom);
   RUN(the_part_that_is_looked_at_wakes);
   RUN(parts_wake_as_all_are_asked);
