@@ -58,7 +58,6 @@ static size_t within(struct tsl_home *home, double mean, size_t bytes) {
 
 size_t tsl_points_within(struct tsl_heap *heap, size_t bytes) {
   tsl_assert(tsl_owner_is_me(heap));
-  if (tsl_unlikely(heap->sample_apart == 0)) heap->sample_apart = tsl_points_apart(heap);
   if (tsl_unlikely(heap->sample_apart == 0)) return SIZE_MAX;  // nothing of it is sampled
   return within(heap->home, (double)heap->sample_apart, bytes);
 }
@@ -80,12 +79,15 @@ uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint32_t most) 
   return point;
 }
 
+bool tsl_points_next_is_sampled(const struct tsl_heap *heap, unsigned class) {
+  return (heap->store->sampled_cold >> class % 64 & 1) != 0;
+}
+
 // A handful that was cut has drawn already. The empty store is never written.
 uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
-  uint64_t bit = UINT64_C(1) << class % 64;
-  if ((heap->store->sampled_cold & bit) == 0) return tsl_points_next(heap, class, TSL_HANDFUL);
-  heap->store->sampled_cold &= ~bit;
+  if (!tsl_points_next_is_sampled(heap, class)) return tsl_points_next(heap, class, TSL_HANDFUL);
+  heap->store->sampled_cold &= ~(UINT64_C(1) << class % 64);
   return 1;
 }
 

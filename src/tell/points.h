@@ -58,6 +58,10 @@ TSL_HIDDEN uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint
 TSL_HIDDEN uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint32_t most);
 TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class);
 
+// Whether the last handful of the class was cut before a point: the first block of the next one is
+// to be sampled.
+TSL_HIDDEN bool tsl_points_next_is_sampled(const struct tsl_heap *heap, unsigned class);
+
 // Whether blocks of the class that hold a point are sampled; if not, the point is passed, which
 // costs a small part of what one does that is reached.
 TSL_HIDDEN bool tsl_points_take(struct tsl_heap *heap, unsigned class, uint64_t apart);

@@ -28,10 +28,7 @@ static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
   return tsl_unlikely(is_sampled) ? sample_instead(heap, class, apart, block) : block;
 }
 
-// The tick comes before all else: no change is on yet, so that it may run the program's callbacks
-// (over.h), and this refill can take what it puts back in slabs.
 static void *heap_refill(struct tsl_heap *heap, unsigned class) {
-  tsl_home_refilled(heap->home);
   if (heap->epoch != 0) tsl_report_start();  // the first memory of an epoch makes the file
   tsl_report_at_refill();
   heap->refused = false;
@@ -42,8 +39,14 @@ static void *heap_refill(struct tsl_heap *heap, unsigned class) {
   return block != NULL ? block : tsl_heap_take_handful(heap, class, sampled);
 }
 
+// The tick comes before all else: no change is on yet, so that it may run the program's callbacks
+// (over.h), and this refill can take what it puts back in slabs. Where the refill is to sample a
+// block it comes afterwards, because it may forget that.
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
+  bool is_sampled = tsl_points_are_on() && tsl_points_next_is_sampled(heap, class);
+  if (!is_sampled) tsl_home_refilled(heap->home);
   void *block = heap_refill(heap, class);
+  if (is_sampled && block != NULL) tsl_home_refilled(heap->home);
   // Not before: the points that this refill met stand for what was known when they were drawn.
   if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   return block;

@@ -5,6 +5,8 @@
 
 #include "heap/rest.h"
 #include "samples.h"
+#include "takes.h"
+#include "upkeep/refill.h"
 
 // Stocks, filled from slabs that nobody used before.
 static void stocks_are_sampled_by_bytes(size_t bytes) {
@@ -282,6 +284,37 @@ static void any_mean_for_medium_blocks(void) { any_mean_gives_the_same_sums(1638
 
 static void any_mean_for_large_blocks(void) { any_mean_gives_the_same_sums(131072); }
 
+// A thread that has drawn nothing yet takes hot blocks only after its first refill.
+static void the_first_hot_blocks_hold_points(void) {
+  enum { TURNS = 16000, BYTES = 512 };
+  open_homes(MEAN);
+  be(other);
+  void *last = tsl_fast_malloc(BYTES), *block = tsl_fast_malloc(BYTES);
+  tsl_fast_free(last);  // a bin keeps its last block for last
+  for (unsigned i = 0; i < TURNS; i++) {
+    tsl_fast_free(block);
+    block = tsl_fast_malloc(BYTES);
+  }
+  check_share(totals().allocations, TURNS, tslab_good_size(BYTES));
+}
+
+// A tick draws points anew where these came too fast. A refill whose first block holds one that was
+// reached takes it before.
+static void a_tick_forgets_no_point_that_was_reached(void) {
+  enum { BYTES = 512 };
+  open_homes(MEAN);
+  blocks[0] = tsl_fast_malloc(BYTES);
+  struct tsl_points *points = &mine->home->own->points;
+  os_fake.now_ms += 1000;
+  points->count = 1000000;
+  mine->home->ticks = 1;
+  mine->store->sampled_cold |= UINT64_C(1) << takes_class(BYTES);
+  uint64_t before = process()->samples_taken;
+  CHECK(tsl_heap_refill(mine, takes_class(BYTES)) != NULL);
+  CHECK_EQ(process()->samples_taken, before + 1);
+  CHECK_GE(points->times, 2000);
+}
+
 // A point is weighed by how far apart points lay when it was drawn, though another thread has
 // followed another mean meanwhile.
 static void old_points_keep_their_weight(void) {
@@ -357,6 +390,8 @@ static void no_bound_when_none_is_wanted(void) {
 int main(void) {
   RUN_UNLESS_SECURE(old_points_keep_their_weight);
   RUN_UNLESS_SECURE(growth_is_counted_whole);
+  RUN_UNLESS_SECURE(the_first_hot_blocks_hold_points);
+  RUN_UNLESS_SECURE(a_tick_forgets_no_point_that_was_reached);
   RUN_UNLESS_SECURE(any_mean_for_small_blocks);
   RUN_UNLESS_SECURE(any_mean_for_medium_blocks);
   RUN_UNLESS_SECURE(any_mean_for_large_blocks);
