@@ -27,10 +27,20 @@ void tsl_heap_redraw(struct tsl_heap *heap) {
   heap_count_all(heap);
 }
 
+void tsl_home_forget_pace(struct tsl_home *home) {
+  tsl_assert(tsl_owner_is_me(&home->heap));
+  if (home->pace <= TSL_REST_LEAST_PACE) return;
+  home->pace = TSL_REST_LEAST_PACE;
+  heap_count_all(&home->heap);
+}
+
 void tsl_home_wake_up(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   home->awake = true;
   home->pace = TSL_MOST_PACE;
   home->heap.store->sparse.round_waits = true;
   heap_count_all(&home->heap);
+  struct tsl_heap *current = tsl_heap_current;
+  bool is_part = current != &home->heap && current->home == home;
+  if (is_part && tsl_heap_has_store(current)) heap_count_all(current);
 }

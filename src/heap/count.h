@@ -14,6 +14,9 @@ TSL_HIDDEN void tsl_heap_count(struct tsl_heap *heap, unsigned class);
 // Draws the points of a heap's hot blocks anew. Owner only.
 TSL_HIDDEN void tsl_heap_redraw(struct tsl_heap *heap);
 
+// Another thread will take the home, of which it is not known how fast it allocates. Owner only.
+TSL_HIDDEN void tsl_home_forget_pace(struct tsl_home *home);
+
 // There may be memory to give back soon: the thread looks at its counters more often. Owner only.
 TSL_HIDDEN void tsl_home_wake_up(struct tsl_home *home);
 TSL_ALWAYS_INLINE void tsl_home_wake(struct tsl_home *home) {

@@ -300,12 +300,13 @@ struct tsl_home {
   uint32_t family;                         // [owner] all its parts
   uint32_t thread;                         // [owner] its thread's number; 0: not known yet
   uint32_t unit_count;  // [owner, taken by the helper] length of the cache of empty units,
-  uint32_t unit_low;    // [owner, taken by the helper] and the least of it since the last tick
+  uint32_t unit_low;    // [owner, taken by the helper] and the least of it since the last trim
   uint32_t slot_count;  // [owner] length of the cache of slots
-  uint32_t taken;       // [owner] units for slabs since the last tick
+  uint32_t taken;       // [owner] units for slabs since the last trim
   uint32_t opened;      // [owner, read by helper] slabs that its heaps opened
   uint32_t ticks;       // [owner] refills until the next look at what is not needed
   uint32_t pace;        // [owner] hot allocations of a class from one look to the next
+  uint8_t was_late;     // [owner] its last tick that hot allocations brought about came late
   uint8_t awake;        // [owner] there may be memory to give back
   uint8_t telling;      // [owner] a limit's callback runs
   uint8_t unwinding;    // [owner] the unwinder looks for callers; it may allocate

@@ -1,6 +1,7 @@
 #include "upkeep/pool.h"
 
 #include "heap/cells.h"
+#include "heap/count.h"
 #include "heap/home_units.h"
 #include "heap/mixed.h"
 #include "heap/part.h"
@@ -66,7 +67,10 @@ void tsl_home_pool(struct tsl_home *home) {
   tsl_owner_act_for(home);
   tsl_remote_send_all(home);
   home->thread = 0;
-  if (home->heap.torn == TSL_HEAP_WHOLE) tsl_warm_drop(home);
+  if (home->heap.torn == TSL_HEAP_WHOLE) {
+    tsl_warm_drop(home);
+    tsl_home_forget_pace(home);
+  }
   tsl_home_units_trim(home, 0);
   tsl_report_heap(&home->heap);
   tsl_invariant(home->heap.torn != TSL_HEAP_WHOLE || tsl_heap_valid(&home->heap));

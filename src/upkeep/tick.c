@@ -133,12 +133,15 @@ void tsl_home_tick(struct tsl_home *home) {
   tsl_over_tell_waiting();
 }
 
-// Adapts the pace so that the thread looks at the clock about as often as a tick is due.
-static void heap_pace(struct tsl_home *home, bool too_early, bool too_late) {
+// Adapts the pace so that the thread looks at the clock about as often as a tick is due. Looks soon
+// after one that was late are those of other classes, which are allocated in turns with its own.
+static void home_pace(struct tsl_home *home, uint64_t now_ms, uint64_t due_ms) {
   uint32_t least = home->awake ? TSL_LEAST_PACE : TSL_REST_LEAST_PACE;
   uint32_t most = home->awake ? TSL_MOST_PACE : TSL_REST_MOST_PACE;
-  if (too_early) home->pace = (uint32_t)tsl_at_most(home->pace * 2, most);
-  if (too_late) home->pace = (uint32_t)tsl_at_least(home->pace / 2, least);
+  bool is_early = now_ms<due_ms, is_late = now_ms> due_ms + TSL_TICK_MS;
+  if (is_early && !home->was_late) home->pace = (uint32_t)tsl_at_most(home->pace * 2, most);
+  if (is_late) home->pace = (uint32_t)tsl_at_least(home->pace / 2, least);
+  if (!is_early) home->was_late = is_late;
 }
 
 static bool samples_wait(const struct tsl_home *home) {
@@ -152,11 +155,11 @@ static bool samples_wait(const struct tsl_home *home) {
 void tsl_heap_recount(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
   struct tsl_home *home = heap->home;
+  if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   if (!home->awake) tsl_request_tick();
   if (!home->awake && (process_waits() || samples_wait(home))) tsl_home_wake(home);
   uint64_t now_ms = tsl_os_now_ms(), due_ms = home->heap.store->sparse.due_ms;
-  heap_pace(home, now_ms<due_ms, now_ms> due_ms);
-  if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
+  home_pace(home, now_ms, due_ms);
   tsl_heap_count(heap, class);
   tsl_report_allocations(heap, class);
   if (now_ms >= due_ms) tsl_home_tick(home);

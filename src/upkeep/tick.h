@@ -9,8 +9,7 @@
 TSL_HIDDEN void tsl_home_refilled(struct tsl_home *home);
 TSL_HIDDEN void tsl_home_tick(struct tsl_home *home);
 
-// Called when the counters of a class are due: counts, reports, and ticks when there may be memory
-// to give back.
+// Called when the counters of a class are due: counts, reports, and ticks when a tick is due.
 TSL_HIDDEN void tsl_heap_recount(struct tsl_heap *heap, unsigned class);
 
 // Draws all points anew after another mean was asked for, or none.

@@ -1,11 +1,14 @@
 #include "tell/request.h"
 
 #include "base/options.h"
+#include "heap/count.h"
+#include "heap/store.h"
 #include "memory/purge.h"
 #include "memory/segment.h"
 #include "memory/unit_cache.h"
 #include "memory/units.h"
 #include "samples.h"
+#include "takes.h"
 
 enum { IDLE = 100 };
 
@@ -91,8 +94,10 @@ static void kept_memory_goes_back(void) {
     os_fake.now_ms++;
   }
   CHECK(!mine->home->awake);
+  mine->home->pace = TSL_REST_MOST_PACE;
+  tsl_heap_count(mine, takes_class(16));
   control->purge_request = 1;
-  for (unsigned i = 0; i < 2 * 16448; i++) tsl_fast_free(tsl_fast_malloc(16));
+  for (unsigned i = 0; i < 65600; i++) tsl_fast_free(tsl_fast_malloc(16));
   CHECK_EQ(process()->purge_request, 1);
   CHECK_EQ(tsl_units_dirty(), 0);
 }

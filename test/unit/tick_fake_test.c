@@ -9,6 +9,7 @@
 #include "state/change.h"
 #include "takes.h"
 #include "tell/rows.h"
+#include "upkeep/pool.h"
 #include "upkeep/reports.h"
 #include "upkeep/sparse.h"
 
@@ -107,22 +108,34 @@ static void a_tick_wakes(void) {
   CHECK_LE(bin->until, 512);
 }
 
-// Looks at the clock come half as often where they were too early, twice as often where they were
-// late, and as often as before where they were right.
+// The next hot block of the class is due for a look.
+static void make_due(unsigned class) {
+  heap->store->seen[class] -= heap->bins[class].until;
+  heap->bins[class].until = 0;
+}
+
+// Looks at the clock come half as often where they were too early, but not soon after one that was
+// late; twice as often where they were late, and as often as before where they were right.
 static void looks_follow_the_clock(void) {
+  enum { LATE_MS = TSL_TICK_MS + 1 };
   static const struct {
-    bool is_awake;
-    int late_ms;
+    bool is_awake, was_late;
+    int after_ms;  // a tick was due
     uint32_t pace, then;
-  } cases[] = {{true, -1, 64, 128},
-               {true, -1, 512, 512},
-               {true, 0, 64, 64},
-               {true, 1, 64, 32},
-               {true, 1, 16, 16},
-               {false, -1, 512, 1024},
-               {false, -1, 1 << 16, 1 << 16},
-               {false, 1, 1 << 16, 1 << 15},
-               {false, 1, 512, 1 << 14}};
+  } cases[] = {
+      {true, false, -1, 64, 128},
+      {true, false, -1, 512, 512},
+      {true, true, -1, 64, 64},
+      {true, false, 0, 64, 64},
+      {true, false, TSL_TICK_MS, 64, 64},
+      {true, false, LATE_MS, 64, 32},
+      {true, false, LATE_MS, 16, 16},
+      {false, false, -1, 512, 1024},
+      {false, false, -1, 65536, 65536},
+      {false, true, -1, 16384, 16384},
+      {false, false, LATE_MS, 65536, 32768},
+      {false, false, LATE_MS, 512, 16384},
+  };
   open_heaps();
   os_fake.now_ms = 1000;
   unsigned class = takes_class(64);
@@ -132,27 +145,70 @@ static void looks_follow_the_clock(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tsl_fast_free(block);
     heap->home->awake = cases[i].is_awake;
+    heap->home->was_late = cases[i].was_late;
     heap->home->pace = cases[i].pace;
-    heap->home->heap.store->sparse.due_ms = os_fake.now_ms - (uint64_t)cases[i].late_ms;
-    heap->store->seen[class] -= heap->bins[class].until;
-    heap->bins[class].until = 0;  // the next hot block is due
+    heap->home->heap.store->sparse.due_ms = os_fake.now_ms - (uint64_t)cases[i].after_ms;
+    make_due(class);
     block = alloc(64);
     CHECK_EQ(heap->home->pace, cases[i].then);
+    bool is_late = cases[i].after_ms < 0 ? cases[i].was_late : cases[i].after_ms == LATE_MS;
+    CHECK_EQ(heap->home->was_late, is_late);
   }
 }
 
-// What sixteen refills took goes on at once: units that the thread did not need. Reports, and what
-// is idle in the process, wait for the clock.
+// A slow thread that allocates of several classes in turns: the second look comes right after the
+// first, which was late.
+static void classes_in_turns_keep_the_pace(void) {
+  enum { CLASSES = 5, TURNS = 100000 };
+  open_heaps();
+  void *lasts[CLASSES];
+  for (unsigned i = 0; i < CLASSES; i++) {
+    size_t bytes = 64 + 64 * i;
+    for (size_t held = 0; held < TSL_UNIT_BYTES / 2; held += bytes) alloc(bytes);  // no slab waits
+    lasts[i] = alloc(bytes);
+    tsl_fast_free(alloc(bytes));  // a bin keeps its last block for last
+  }
+  for (unsigned n = 0; n < TURNS; n++) {
+    if (n % 10 == 0) os_fake.now_ms++;
+    for (unsigned i = 0; i < CLASSES; i++) {
+      tsl_fast_free(lasts[i]);
+      lasts[i] = alloc(64 + 64 * i);
+    }
+    CHECK_LE(heap->home->pace, TSL_REST_LEAST_PACE);
+  }
+}
+
+// Who takes a home over from a fast thread looks as often as in a new one.
+static void a_home_in_the_pool_forgets_its_pace(void) {
+  open_heaps();
+  alloc(64);
+  heap->home->pace = TSL_REST_MOST_PACE;
+  make_due(takes_class(64));
+  heap->bins[takes_class(64)].until = TSL_REST_MOST_PACE;
+  heap->store->seen[takes_class(64)] += TSL_REST_MOST_PACE;
+  tsl_home_pool(heap->home);
+  CHECK_EQ(heap->home->pace, TSL_REST_LEAST_PACE);
+  CHECK_LE(heap->bins[takes_class(64)].until, TSL_REST_LEAST_PACE);
+}
+
+// At the sixteenth refill units go that the thread did not need, and a class is looked at. Reports
+// wait for the clock.
 static void refills_within_a_tick_do_their_part(void) {
+  bool clean;
   open_heaps();
   struct tsl_home *home = heap->home;
   tsl_home_tick(home);
   uint64_t told_ms = home->told_ms;
   for (unsigned ms = 0; ms < TSL_TICK_MS; ms++) {
+    home->own->units[0] = tsl_units_take(1, 1, &clean);
+    home->unit_count = home->unit_low = 1;
     home->taken = 3;
     home->ticks = 1;
     os_fake.now_ms = told_ms + ms;
+    uint32_t rested = home->heap.store->rest.next;
     tsl_home_refilled(home);
+    CHECK_EQ(home->unit_count, 0);
+    CHECK_NE(home->heap.store->rest.next, rested);
     CHECK_EQ(home->ticks, TSL_TICK_REFILLS);
     CHECK_EQ(home->taken, 0);
     CHECK_EQ(home->told_ms, told_ms);
@@ -248,5 +304,7 @@ int main(void) {
   RUN_UNLESS_SECURE(sleepers_begin_to_sample_and_end);
   RUN_UNLESS_SECURE(a_tick_wakes);
   RUN_UNLESS_SECURE(looks_follow_the_clock);
+  RUN_UNLESS_SECURE(classes_in_turns_keep_the_pace);
+  RUN_UNLESS_SECURE(a_home_in_the_pool_forgets_its_pace);
   return test_status();
 }
