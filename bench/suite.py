@@ -116,7 +116,7 @@ SLOTS = tuple(256 * 4**step for step in range(8))
 
 
 def idle(name: str, least: dict[int, float], *flags: str) -> Work:
-    """Three rounds: a run waits a minute, asleep. `least` says how many per cent must be back after
+    """A run waits a minute, asleep. `least` says how many per cent must be back after
     so many milliseconds. The burst is of 201 MiB, with what the allocators add up to 230. A glance
     waits for the first moment alone."""
     command = ("idle_return", *flags)
@@ -129,7 +129,7 @@ def idle(name: str, least: dict[int, float], *flags: str) -> Work:
     )  # fmt: skip
     return Work(
         name, command, (*command, "40000", "1000", "1001", "1002"), moments,
-        "memory over time", most_rounds=3, asleep_mib=240,
+        "memory over time", asleep_mib=240,
     )  # fmt: skip
 
 

@@ -485,8 +485,8 @@ def test_the_others_follow_one_after_the_other(
     assert machine.bench("--only", "idle_return", table="suite").exit_code in (0, 1)
     runs = load_runs(machine.output / "suite_runs.csv")
     works = [(one.work, one.number) for one in runs]
-    assert sorted(works[:3]) == [("idle_return", number) for number in range(3)]
-    assert works[3:] == [("churn_test", number) for number in range(ROUNDS)]
+    assert sorted(works[:ROUNDS]) == [("idle_return", number) for number in range(ROUNDS)]
+    assert works[ROUNDS:] == [("churn_test", number) for number in range(ROUNDS)]
 
 
 def test_who_shares_the_processors_is_told_of_runs_awake_alone(
