@@ -8,10 +8,10 @@
 // Milliseconds from one tick of a thread to the next (tick.h), and from one step to the next.
 enum { TSL_TICK_MS = 4 };
 
-// Looks at some slabs of a heap that has a store, at most once in TSL_TICK_MS of a clock that may be coarser. Those that have been
-// three quarters free for `purge_delay_ms`, or four times that where what goes back is taken again
-// soon (decision 031), give their dead pages back. Bounded. True while there
-// may be more to do, which the second tells without a look. Owner only.
+// Looks at some slabs of a heap that has a store, at most once in TSL_TICK_MS of a clock that may
+// be coarser. Those that have been three quarters free for `purge_delay_ms`, or four times that
+// where what goes back is taken again soon (decision 031), give their dead pages back. Bounded.
+// True while there may be more to do, which the second tells without a look. Owner only.
 TSL_HIDDEN bool tsl_sparse_step(struct tsl_heap *heap);
 TSL_HIDDEN bool tsl_sparse_waits(const struct tsl_heap *heap);
 
