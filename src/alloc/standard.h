@@ -30,7 +30,7 @@ TSL_ALWAYS_INLINE bool tsl_entry_product(size_t count, size_t bytes, size_t *tot
 }
 
 TSL_ALWAYS_INLINE void *tsl_entry_aligned(size_t alignment, size_t bytes) {
-  if (tsl_likely(tsl_is_power_of_two(alignment))) return tsl_aligned(alignment, bytes);
+  if (tsl_likely(tsl_is_power_of_two(alignment))) return tsl_fast_aligned(alignment, bytes);
   errno = EINVAL;
   return NULL;
 }
@@ -38,7 +38,7 @@ TSL_ALWAYS_INLINE void *tsl_entry_aligned(size_t alignment, size_t bytes) {
 TSL_ALWAYS_INLINE int tsl_entry_posix_memalign(void **result, size_t alignment, size_t bytes) {
   if (!tsl_is_power_of_two(alignment) || alignment % sizeof(void *) != 0) return EINVAL;
   int saved = errno;
-  void *block = tsl_aligned(alignment, bytes);
+  void *block = tsl_fast_aligned(alignment, bytes);
   errno = saved;
   if (block == NULL) return ENOMEM;
   *result = block;

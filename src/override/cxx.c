@@ -74,9 +74,15 @@ TSL_ALWAYS_INLINE void *new_plain(size_t bytes, bool throws) {
   return new_beyond_bin(offset, heap, throws);
 }
 
-TSL_ALWAYS_INLINE void *new_aligned(size_t bytes, size_t alignment, bool throws) {
+TSL_NOINLINE static void *new_beyond_plain(size_t bytes, size_t alignment, bool throws) {
   void *block = tsl_entry_aligned(alignment, bytes);
   return tsl_likely(block != NULL) ? block : new_again(alignment, bytes, throws);
+}
+
+// Memory resources of the standard library ask for the alignment that every block has.
+TSL_ALWAYS_INLINE void *new_aligned(size_t bytes, size_t alignment, bool throws) {
+  if (tsl_likely(alignment <= TSL_BLOCK_ALIGNMENT)) return new_plain(bytes, throws);
+  return new_beyond_plain(bytes, alignment, throws);
 }
 
 // new; arguments: size, std::align_val_t, const std::nothrow_t &

@@ -28,12 +28,17 @@ typedef void measured_loop(long count);
 
 extern void *_Znwm(size_t size) __attribute__((weak));
 extern void _ZdlPvm(void *block, size_t size) __attribute__((weak));
+extern void *_ZnwmSt11align_val_t(size_t size, size_t alignment) __attribute__((weak));
+extern void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t alignment)
+    __attribute__((weak));
 
 PAIR(malloc_16, malloc(16), free(block))
 PAIR(malloc_64, malloc(64), free(block))
 PAIR(malloc_1024, malloc(1024), free(block))
 PAIR(calloc_64, calloc(1, 64), free(block))
 PAIR(new_64, _Znwm(64), _ZdlPvm(block, 64))
+PAIR(new_64_aligned, _ZnwmSt11align_val_t(64, 16), _ZdlPvmSt11align_val_t(block, 64, 16))
+PAIR(aligned_alloc_64, aligned_alloc(16, 64), free(block))
 
 static void open_epochs(long count) {
   for (long i = 0; i < count; i++)
@@ -99,6 +104,8 @@ static const struct pair {
     {"malloc_1024", measured_malloc_1024, NULL},
     {"calloc_64", measured_calloc_64, NULL},
     {"new_64", measured_new_64, NULL},
+    {"new_64_aligned", measured_new_64_aligned, NULL},
+    {"aligned_alloc_64", measured_aligned_alloc_64, NULL},
     {"walks_of_open", measured_walks_of_open, fill_around},
     {"walks_of_closed", measured_walks_of_closed, close_around},
     {"json_of_epochs", measured_json_of_epochs, open_epochs},
