@@ -28,6 +28,7 @@ static unsigned aligned_class(size_t alignment, size_t bytes) {
 // Blocks of cells lie at multiples of 16, so a declared epoch needs a gap in its cell, or a slab.
 static void *aligned_in_epoch(struct tsl_heap *heap, unsigned class, size_t alignment) {
   tsl_report_start();
+  if (tsl_points_are_on() && heap->sample_apart == 0) tsl_heap_follow_samples(heap);
   heap->refused = false;
   void *block = tsl_mixed_aligned(heap, class, alignment);
   if (block == NULL && !heap->refused) block = tsl_heap_pop(heap, class);

@@ -1,5 +1,6 @@
 #include "heap/count.h"
 
+#include "base/bits.h"
 #include "heap/store.h"
 #include "state/bin.h"
 #include "state/owner.h"
@@ -29,8 +30,7 @@ void tsl_heap_redraw(struct tsl_heap *heap) {
 
 void tsl_home_forget_pace(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
-  if (home->pace <= TSL_REST_LEAST_PACE) return;
-  home->pace = TSL_REST_LEAST_PACE;
+  home->pace = (uint32_t)tsl_at_most(home->pace, TSL_REST_LEAST_PACE);
   heap_count_all(&home->heap);
 }
 

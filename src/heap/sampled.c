@@ -79,11 +79,12 @@ void *tsl_sampled_small(struct tsl_heap *heap, unsigned class, uint64_t apart) {
 }
 
 // When there is no cell for the first block, a point is drawn among the blocks behind it.
-void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn) {
+void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint64_t cut_apart,
+                          uint32_t *turn) {
   tsl_assert(tsl_owner_is_me(heap));
-  *turn = tsl_points_in_handful(heap, class);
+  *turn = cut_apart != 0 ? 1 : tsl_points_next(heap, class, TSL_HANDFUL);
   if (*turn != 1) return NULL;
-  void *block = tsl_sampled_small(heap, class, heap->sample_apart);
+  void *block = tsl_sampled_small(heap, class, cut_apart != 0 ? cut_apart : heap->sample_apart);
   if (block != NULL) return block;
   uint32_t behind = tsl_points_next(heap, class, TSL_HANDFUL - 1);
   *turn = behind == 0 ? 0 : behind + 1;

@@ -5,9 +5,11 @@
 
 #include "state/heap.h"
 
-// Draws the point of the next handful. `*turn`: the number of the block that holds it, from 1; 0:
+// Draws the point of the next handful, unless it is known that its first block holds one, drawn
+// `cut_apart` bytes apart; 0: it is not. `*turn`: the number of the block that holds it, from 1; 0:
 // none does. When it is the first block, that is sampled here and returned; else NULL.
-TSL_HIDDEN void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint32_t *turn);
+TSL_HIDDEN void *tsl_sampled_handful(struct tsl_heap *heap, unsigned class, uint64_t cut_apart,
+                                     uint32_t *turn);
 
 // Allocates a sampled block, for a point that was drawn when points lay `apart` bytes apart. NULL,
 // and the caller allocates as usual, when there is no cell for it, or blocks of the class are not

@@ -79,16 +79,13 @@ uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint32_t most) 
   return point;
 }
 
-bool tsl_points_next_is_sampled(const struct tsl_heap *heap, unsigned class) {
-  return (heap->store->sampled_cold >> class % 64 & 1) != 0;
-}
-
-// A handful that was cut has drawn already. The empty store is never written.
-uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class) {
+// The empty store is never written.
+uint64_t tsl_points_take_cut(struct tsl_heap *heap, unsigned class) {
   tsl_assert(tsl_owner_is_me(heap));
-  if (!tsl_points_next_is_sampled(heap, class)) return tsl_points_next(heap, class, TSL_HANDFUL);
-  heap->store->sampled_cold &= ~(UINT64_C(1) << class % 64);
-  return 1;
+  uint64_t bit = UINT64_C(1) << class % 64;
+  if ((heap->store->sampled_cold & bit) == 0) return 0;
+  heap->store->sampled_cold &= ~bit;
+  return heap->sample_apart;
 }
 
 static bool somebody_asked(void) { return tsl_load_relaxed(&tsl_points_mean) != 0; }

@@ -53,14 +53,12 @@ TSL_HIDDEN size_t tsl_points_within(struct tsl_heap *heap, size_t bytes);
 // bit, when the point lies beyond.
 TSL_HIDDEN uint32_t tsl_points_until(struct tsl_heap *heap, unsigned class, uint32_t most);
 
-// Draws a point: the number of the block that holds it, from 1 to `most`; 0: none does. The second
-// is for a new handful: its first block holds the point when the last handful was cut before it.
+// Draws a point: the number of the block that holds it, from 1 to `most`; 0: none does.
 TSL_HIDDEN uint32_t tsl_points_next(struct tsl_heap *heap, unsigned class, uint32_t most);
-TSL_HIDDEN uint32_t tsl_points_in_handful(struct tsl_heap *heap, unsigned class);
 
-// Whether the last handful of the class was cut before a point: the first block of the next one is
-// to be sampled.
-TSL_HIDDEN bool tsl_points_next_is_sampled(const struct tsl_heap *heap, unsigned class);
+// When the last handful of the class was cut before a point, the first block of the next one is to
+// be sampled. Forgets that, and returns how far apart points lay; 0: it was not cut.
+TSL_HIDDEN uint64_t tsl_points_take_cut(struct tsl_heap *heap, unsigned class);
 
 // Whether blocks of the class that hold a point are sampled; if not, the point is passed, which
 // costs a small part of what one does that is reached.

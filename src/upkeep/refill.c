@@ -28,25 +28,30 @@ static void *heap_counted(struct tsl_heap *heap, unsigned class, void *block) {
   return tsl_unlikely(is_sampled) ? sample_instead(heap, class, apart, block) : block;
 }
 
-static void *heap_refill(struct tsl_heap *heap, unsigned class) {
+// A heap that has drawn nothing yet does so now: otherwise its first block could hold no point.
+static void first_points(struct tsl_heap *heap) {
+  if (tsl_points_are_on() && heap->sample_apart == 0) tsl_heap_follow_samples(heap);
+}
+
+static void *heap_refill(struct tsl_heap *heap, unsigned class, uint64_t cut_apart) {
   if (heap->epoch != 0) tsl_report_start();  // the first memory of an epoch makes the file
   tsl_report_at_refill();
+  first_points(heap);
   heap->refused = false;
   void *block = tsl_mixed_refill(heap, class);
   if (block != NULL || heap->refused) return block;  // a slab, no smaller, would be refused, too
   uint32_t sampled = 0;  // known before the handful is taken: it is cut there
-  if (tsl_points_are_on()) block = tsl_sampled_handful(heap, class, &sampled);
+  if (tsl_points_are_on()) block = tsl_sampled_handful(heap, class, cut_apart, &sampled);
   return block != NULL ? block : tsl_heap_take_handful(heap, class, sampled);
 }
 
 // The tick comes before all else: no change is on yet, so that it may run the program's callbacks
-// (over.h), and this refill can take what it puts back in slabs. Where the refill is to sample a
-// block it comes afterwards, because it may forget that.
+// (over.h), which may end what the epoch holds, and this refill can take what it puts back in
+// slabs. It may also draw all points anew: the one that this refill has reached is taken before.
 void *tsl_heap_refill(struct tsl_heap *heap, unsigned class) {
-  bool is_sampled = tsl_points_are_on() && tsl_points_next_is_sampled(heap, class);
-  if (!is_sampled) tsl_home_refilled(heap->home);
-  void *block = heap_refill(heap, class);
-  if (is_sampled && block != NULL) tsl_home_refilled(heap->home);
+  uint64_t cut_apart = tsl_points_are_on() ? tsl_points_take_cut(heap, class) : 0;
+  tsl_home_refilled(heap->home);
+  void *block = heap_refill(heap, class, cut_apart);
   // Not before: the points that this refill met stand for what was known when they were drawn.
   if (tsl_points_are_on()) tsl_heap_follow_samples(heap);
   return block;

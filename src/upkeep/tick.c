@@ -169,6 +169,10 @@ void tsl_home_refilled(struct tsl_home *home) {
   tsl_assert(tsl_owner_is_me(&home->heap));
   bool is_last = --home->ticks == 0;
   if (!is_last && !home->awake) return;
-  if (tsl_os_now_ms() >= home->heap.store->sparse.due_ms) return tsl_home_tick(home);
-  if (is_last) refills_tick(home);
+  if (tsl_os_now_ms() < home->heap.store->sparse.due_ms) {
+    if (is_last) refills_tick(home);
+    return;
+  }
+  home->was_late = false;
+  tsl_home_tick(home);
 }

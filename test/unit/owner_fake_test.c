@@ -72,11 +72,11 @@ static void loose_add(void) { tsl_loose_add(other, 0, 1); }
 static void loose_hot(void) { tsl_loose_add_hot(other->home); }
 static void points_within(void) { tsl_points_within(other, 1); }
 static void points_until(void) { tsl_points_until(other, 0, 1); }
-static void points_handful(void) { tsl_points_in_handful(other, 0); }
+static void points_handful(void) { tsl_points_take_cut(other, 0); }
 static void points_count(void) { tsl_points_count(other->home, 1); }
 static void points_large(void) { tsl_points_of_large(other, 1); }
 static void sampled_small(void) { tsl_sampled_small(other, 0, 1); }
-static void sampled_handful(void) { tsl_sampled_handful(other, 0, &(uint32_t){0}); }
+static void sampled_handful(void) { tsl_sampled_handful(other, 0, 0, &(uint32_t){0}); }
 static void visit_tick(void) { tsl_visit_tick(other->home); }
 static void visit_has(void) {
   struct tsl_position position = tsl_slab_position(class_of_block(), block);

@@ -2,6 +2,7 @@
 
 #include "blocks.h"
 #include "epoch/open.h"
+#include "heap/count.h"
 #include "heap/part.h"
 #include "heap/store.h"
 #include "memory/segment.h"
@@ -178,11 +179,25 @@ static void classes_in_turns_keep_the_pace(void) {
   }
 }
 
+// Also in the part in which the thread is.
+static void a_part_wakes_with_its_home(void) {
+  open_heaps();
+  tslab_epoch id;
+  struct tsl_heap *part = blocks_open_part(heap, 0, &id);
+  tsl_store_open(part);
+  unsigned class = takes_class(64);
+  CHECK_GE(part->bins[class].until, TSL_MOST_PACE);
+  tsl_heap_current = part;
+  tsl_home_wake(heap->home);
+  tsl_heap_current = heap;
+  CHECK_LE(part->bins[class].until, TSL_MOST_PACE);
+}
+
 // Who takes a home over from a fast thread looks as often as in a new one.
 static void a_home_in_the_pool_forgets_its_pace(void) {
   open_heaps();
   alloc(64);
-  heap->home->pace = TSL_REST_MOST_PACE;
+  heap->home->pace = TSL_REST_LEAST_PACE;  // it was faster before
   make_due(takes_class(64));
   heap->bins[takes_class(64)].until = TSL_REST_MOST_PACE;
   heap->store->seen[takes_class(64)] += TSL_REST_MOST_PACE;
@@ -305,6 +320,7 @@ int main(void) {
   RUN_UNLESS_SECURE(a_tick_wakes);
   RUN_UNLESS_SECURE(looks_follow_the_clock);
   RUN_UNLESS_SECURE(classes_in_turns_keep_the_pace);
+  RUN_UNLESS_SECURE(a_part_wakes_with_its_home);
   RUN_UNLESS_SECURE(a_home_in_the_pool_forgets_its_pace);
   return test_status();
 }
